@@ -1,0 +1,248 @@
+#include "module.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassInstrumentation.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/IR/StructuralHash.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/IPO/ExtractGV.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+
+#include <mutex>
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+// Warnings and remarks are dropped; an error (say, of inline assembly at emission) is raised.
+struct RaiseErrors : DiagnosticHandler {
+  bool handleDiagnostics(const DiagnosticInfo &info) override {
+    if (info.getSeverity() != DS_Error)
+      return true;
+    std::string text;
+    raw_string_ostream stream(text);
+    DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    throw FatalError(text);
+  }
+};
+
+std::unique_ptr<LLVMContext> make_context() {
+  auto context = std::make_unique<LLVMContext>();
+  context->setDiagnosticHandler(std::make_unique<RaiseErrors>());
+  return context;
+}
+
+void initialize_target() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    InitializeNativeTargetAsmParser();
+  });
+}
+
+std::string first_line(std::string text) {
+  StringRef line = StringRef(text).trim().split('\n').first;
+  return line.str();
+}
+
+std::unique_ptr<llvm::Module> read_bitcode(StringRef bytes, const std::string &name, LLVMContext &context) {
+  auto module = parseBitcodeFile(MemoryBufferRef(bytes, name), context);
+  if (!module)
+    throw InputError(first_line(toString(module.takeError())));
+  return std::move(*module);
+}
+
+std::unique_ptr<llvm::Module> read_text(StringRef bytes, const std::string &name, LLVMContext &context) {
+  SMDiagnostic diagnostic;
+  auto buffer = MemoryBuffer::getMemBufferCopy(bytes, name);
+  auto module = parseIR(*buffer, diagnostic, context);
+  if (!module)
+    throw InputError("line " + std::to_string(diagnostic.getLineNo()) + ": " + diagnostic.getMessage().str());
+  return module;
+}
+
+// A module without a triple is taken for the host's; one for another machine is refused.
+void check_target(llvm::Module &module) {
+  Triple host(sys::getDefaultTargetTriple());
+  if (module.getTargetTriple().empty())
+    module.setTargetTriple(host);
+  const Triple &triple = module.getTargetTriple();
+  if (triple.getArch() != host.getArch())
+    throw InputError("made for '" + triple.str() + "'; this build of burnish optimizes for '" + host.str() + "'");
+}
+
+} // namespace
+
+Module::Module(std::unique_ptr<LLVMContext> context, std::unique_ptr<llvm::Module> ir)
+    : context_(std::move(context)), ir_(std::move(ir)) {}
+
+Module::Module(std::string_view bytes, const std::string &name) : context_(make_context()) {
+  StringRef content(bytes.data(), bytes.size());
+  if (content.empty())
+    throw InputError("empty input");
+  const auto *begin = content.bytes_begin();
+  if (isBitcode(begin, content.bytes_end()))
+    ir_ = read_bitcode(content, name, *context_);
+  else if (content.contains('\0'))
+    throw InputError("neither LLVM bitcode nor textual LLVM IR");
+  else
+    ir_ = read_text(content, name, *context_);
+  context_->setDiscardValueNames(true); // as clang: passes need not name what they make
+  check_target(*ir_);
+  std::string problem;
+  raw_string_ostream stream(problem);
+  if (verifyModule(*ir_, &stream))
+    throw InputError("invalid module: " + first_line(problem));
+  if (ir_->getDataLayoutStr().empty())
+    ir_->setDataLayout(target().createDataLayout());
+  else if (!target().isCompatibleDataLayout(ir_->getDataLayout()))
+    throw InputError("data layout '" + ir_->getDataLayoutStr() + "' does not fit the target");
+}
+
+Module::~Module() = default;
+
+std::string Module::bitcode() const {
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream stream(bytes);
+  WriteBitcodeToFile(*ir_, stream, /*ShouldPreserveUseListOrder=*/true);
+  return std::string(bytes.data(), bytes.size());
+}
+
+std::string Module::print() const {
+  std::string text;
+  raw_string_ostream stream(text);
+  ir_->print(stream, nullptr);
+  return text;
+}
+
+std::string Module::digest() const {
+  auto hash = BLAKE3::hash<16>(arrayRefFromStringRef(bitcode()));
+  return toHex(ArrayRef<uint8_t>(hash), /*LowerCase=*/true);
+}
+
+uint64_t Module::structural_hash() const { return StructuralHash(*ir_, /*DetailedHash=*/true); }
+
+void Module::verify() const {
+  std::string problem;
+  raw_string_ostream stream(problem);
+  if (verifyModule(*ir_, &stream))
+    throw FatalError("the verifier rejects the module: " + first_line(problem));
+}
+
+std::unique_ptr<Module> Module::clone() const {
+  auto context = make_context();
+  auto ir = read_bitcode(bitcode(), ir_->getModuleIdentifier(), *context);
+  context->setDiscardValueNames(true);
+  return std::make_unique<Module>(std::move(context), std::move(ir));
+}
+
+std::unique_ptr<Module> Module::extract(const std::string &function) const {
+  auto part = clone();
+  auto *body = part->ir_->getFunction(function);
+  if (!body || body->isDeclaration())
+    throw PipelineError("no function '" + function + "' with a body");
+  std::vector<GlobalValue *> keep{body};
+  ModuleAnalysisManager analyses;
+  analyses.registerPass([] { return PassInstrumentationAnalysis(); });
+  ExtractGVPass(keep, /*deleteS=*/false, /*keepConstInit=*/true).run(*part->ir_, analyses);
+  part->verify();
+  return part;
+}
+
+std::unique_ptr<Module> Module::link(const std::vector<const Module *> &parts, bool internalize) {
+  if (parts.empty())
+    throw InputError("nothing to link");
+  auto context = make_context();
+  auto whole = std::make_unique<llvm::Module>("linked", *context);
+  Linker linker(*whole);
+  for (const Module *part : parts) {
+    auto copy = read_bitcode(part->bitcode(), part->ir_->getModuleIdentifier(), *context);
+    if (whole->getTargetTriple().empty()) {
+      whole->setTargetTriple(copy->getTargetTriple());
+      whole->setDataLayout(copy->getDataLayout());
+    }
+    try { // the linker reports what is wrong (say, a symbol defined twice) as a diagnostic
+      if (linker.linkInModule(std::move(copy)))
+        throw InputError("cannot link '" + part->ir_->getModuleIdentifier() + "'");
+    } catch (const FatalError &error) {
+      throw InputError("cannot link '" + part->ir_->getModuleIdentifier() + "': " + error.what());
+    }
+  }
+  if (internalize && whole->getFunction("main"))
+    internalizeModule(*whole, [](const GlobalValue &value) { return value.getName() == "main"; });
+  context->setDiscardValueNames(true);
+  auto result = std::make_unique<Module>(std::move(context), std::move(whole));
+  result->verify();
+  return result;
+}
+
+std::vector<std::string> Module::functions() const {
+  std::vector<std::string> names;
+  for (const Function &function : *ir_)
+    if (!function.isDeclaration())
+      names.push_back(function.getName().str());
+  return names;
+}
+
+bool Module::has_function(const std::string &name) const {
+  const Function *function = ir_->getFunction(name);
+  return function && !function->isDeclaration();
+}
+
+std::string Module::triple() const { return ir_->getTargetTriple().str(); }
+
+TargetMachine &Module::target(const std::string &cpu) const {
+  if (target_ && target_cpu_ == cpu)
+    return *target_;
+  initialize_target();
+  std::string problem;
+  const Triple &triple = ir_->getTargetTriple();
+  const Target *target = TargetRegistry::lookupTarget(triple, problem);
+  if (!target)
+    throw InputError(first_line(problem));
+  // As clang: position independence is a flag that the front end leaves in the module.
+  auto relocation = ir_->getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_;
+  TargetOptions options;
+  options.MCOptions.X86RelaxRelocations = true;
+  options.EmitAddrsig = true;
+  target_.reset(target->createTargetMachine(triple, cpu, "", options, relocation, ir_->getCodeModel()));
+  target_cpu_ = cpu;
+  if (!target_ || !target_->getMCSubtargetInfo().isCPUStringValid(cpu)) {
+    target_.reset();
+    throw PipelineError("unknown CPU '" + cpu + "' for " + triple.str());
+  }
+  return *target_;
+}
+
+std::string llvm_version() { return LLVM_VERSION_STRING; }
+
+void install_fatal_error_handler() {
+  llvm::install_fatal_error_handler(
+      [](void *, const char *reason, bool) { throw FatalError(std::string("LLVM: ") + reason); }, nullptr);
+}
+
+} // namespace burnish

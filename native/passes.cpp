@@ -1,0 +1,281 @@
+#include "passes.h"
+
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/StandardInstrumentations.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/ArgumentPromotion.h"
+#include "llvm/Transforms/IPO/Inliner.h"
+#include "llvm/Transforms/IPO/ModuleInliner.h"
+#include "llvm/Transforms/Scalar/JumpThreading.h"
+
+#include <optional>
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+struct Level {
+  OptimizationLevel speed;
+  int size; // 0, 1 (-Os) or 2 (-Oz)
+};
+
+Level parse_level(StringRef text) {
+  if (text == "O0") return {OptimizationLevel::O0, 0};
+  if (text == "O1") return {OptimizationLevel::O1, 0};
+  if (text == "O2") return {OptimizationLevel::O2, 0};
+  if (text == "O3") return {OptimizationLevel::O3, 0};
+  if (text == "Os") return {OptimizationLevel::O2, 1};
+  if (text == "Oz") return {OptimizationLevel::O2, 2};
+  throw PipelineError("unknown level '" + text.str() + "': expected O0, O1, O2, O3, Os or Oz");
+}
+
+// clang/lib/CodeGen/BackendUtil.cpp with the driver's defaults (clang/lib/Driver/ToolChains/Clang.cpp):
+// no loop vectorization at -O1 and -Oz, no unrolling and no SLP at -O1.
+PipelineTuningOptions clang_tuning(const Level &level) {
+  bool above_o1 = level.speed != OptimizationLevel::O0 && level.speed != OptimizationLevel::O1;
+  PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = above_o1;
+  tuning.LoopInterleaving = above_o1;
+  tuning.LoopVectorization = above_o1 && level.size < 2;
+  tuning.SLPVectorization = above_o1;
+  tuning.CallGraphProfile = true;
+  tuning.MergeFunctions = false;
+  return tuning;
+}
+
+ModulePassManager clang_pipeline(TargetMachine *target, const Level &level, int inline_threshold) {
+  PipelineTuningOptions tuning = clang_tuning(level);
+  if (inline_threshold >= 0)
+    tuning.InlinerThreshold = inline_threshold;
+  PassBuilder builder(target, tuning);
+  if (level.speed == OptimizationLevel::O0)
+    return builder.buildO0DefaultPipeline(OptimizationLevel::O0);
+  return builder.buildPerModuleDefaultPipeline(level.speed);
+}
+
+// "name<body>" -> body, where the text has that name.
+std::optional<StringRef> parameters(StringRef text, StringRef name) {
+  if (text.consume_front(name) && text.consume_front("<") && text.consume_back(">"))
+    return text;
+  return std::nullopt;
+}
+
+std::optional<int> number(StringRef body, StringRef key) {
+  int value;
+  if (body.consume_front(key) && body.consume_front("=") && !body.getAsInteger(10, value) && value >= 0)
+    return value;
+  return std::nullopt;
+}
+
+// One threshold for every call site, whatever the caller's size attributes.
+InlineParams inline_params(int threshold) {
+  InlineParams params = getInlineParams(threshold);
+  params.HintThreshold = params.OptSizeHintThreshold = threshold;
+  params.OptSizeThreshold = params.OptMinSizeThreshold = threshold;
+  return params;
+}
+
+using Elements = ArrayRef<PassBuilder::PipelineElement>;
+
+void register_parameterised(PassBuilder &builder, TargetMachine *target) {
+  builder.registerPipelineParsingCallback([target](StringRef name, ModulePassManager &passes, Elements) {
+    if (auto body = parameters(name, "clang")) {
+      auto [level, option] = body->split(';');
+      auto threshold = number(option, "inline-threshold");
+      if (!option.empty() && !threshold)
+        return false;
+      try {
+        passes.addPass(clang_pipeline(target, parse_level(level), threshold.value_or(-1)));
+      } catch (const PipelineError &) {
+        return false;
+      }
+      return true;
+    }
+    if (auto body = parameters(name, "inliner-wrapper"))
+      if (auto n = number(*body, "threshold")) {
+        passes.addPass(ModuleInlinerWrapperPass(inline_params(*n)));
+        return true;
+      }
+    if (auto body = parameters(name, "module-inline"))
+      if (auto n = number(*body, "threshold")) {
+        passes.addPass(ModuleInlinerPass(inline_params(*n)));
+        return true;
+      }
+    return false;
+  });
+  builder.registerPipelineParsingCallback([](StringRef name, CGSCCPassManager &passes, Elements) {
+    if (auto body = parameters(name, "argpromotion"))
+      if (auto n = number(*body, "max-elements")) {
+        passes.addPass(ArgumentPromotionPass(*n));
+        return true;
+      }
+    return false;
+  });
+  builder.registerPipelineParsingCallback([](StringRef name, FunctionPassManager &passes, Elements) {
+    if (auto body = parameters(name, "jump-threading"))
+      if (auto n = number(*body, "threshold")) {
+        passes.addPass(JumpThreadingPass(*n));
+        return true;
+      }
+    return false;
+  });
+}
+
+} // namespace
+
+// Kept with the module, since registering every analysis costs more than most passes on a small
+// one; but emptied before every run: what a pass does depends on the module alone, never on history.
+struct Managers {
+  std::string level;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager sccs;
+  ModuleAnalysisManager modules;
+  PassInstrumentationCallbacks callbacks;
+  OptNoneInstrumentation optnone{/*DebugLogging=*/false};
+  PassBuilder builder;
+
+  Managers(TargetMachine *target, const std::string &level)
+      : level(level), builder(target, clang_tuning(parse_level(level))) {
+    // Registered first, so they win over the builder's. A builder that is given the callbacks would
+    // name every pass class in them, which costs more than most passes on a small module.
+    auto instrumentation = [this] { return PassInstrumentationAnalysis(&callbacks); };
+    loops.registerPass(instrumentation);
+    functions.registerPass(instrumentation);
+    sccs.registerPass(instrumentation);
+    modules.registerPass(instrumentation);
+    optnone.registerCallbacks(callbacks);
+    register_parameterised(builder, target);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(sccs);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, sccs, modules);
+  }
+
+  void clear() {
+    modules.clear();
+    sccs.clear();
+    functions.clear();
+    loops.clear();
+  }
+};
+
+namespace {
+
+Managers &fresh_managers(Module &module, const std::string &level) {
+  if (!module.managers || module.managers->level != level)
+    module.managers = std::make_shared<Managers>(&module.target(), level);
+  module.managers->clear();
+  return *module.managers;
+}
+
+template <class Passes> Passes parse(PassBuilder &builder, const std::string &pipeline) {
+  Passes passes;
+  if (auto error = builder.parsePassPipeline(passes, pipeline))
+    throw PipelineError(toString(std::move(error)));
+  return passes;
+}
+
+// createModuleToFunctionPassAdaptor, for some functions only.
+struct OnFunctions : RequiredPassInfoMixin<OnFunctions> {
+  FunctionPassManager passes;
+  std::vector<Function *> functions;
+
+  PreservedAnalyses run(llvm::Module &module, ModuleAnalysisManager &analyses) {
+    auto &manager = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
+    auto preserved = PreservedAnalyses::all();
+    for (Function *function : functions) {
+      auto kept = passes.run(*function, manager);
+      manager.invalidate(*function, kept);
+      preserved.intersect(std::move(kept));
+    }
+    preserved.preserve<FunctionAnalysisManagerModuleProxy>();
+    return preserved;
+  }
+};
+
+std::vector<Function *> find_functions(llvm::Module &module, const std::vector<std::string> &names) {
+  std::vector<Function *> found;
+  for (const std::string &name : names) {
+    Function *function = module.getFunction(name);
+    if (!function || function->isDeclaration())
+      throw PipelineError("no function '" + name + "' with a body");
+    found.push_back(function);
+  }
+  return found;
+}
+
+} // namespace
+
+bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level,
+                  const std::vector<std::string> *functions) {
+  Managers &managers = fresh_managers(module, level);
+  ModulePassManager passes;
+  if (functions) {
+    OnFunctions some;
+    some.functions = find_functions(module.ir(), *functions);
+    some.passes = parse<FunctionPassManager>(managers.builder, pipeline);
+    passes.addPass(std::move(some));
+  } else {
+    passes = parse<ModulePassManager>(managers.builder, pipeline);
+  }
+  bool changed = !passes.run(module.ir(), managers.modules).areAllPreserved();
+  managers.clear(); // its results point into the module, which others may change now
+  return changed;
+}
+
+void check_pipeline(const std::string &pipeline, bool function_level) {
+  Module nothing("; a module without a line\n", "nothing"); // some passes are made from the target
+  Managers managers(&nothing.target(), "Oz");
+  if (function_level)
+    parse<FunctionPassManager>(managers.builder, pipeline);
+  else
+    parse<ModulePassManager>(managers.builder, pipeline);
+}
+
+void set_level_attributes(Module &module, const std::string &text) {
+  Level level = parse_level(text);
+  for (Function &function : module.ir()) {
+    if (function.isDeclaration())
+      continue;
+    bool frozen = function.hasFnAttribute(Attribute::OptimizeNone);
+    if (level.speed == OptimizationLevel::O0) {
+      function.removeFnAttr(Attribute::OptimizeForSize);
+      function.removeFnAttr(Attribute::MinSize);
+      if (!function.hasFnAttribute(Attribute::AlwaysInline)) {
+        function.addFnAttr(Attribute::NoInline);
+        function.addFnAttr(Attribute::OptimizeNone);
+      }
+      continue;
+    }
+    if (frozen) // __attribute__((optnone)) in the source: clang keeps such functions out of every level
+      continue;
+    if (level.size >= 1)
+      function.addFnAttr(Attribute::OptimizeForSize);
+    else if (!function.hasFnAttribute(Attribute::Cold)) // clang marks cold functions at every level
+      function.removeFnAttr(Attribute::OptimizeForSize);
+    if (level.size == 2)
+      function.addFnAttr(Attribute::MinSize);
+    else
+      function.removeFnAttr(Attribute::MinSize);
+  }
+}
+
+void honour_mandatory(Module &module) { run_pipeline(module, "clang<O0>", "O0", nullptr); }
+
+std::string pass_catalogue() {
+  std::string text;
+  raw_string_ostream stream(text);
+  PassBuilder().printPassNames(stream);
+  return text;
+}
+
+} // namespace burnish

@@ -1,0 +1,36 @@
+// Running passes: pipeline texts, clang's own -O levels, the catalogue.
+#pragma once
+
+#include "module.h"
+
+namespace burnish {
+
+// Runs a pipeline text (the syntax of opt -passes, plus the parameterised passes below) and
+// returns whether LLVM reports a change. `level` ("O0" ... "O3", "Os", "Oz") sets the tuning that
+// clang gives to default<...>.
+//
+// With `functions`, a function-level text (simplifycfg, loop-mssa(licm), ...) runs on those only.
+//
+// Beyond LLVM's text syntax, through the passes' constructors (llvm/Transforms):
+//   clang<LEVEL[;inline-threshold=N]>   the whole pipeline that clang runs at that level
+//   inliner-wrapper<threshold=N>        ModuleInlinerWrapperPass(InlineParams)
+//   module-inline<threshold=N>          ModuleInlinerPass(InlineParams)
+//   argpromotion<max-elements=N>        ArgumentPromotionPass(MaxElements)
+//   jump-threading<threshold=N>         JumpThreadingPass(Threshold)
+bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level,
+                  const std::vector<std::string> *functions);
+
+// Parses only; throws PipelineError.
+void check_pipeline(const std::string &pipeline, bool function_level);
+
+// Sets the function attributes that clang's front end sets at the level (optsize, minsize; at O0
+// noinline and optnone), and takes away those of another level.
+void set_level_attributes(Module &module, const std::string &level);
+
+// What clang runs whatever the level: always_inline is honoured, coroutines are split.
+void honour_mandatory(Module &module);
+
+// LLVM's own list of passes and their parameters (opt --print-passes).
+std::string pass_catalogue();
+
+} // namespace burnish

@@ -1,0 +1,145 @@
+"""What runs in a worker process: calls that arrive on a pipe, one after the other.
+
+It imports neither gymnasium nor torch. Messages are pickles behind an 8-byte length. A request is
+(function, arguments); replies are (kind, value) with the kinds below. A generator function answers
+with any number of ITEM and one VALUE.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import select
+import signal
+import struct
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from types import GeneratorType
+from typing import Any
+
+from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.trace import Trace
+
+VALUE, ITEM, ERROR, LOST = range(4)  # LOST: an error after which this process must not be used
+
+SPIN_SECONDS = 2e-4
+
+LENGTH = struct.Struct("<Q")
+
+sessions: dict[int, Session] = {}  # of this process, by the number that the parent gave
+
+
+def main(requests: int, replies: int, lifeline: int, memory_bytes: int) -> None:
+    """Serve requests until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
+    _limit_memory(memory_bytes)
+    poller = select.poll()
+    poller.register(requests, select.POLLIN)
+    while wait_for(poller, None) and (request := read_message(requests)) is not None:
+        for reply in _answer(request):
+            write_message(replies, reply)
+
+
+def wait_for(poller: select.poll, seconds: float | None) -> bool:
+    """Return whether something can be read within so many seconds (None: for ever).
+
+    It looks again and again for SPIN_SECONDS before it sleeps, giving way to any process that wants the
+    core: waking a sleeping core of a virtual machine costs 35 us each way, several times a small pass.
+    """
+    end = time.monotonic() + SPIN_SECONDS
+    while time.monotonic() < end:
+        if poller.poll(0):
+            return True
+        os.sched_yield()
+    return bool(poller.poll(None if seconds is None else seconds * 1000))
+
+
+def read_message(descriptor: int) -> Any:
+    """Return the next message; None at the end of the stream."""
+    data = _read_at_least(descriptor, b"", LENGTH.size)
+    if data is None:
+        return None
+    (length,) = LENGTH.unpack_from(data)
+    data = _read_at_least(descriptor, data, LENGTH.size + length)
+    return None if data is None else pickle.loads(memoryview(data)[LENGTH.size :])
+
+
+def write_message(descriptor: int, message: Any) -> None:
+    """Write one message."""
+    body = pickle.dumps(message, protocol=5)
+    view = memoryview(LENGTH.pack(len(body)) + body)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def open_session(key: int, opener: Callable[[Program], Session], program: Program, trace: Trace) -> tuple[str, ...]:
+    """Open a session under a number, replay a trace in it, and return its actions."""
+    sessions[key] = opener(program)
+    sessions[key].replay(trace)
+    return sessions[key].actions
+
+
+def call_session(key: int, method: str, *arguments: Any) -> Any:
+    """Call a method of a session."""
+    return getattr(sessions[key], method)(*arguments)
+
+
+def fork_session(key: int, copy: int) -> None:
+    """Fork a session under another number."""
+    sessions[copy] = sessions[key].fork()
+
+
+def close_session(key: int) -> None:
+    """Drop a session."""
+    if session := sessions.pop(key, None):
+        session.close()
+
+
+def _answer(request: tuple[Callable[..., Any], tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    function, arguments = request
+    try:
+        value = function(*arguments)
+        if isinstance(value, GeneratorType):
+            for item in value:
+                yield ITEM, item
+            value = None
+        yield VALUE, value
+    except MemoryError:
+        yield LOST, CompilerMemory("out of memory")
+    except CompilerCrash as error:
+        yield LOST, error
+    except BurnishError as error:
+        yield ERROR, error
+    except Exception:  # the sandbox's boundary: a defect of ours, told to the parent in full
+        yield LOST, RuntimeError(f"in a worker process:\n{traceback.format_exc()}")
+
+
+def _read_at_least(descriptor: int, data: bytes, size: int) -> bytes | None:
+    while len(data) < size:
+        chunk = os.read(descriptor, max(65536, size - len(data)))
+        if not chunk:
+            return None
+        data = data + chunk if data else chunk
+    return data
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Exit when the parent is gone, even while a compiler hangs in native code."""
+    os.read(lifeline, 1)
+    os._exit(0)
+
+
+def _limit_memory(memory_bytes: int) -> None:
+    """Allow so much beyond what the interpreter and LLVM's code already map."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError, ValueError):
+        with open("/proc/self/statm", encoding="ascii") as statm:
+            mapped = int(statm.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + memory_bytes, resource.RLIM_INFINITY))

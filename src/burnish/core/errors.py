@@ -1,0 +1,76 @@
+"""Everything that burnish raises on purpose.
+
+BurnishError
+├── InputError            what was given cannot be used; nothing was changed
+│   ├── ProgramError      a program cannot be read, or is for another compiler or machine
+│   ├── CompileError      the front end rejected a source file; carries its diagnostics
+│   ├── UnknownName       no such action, objective, observation, task, ...; says what is near
+│   └── IllegalAction     the action does not apply in this state; the state is as it was
+├── CompilerCrash         the compiler died or gave up; the session continues by replaying its trace
+│   ├── CompilerTimeout   it did not answer before its deadline
+│   └── CompilerMemory    it hit its memory limit
+├── ReplayError           a trace did not lead where it had led before
+└── MissingTool           a part of the system is not installed; says which command installs it
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BurnishError(Exception):
+    """Anything that burnish raises on purpose."""
+
+
+class InputError(BurnishError):
+    """What was given cannot be used; nothing was changed."""
+
+
+class ProgramError(InputError):
+    """A program cannot be read, or is for another compiler or machine."""
+
+
+class CompileError(InputError):
+    """The front end rejected a source file; the message is its diagnostics."""
+
+
+class UnknownName(InputError):
+    """A name that is not in a list; the message suggests the nearest ones."""
+
+    @classmethod
+    def among(cls, kind: str, name: str, known: Iterable[str]) -> UnknownName:
+        """Say what `name` should have been, from the `known` names of its `kind`."""
+        names = list(known)
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {_some(names)}"
+        return cls(f"no {kind} named {name!r}; {hint}")
+
+
+class IllegalAction(InputError):
+    """The action does not apply in this state; the state is as it was."""
+
+
+class CompilerCrash(BurnishError):
+    """The compiler died or gave up; its session continues by replaying its trace."""
+
+
+class CompilerTimeout(CompilerCrash):
+    """The compiler did not answer before its deadline."""
+
+
+class CompilerMemory(CompilerCrash):
+    """The compiler hit its memory limit."""
+
+
+class ReplayError(BurnishError):
+    """A trace did not lead where it had led before."""
+
+
+class MissingTool(BurnishError):
+    """A part of the system is not installed; the message says which command installs it."""
+
+
+def _some(names: list[str], most: int = 12) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown}, ... ({len(names)} in all)" if len(names) > most else shown

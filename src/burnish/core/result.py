@@ -1,0 +1,64 @@
+"""The row that is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from burnish.core.errors import InputError
+from burnish.core.trace import Trace
+
+
+@dataclass(frozen=True)
+class Result:
+    """One optimized program: what was found, against what, how, and whether it was verified."""
+
+    task: str  # with its version, "llvm_passes-v0"
+    program: str  # its name
+    digest: str  # Program.digest
+    objective: str
+    method: str
+    seed: int
+    trace: Trace
+    cost: float  # of the state that the trace leads to
+    baselines: Mapping[str, float]  # the same objective under each baseline
+    evaluations: int
+    seconds: float
+    toolchain: Mapping[str, str]
+    options: Mapping[str, str] = field(default_factory=dict)  # of the task, where not its default
+    beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Other objectives, for information: {objective: {"result": cost, baseline: cost, ...}}."""
+    state: str = ""  # Session.digest() at the end of the trace
+    valid: bool | None = None  # None: not verified yet
+    verified: tuple[str, ...] = ()  # the checks that were made, each in words
+    source: tuple[str, ...] = ()  # the file and the arguments that the program was made from
+
+    def ratio(self, baseline: str) -> float:
+        """Return baseline cost / cost: above 1 where burnish is better."""
+        return self.baselines[baseline] / self.cost
+
+    def to_json(self) -> str:
+        """Write the result on one line."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> Result:
+        """Read what to_json wrote.
+
+        Raises:
+            InputError: it is not one.
+        """
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"not a result: {error}") from None
+        known = {item.name for item in fields(cls)}
+        if not isinstance(row, dict) or not known >= row.keys() or "trace" not in row:
+            raise InputError(f"not a result: expected the fields {', '.join(sorted(known))}")
+        try:
+            lists = {name: tuple(row[name]) for name in ("trace", "verified", "source") if name in row}
+            return cls(**(row | lists))
+        except TypeError as error:
+            raise InputError(f"not a result: {error}") from None

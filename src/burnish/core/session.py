@@ -1,0 +1,138 @@
+"""One program open in one compiler."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import IllegalAction, UnknownName
+from burnish.core.trace import WHOLE_PROGRAM, entry, split_entry
+
+Mask = NDArray[np.bool_]
+Observed = NDArray[Any] | str | bytes
+
+
+class Step(NamedTuple):
+    """What one step of an environment needs to know, gathered in one call."""
+
+    changed: bool
+    observed: Observed
+    cost: float | None
+    mask: Mask  # [len(sites) * n]
+
+
+class Session(ABC):
+    """What is legal, apply an action, observe, measure; one state that only `apply` changes.
+
+    An action is an index into `actions`. A site is a name from `sites()`, or "" for the whole
+    program. `trace` is what was applied so far: replaying it in a new session gives the same state.
+    """
+
+    def __init__(self, actions: Sequence[str], reopen: Callable[[], Session] | None = None) -> None:
+        self.actions = tuple(actions)
+        self.trace: list[str] = []
+        self._reopen = reopen
+        self._index = {text: i for i, text in enumerate(self.actions)}
+
+    @abstractmethod
+    def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
+        """Return which actions apply now: bool[n]; all False for a site that is not (or no longer) there."""
+
+    @abstractmethod
+    def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
+        """Apply one action; False means that the state is surely the same as before.
+
+        Raises:
+            IllegalAction: it does not apply here; the state is unchanged.
+            CompilerCrash: the compiler gave up; outside a sandbox, this session is lost.
+        """
+
+    @abstractmethod
+    def observe(self, space: str) -> Observed:
+        """Return the state as one of the task's observations.
+
+        Raises:
+            UnknownName: the task has no such observation.
+        """
+
+    @abstractmethod
+    def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Return the state's cost, above 0, or the part of it that one site has, 0 or above.
+
+        Raises:
+            UnknownName: the task has no such objective.
+        """
+
+    @abstractmethod
+    def digest(self) -> str:
+        """Return the identity of the state: equal for states that are the same, byte for byte."""
+
+    def sites(self) -> tuple[str, ...]:
+        """Return the names of the places where an action may apply, beside the whole program."""
+        return ()
+
+    def site_costs(self, objective: str) -> dict[str, float]:
+        """Return each site's own cost; where costs add up, what is chosen at one site is its own matter."""
+        return {site: self.measure(objective, site) for site in self.sites()}
+
+    def fork(self) -> Session:
+        """Return a second session in the same state; by default a new one that replays the trace."""
+        if self._reopen is None:
+            raise NotImplementedError(f"{type(self).__name__} neither overrides fork() nor can be reopened")
+        copy = self._reopen()
+        copy.replay(self.trace)
+        return copy
+
+    def close(self) -> None:  # noqa: B027 - most sessions hold nothing beyond memory
+        """Give back what the session holds."""
+
+    def replay(self, trace: Iterable[str]) -> None:
+        """Apply the entries of a trace, one after the other."""
+        for text in trace:
+            site, action = split_entry(text)
+            self.apply(self.index(action), site)
+
+    def index(self, action: str) -> int:
+        """Return an action's index.
+
+        Raises:
+            UnknownName: the task has no such action.
+        """
+        try:
+            return self._index[action]
+        except KeyError:
+            raise UnknownName.among("action", action, self.actions) from None
+
+    def step(
+        self, action: int, site: str, observation: str, objective: str | None, sites: Sequence[str]
+    ) -> Step:
+        """Apply, observe, measure (unless `objective` is None) and look at what is legal at `sites`."""
+        changed = self.apply(action, site)
+        cost = None if objective is None else self.measure(objective)
+        return Step(changed, self.observe(observation), cost, self.mask(sites))
+
+    def mask(self, sites: Sequence[str]) -> Mask:
+        """Return what is legal at each of `sites`, side by side: bool[len(sites) * n]."""
+        if len(sites) == 1:
+            return self.legal(sites[0])
+        return np.concatenate([self.legal(site) for site in sites])
+
+    def check_legal(self, action: int, site: str) -> None:
+        """Raise IllegalAction, with what would be legal, unless the action applies now."""
+        if not 0 <= action < len(self.actions):
+            raise IllegalAction(f"action {action} is not in 0..{len(self.actions) - 1}")
+        mask = self.legal(site)
+        if mask[action]:
+            return
+        where = f" at site {site!r}" if site else ""
+        now = [self.actions[i] for i in np.flatnonzero(mask)[:6]]
+        legal = f"legal there: {', '.join(now)}, ..." if now else "nothing is legal there"
+        raise IllegalAction(f"{self.actions[action]!r} is illegal{where} after {len(self.trace)} steps; {legal}")
+
+    def record(self, action: int, site: str) -> None:
+        """Append an applied action to the trace."""
+        self.trace.append(entry(self.actions[action], site))

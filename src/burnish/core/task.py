@@ -1,0 +1,75 @@
+"""All that one environment is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from burnish.core.errors import UnknownName
+from burnish.core.objective import Objective, Observation
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.trace import Trace
+
+Opener = Callable[[Program], Session]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Task:
+    """Actions, observations, objectives, baselines, and how to open a session.
+
+    The openers are functions of a module (or partials of them), so that a worker process can
+    import them.
+    """
+
+    name: str
+    version: int  # bumped when results could change
+    language: str  # of the programs that it opens
+    actions: tuple[str, ...] = field(repr=False)
+    observations: Mapping[str, Observation] = field(repr=False)  # the first one is the default
+    objectives: Mapping[str, Objective] = field(repr=False)  # the first one is the default
+    open: Opener
+    baselines: Mapping[str, Opener] = field(repr=False)  # sessions in the state that each leads to
+    reference: str  # the baseline that a result is compared with
+    max_steps: int
+    starts: tuple[Trace, ...] = ()  # traces worth trying first
+    options: Mapping[str, str] = field(default_factory=dict)  # what differs from the task's default
+
+    @property
+    def id(self) -> str:
+        """Name and version, such as 'llvm_passes-v0'."""
+        return f"{self.name}-v{self.version}"
+
+    def objective(self, name: str | None = None) -> Objective:
+        """Return an objective by its name; the default one for None.
+
+        Raises:
+            UnknownName: the task has no such objective.
+        """
+        return _look_up("objective", self.objectives, name)
+
+    def observation(self, name: str | None = None) -> Observation:
+        """Return an observation by its name; the default one for None.
+
+        Raises:
+            UnknownName: the task has no such observation.
+        """
+        return _look_up("observation", self.observations, name)
+
+    def baseline(self, name: str) -> Opener:
+        """Return the opener of a baseline.
+
+        Raises:
+            UnknownName: the task has no such baseline.
+        """
+        return _look_up("baseline", self.baselines, name)
+
+
+def _look_up(kind: str, known: Mapping[str, T], name: str | None) -> T:
+    if name is None:
+        return next(iter(known.values()))
+    if name not in known:
+        raise UnknownName.among(kind, name, known)
+    return known[name]

@@ -1,0 +1,166 @@
+"""A child process that may crash, hang or eat memory without harm to its parent."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from burnish.core import child
+from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a worker may use for one call."""
+
+    deadline_seconds: float = 60.0
+    memory_bytes: int = 4 * GIB
+
+
+class Worker:
+    """A child process that calls importable functions; a dead one starts anew at the next call.
+
+    `generation` counts the processes: what an earlier one held is gone.
+    """
+
+    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+        self.limits = limits
+        self.generation = 0
+        self._process: _Process | None = None
+
+    def call(self, function: Callable[..., Any], *arguments: Any, deadline_seconds: float | None = None) -> Any:
+        """Call a function in the child and return what it returns.
+
+        Raises:
+            CompilerCrash: the child died; CompilerTimeout and CompilerMemory say how.
+            BurnishError: what the function itself raised.
+        """
+        self.send(function, *arguments)
+        return self.receive(deadline_seconds)[1]
+
+    def send(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Start a call; `receive` brings its answers."""
+        process = self._started()
+        try:
+            child.write_message(process.requests, (function, arguments))
+        except BrokenPipeError:
+            raise self._bury(process) from None
+
+    def receive(self, deadline_seconds: float | None = None) -> tuple[bool, Any]:
+        """Wait for one answer: (True, item of a generator) or (False, the value that ends the call)."""
+        process = self._started()
+        seconds = self.limits.deadline_seconds if deadline_seconds is None else deadline_seconds
+        if not child.wait_for(process.poller, seconds):
+            self.close()
+            raise CompilerTimeout(f"no answer within {seconds:g} seconds; the worker was killed")
+        reply = child.read_message(process.replies)
+        if reply is None:
+            raise self._bury(process)
+        kind, value = reply
+        if kind == child.LOST:
+            self.close()
+        if kind in (child.ERROR, child.LOST):
+            raise value
+        return kind == child.ITEM, value
+
+    def stream(self, function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[Any]:
+        """Call a generator function in the child; the deadline holds for each item."""
+        self.send(function, *arguments)
+        while (answer := self.receive())[0]:
+            yield answer[1]
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when an answer is there."""
+        return self._started().replies
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process number; None while there is none."""
+        return self._process.popen.pid if self._process else None
+
+    def close(self) -> None:
+        """Kill the child; a later call starts another."""
+        if self._process:
+            self._process.finalize()
+            self._process = None
+
+    def _started(self) -> _Process:
+        if self._process is None:
+            self._process = _Process(self.limits.memory_bytes)
+            self.generation += 1
+        return self._process
+
+    def _bury(self, process: _Process) -> CompilerCrash:
+        """Reap a child that died by itself and say how."""
+        returncode = process.popen.wait()
+        words = process.last_words()
+        self.close()
+        if "out of memory" in words or "bad_alloc" in words:
+            return CompilerMemory(f"out of memory (limit {self.limits.memory_bytes / GIB:.3g} GiB)")
+        how = f"signal {signal.Signals(-returncode).name}" if returncode < 0 else f"exit code {returncode}"
+        return CompilerCrash(f"the compiler process ended by {how}{': ' + words if words else ''}")
+
+
+class _Process:
+    """The child and the pipes to it."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        their_requests, self.requests = os.pipe()
+        self.replies, their_replies = os.pipe()
+        their_lifeline, lifeline = os.pipe()
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # nameless: nothing is left behind
+        theirs = (their_requests, their_replies, their_lifeline)
+        start = (
+            f"import sys; sys.path[:] = {sys.path!r}\n"
+            f"from burnish.core.child import main; main({', '.join(map(str, theirs))}, {memory_bytes})"
+        )
+        self.popen = subprocess.Popen(
+            [sys.executable, "-P", "-c", start],
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._output,
+            pass_fds=theirs,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # its threads would count as memory
+        )
+        for descriptor in theirs:
+            os.close(descriptor)
+        self.poller = select.poll()
+        self.poller.register(self.replies, select.POLLIN)
+        ours = (self.requests, self.replies, lifeline)
+        self.finalize = weakref.finalize(self, _end, self.popen, ours, self._output)
+
+    def last_words(self) -> str:
+        """Return the last line that the child printed before it died, without LLVM's stack dump."""
+        self._output.seek(0)
+        text = self._output.read(1 << 16).decode(errors="replace")
+        lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", " #", "PLEASE"))]
+        errors = [line for line in lines if "error" in line.lower() or "assert" in line.lower()]
+        return (errors or lines or [""])[0].strip()[:300]
+
+
+def _end(popen: subprocess.Popen[bytes], descriptors: tuple[int, ...], output: IO[bytes]) -> None:
+    popen.kill()
+    popen.wait()
+    for descriptor in descriptors:
+        os.close(descriptor)
+    output.close()
+
+
+def wait(workers: list[Worker], seconds: float) -> list[Worker]:
+    """Return the workers that have an answer; none of them after so many seconds."""
+    poller = select.poll()
+    by_descriptor = {worker.fileno(): worker for worker in workers}
+    for descriptor in by_descriptor:
+        poller.register(descriptor, select.POLLIN)
+    ready = poller.poll(max(0.0, seconds) * 1000)
+    return [by_descriptor[descriptor] for descriptor, _ in ready]

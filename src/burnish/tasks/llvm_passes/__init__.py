@@ -1,0 +1,39 @@
+"""LLVM pass ordering: which passes, in which order, with which parameters, and on which functions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+
+from burnish.core.task import Task
+from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION
+from burnish.tasks.llvm_passes.baselines import baselines
+from burnish.tasks.llvm_passes.objectives import OBJECTIVES
+from burnish.tasks.llvm_passes.observations import OBSERVATIONS
+from burnish.tasks.llvm_passes.session import Options, open_session
+from burnish.tasks.llvm_passes.starts import STARTS
+
+LANGUAGE = "llvm"
+
+
+def make_task(options: Options = Options()) -> Task:  # noqa: B008 - frozen
+    """Return the task for other options than the default's: speed levels, another CPU."""
+    return Task(
+        name="llvm_passes",
+        version=LIST_VERSION,
+        language=LANGUAGE,
+        actions=ACTIONS,
+        observations=OBSERVATIONS,
+        objectives=OBJECTIVES,
+        open=partial(open_session, options=options),
+        baselines=baselines(options.cpu),
+        reference=options.level,
+        max_steps=45,
+        starts=STARTS,
+        options={
+            name: str(value) for name, value in asdict(options).items() if value != getattr(Options(), name)
+        },
+    )
+
+
+TASK = make_task()

@@ -1,0 +1,118 @@
+"""The actions: LLVM 23's passes, with their parameters, version 0.
+
+What is not in the list, and why, is in OMITTED. Chosen from LLVM's own catalogue
+(`burnish._native.pass_catalogue()`, llvm/lib/Passes/PassRegistry.def); a test checks every entry
+against it, and every pass of CompilerGym's list of 124 against ACTIONS and OMITTED.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+LIST_VERSION = 0
+
+Unit = Literal["module", "cgscc", "function", "loop", "loop-mssa"]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One action: a pass with its parameters, and the unit of IR that it runs on."""
+
+    text: str
+    unit: Unit
+
+    @property
+    def function_pipeline(self) -> str | None:
+        """The text for a function pass manager; None where the pass needs more than a function."""
+        if self.unit in ("module", "cgscc"):
+            return None
+        return self.text if self.unit == "function" else f"{self.unit}({self.text})"
+
+    @property
+    def pipeline(self) -> str:
+        """The text for a module pass manager: the syntax of `opt -passes=`."""
+        if self.unit == "module":
+            return self.text
+        if self.unit == "cgscc":
+            return f"cgscc({self.text})"
+        return f"function({self.function_pipeline})"
+
+
+_MODULE = """
+always-inline called-value-propagation canonicalize-aliases constmerge deadargelim elim-avail-extern
+expand-variadics globaldce global-merge global-merge<merge-const> global-merge<merge-const-aggressive>
+global-merge-func globalopt globalsplit hotcoldsplit inferattrs ipsccp ipsccp<no-func-spec>
+iroutliner mergefunc openmp-opt partial-inliner rel-lookup-table-converter rpo-function-attrs
+strip-dead-prototypes attributor-light scc-oz-module-inliner
+inliner-wrapper<threshold=0> inliner-wrapper<threshold=5> inliner-wrapper<threshold=25>
+inliner-wrapper<threshold=50> inliner-wrapper<threshold=100> inliner-wrapper<threshold=225>
+module-inline<threshold=0> module-inline<threshold=25> module-inline<threshold=100>
+clang<O1> clang<O2> clang<O3> clang<Os> clang<Oz>
+clang<Oz;inline-threshold=0> clang<Oz;inline-threshold=25> clang<Oz;inline-threshold=75>
+"""
+
+_CGSCC = """
+argpromotion argpromotion<max-elements=0> argpromotion<max-elements=8> attributor-light-cgscc
+function-attrs function-attrs<skip-non-recursive-function-attrs> inline inline<only-mandatory>
+"""
+
+_FUNCTION = """
+adce aggressive-instcombine alignment-from-assumptions assume-simplify bdce break-crit-edges
+callsite-splitting chr consthoist constraint-elimination correlated-propagation dce dfa-jump-threading
+div-rem-pairs drop-unnecessary-assumes dse early-cse early-cse<memssa> expand-memcmp flatten-cfg float2int
+function-simplification<O1> function-simplification<O2> function-simplification<O3>
+guard-widening gvn gvn<no-load-pre> gvn<no-scalar-pre> gvn<memoryssa;no-memdep> gvn-hoist gvn-sink
+infer-address-spaces infer-alignment inject-tli-mappings instcombine<no-verify-fixpoint>
+instcombine<no-verify-fixpoint;max-iterations=1> instsimplify interleaved-load-combine irce
+jump-table-to-switch jump-threading jump-threading<threshold=0> jump-threading<threshold=2>
+jump-threading<threshold=12> lcssa libcalls-shrinkwrap load-store-vectorizer loop-data-prefetch
+loop-distribute loop-fusion loop-load-elim loop-simplify loop-sink loop-unroll<O2;no-runtime;no-partial>
+loop-unroll<O3> loop-unroll<O3;full-unroll-max=2> loop-unroll<O3;full-unroll-max=8>
+loop-unroll<O2;no-peeling;no-runtime;no-partial> loop-vectorize
+loop-vectorize<no-interleave-forced-only;vectorize-forced-only> loop-versioning lower-constant-intrinsics
+lower-expect lower-guard-intrinsic lower-matrix-intrinsics lower-matrix-intrinsics<minimal> lower-switch
+lower-widenable-condition make-guards-explicit mem2reg memcpyopt mergeicmps mldst-motion
+mldst-motion<split-footer-bb> move-auto-init nary-reassociate newgvn partially-inline-libcalls reassociate
+reg2mem sccp scalarizer scalarizer<load-store> separate-const-offset-from-gep
+separate-const-offset-from-gep<lower-gep> simplifycfg
+simplifycfg<hoist-common-insts;sink-common-insts>
+simplifycfg<bonus-inst-threshold=0> simplifycfg<bonus-inst-threshold=4>
+simplifycfg<bonus-inst-threshold=2;forward-switch-cond;switch-range-to-icmp;switch-to-lookup;no-keep-loops;hoist-common-insts;sink-common-insts>
+simplifycfg<bonus-inst-threshold=0;no-speculate-blocks;no-simplify-cond-branch;hoist-common-insts;sink-common-insts>
+simplifycfg<forward-switch-cond;switch-range-to-icmp;switch-to-arithmetic;switch-to-lookup>
+simplifycfg<hoist-loads-stores-with-cond-faulting;speculate-unpredictables> simplifycfg<no-keep-loops>
+sink slp-vectorizer slsr speculative-execution sroa<preserve-cfg> sroa<modify-cfg>
+structurizecfg tailcallelim typepromotion unreachableblockelim vector-combine
+loop-flatten loop-interchange loop-unroll-and-jam
+"""
+
+_LOOP = """
+canon-freeze indvars loop-deletion loop-idiom loop-idiom-vectorize loop-instsimplify loop-predication
+loop-reduce loop-rotate<header-duplication> loop-rotate<no-header-duplication> loop-simplifycfg
+loop-term-fold loop-unroll-full loop-versioning-licm
+"""
+
+_LOOP_MSSA = """
+licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
+simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
+"""
+
+_LOOP_NEST = frozenset({"loop-flatten", "loop-interchange", "loop-unroll-and-jam"})
+
+
+def _passes(unit: Unit, texts: str) -> tuple[Pass, ...]:
+    return tuple(
+        Pass(text, "loop" if text in _LOOP_NEST else unit) for text in texts.split()
+    )
+
+
+PASSES: tuple[Pass, ...] = (
+    *_passes("module", _MODULE),
+    *_passes("cgscc", _CGSCC),
+    *_passes("function", _FUNCTION),
+    *_passes("loop", _LOOP),
+    *_passes("loop-mssa", _LOOP_MSSA),
+)
+
+ACTIONS: tuple[str, ...] = tuple(item.text for item in PASSES)

