@@ -55,12 +55,12 @@ Matrix function_properties(Module &module) {
 }
 
 nb::bytes bitcode(const Module &module) {
-  std::string bytes;
+  const std::string *bytes;
   {
     nb::gil_scoped_release release;
-    bytes = module.bitcode();
+    bytes = &module.bitcode();
   }
-  return to_bytes(bytes);
+  return to_bytes(*bytes);
 }
 
 nb::bytes emit_object(const Module &module, const std::string &level, const std::string &cpu) {

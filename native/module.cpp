@@ -125,11 +125,14 @@ Module::Module(std::string_view bytes, const std::string &name) : context_(make_
 
 Module::~Module() = default;
 
-std::string Module::bitcode() const {
+const std::string &Module::bitcode() const {
+  if (!bitcode_.empty())
+    return bitcode_;
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
   WriteBitcodeToFile(*ir_, stream, /*ShouldPreserveUseListOrder=*/true);
-  return std::string(bytes.data(), bytes.size());
+  bitcode_.assign(bytes.data(), bytes.size());
+  return bitcode_;
 }
 
 std::string Module::print() const {

@@ -39,7 +39,8 @@ public:
   ~Module();
 
   // Bitcode with use-list orders: only this form continues identically after reading it back.
-  std::string bitcode() const;
+  // Kept until the module changes: many clones of one state write it once.
+  const std::string &bitcode() const;
   std::string print() const;
   // 32 hexadecimal digits of BLAKE3 over bitcode().
   std::string digest() const;
@@ -66,9 +67,11 @@ private:
   std::unique_ptr<llvm::Module> ir_; // destroyed before its context
   mutable std::unique_ptr<llvm::TargetMachine> target_;
   mutable std::string target_cpu_;
+  mutable std::string bitcode_;
 
 public:
   std::shared_ptr<Managers> managers; // of passes.cpp: made once, emptied before every run
+  void changed() { bitcode_.clear(); }
 };
 
 std::string llvm_version();

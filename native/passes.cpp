@@ -4,6 +4,7 @@
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/StandardInstrumentations.h"
@@ -202,6 +203,15 @@ struct OnFunctions : RequiredPassInfoMixin<OnFunctions> {
   }
 };
 
+// Passes infer attributes of intrinsics too; the bitcode reader takes them back. Taken back at once, a
+// module and what is read back from its bitcode are the same.
+void reset_intrinsics(llvm::Module &module) {
+  for (Function &function : module)
+    if (function.isIntrinsic())
+      function.setAttributes(
+          Intrinsic::getAttributes(module.getContext(), function.getIntrinsicID(), function.getFunctionType()));
+}
+
 std::vector<Function *> find_functions(llvm::Module &module, const std::vector<std::string> &names) {
   std::vector<Function *> found;
   for (const std::string &name : names) {
@@ -227,7 +237,9 @@ bool run_pipeline(Module &module, const std::string &pipeline, const std::string
   } else {
     passes = parse<ModulePassManager>(managers.builder, pipeline);
   }
+  module.changed(); // whatever it reports: some passes that say no have changed an attribute or a use list
   bool changed = !passes.run(module.ir(), managers.modules).areAllPreserved();
+  reset_intrinsics(module.ir());
   managers.clear(); // its results point into the module, which others may change now
   return changed;
 }
@@ -243,6 +255,7 @@ void check_pipeline(const std::string &pipeline, bool function_level) {
 
 void set_level_attributes(Module &module, const std::string &text) {
   Level level = parse_level(text);
+  module.changed();
   for (Function &function : module.ir()) {
     if (function.isDeclaration())
       continue;

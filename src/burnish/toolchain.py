@@ -66,6 +66,25 @@ def compile_to_bitcode(source: Path, arguments: Sequence[str] = (), *, level: st
     return done.stdout
 
 
+def bitcode_to_object(bitcode: bytes, arguments: Sequence[str] = (), *, level: str = "Oz") -> bytes:
+    """Return the object file that clang's code generation makes of bitcode, without running a pass.
+
+    Args:
+        bitcode: An optimized module.
+        arguments: clang's own options: those for code generation count, others do no harm.
+        level: "O0" ... "Oz".
+
+    Raises:
+        CompileError: clang rejects it; the message is what clang printed.
+    """
+    command = [str(find_tool("clang")), *arguments, f"-{level}", "-w", "-Qunused-arguments"]
+    command += ["-Xclang", "-disable-llvm-passes", "-c", "-x", "ir", "-", "-o", "-"]
+    done = subprocess.run(command, input=bitcode, capture_output=True, check=False)
+    if done.returncode:
+        raise CompileError(f"clang's code generation failed\n{done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
+
+
 def missing_system_parts() -> list[str]:
     """Return what the system lacks for compiling and linking C, each with the command that installs it."""
     missing = []
@@ -89,7 +108,9 @@ def missing_system_parts() -> list[str]:
 @functools.cache
 def clang_version() -> str:
     """Return clang's version, such as '23.1.4'."""
-    done = subprocess.run([str(find_tool("clang")), "-dumpversion"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [str(find_tool("clang")), "-dumpversion"], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 

@@ -1,0 +1,1 @@
+"""The contract: program, session, sandbox, objective, task, environment, result, errors."""

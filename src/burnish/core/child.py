@@ -18,6 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import GeneratorType
 from typing import Any
 
@@ -63,12 +64,12 @@ def wait_for(poller: select.poll, seconds: float | None) -> bool:
 
 def read_message(descriptor: int) -> Any:
     """Return the next message; None at the end of the stream."""
-    data = _read_at_least(descriptor, b"", LENGTH.size)
-    if data is None:
+    header = _read_exactly(descriptor, LENGTH.size)
+    if header is None:
         return None
-    (length,) = LENGTH.unpack_from(data)
-    data = _read_at_least(descriptor, data, LENGTH.size + length)
-    return None if data is None else pickle.loads(memoryview(data)[LENGTH.size :])
+    (length,) = LENGTH.unpack(header)
+    body = _read_exactly(descriptor, length)
+    return None if body is None else pickle.loads(body)
 
 
 def write_message(descriptor: int, message: Any) -> None:
@@ -79,7 +80,9 @@ def write_message(descriptor: int, message: Any) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def open_session(key: int, opener: Callable[[Program], Session], program: Program, trace: Trace) -> tuple[str, ...]:
+def open_session(
+    key: int, opener: Callable[[Program], Session], program: Program, trace: Trace
+) -> tuple[str, ...]:
     """Open a session under a number, replay a trace in it, and return its actions."""
     sessions[key] = opener(program)
     sessions[key].replay(trace)
@@ -121,13 +124,18 @@ def _answer(request: tuple[Callable[..., Any], tuple[Any, ...]]) -> Iterator[tup
         yield LOST, RuntimeError(f"in a worker process:\n{traceback.format_exc()}")
 
 
-def _read_at_least(descriptor: int, data: bytes, size: int) -> bytes | None:
-    while len(data) < size:
-        chunk = os.read(descriptor, max(65536, size - len(data)))
+def _read_exactly(descriptor: int, size: int) -> bytes | bytearray | None:
+    """Read no byte too many: the next message may be there already, and a poll must see it."""
+    data = os.read(descriptor, size)
+    if len(data) == size:
+        return data
+    parts = bytearray(data)
+    while len(parts) < size:
+        chunk = os.read(descriptor, size - len(parts))
         if not chunk:
             return None
-        data = data + chunk if data else chunk
-    return data
+        parts += chunk
+    return parts
 
 
 def _end_with_parent(lifeline: int) -> None:
@@ -140,6 +148,5 @@ def _limit_memory(memory_bytes: int) -> None:
     """Allow so much beyond what the interpreter and LLVM's code already map."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError):
-        with open("/proc/self/statm", encoding="ascii") as statm:
-            mapped = int(statm.read().split()[0]) * resource.getpagesize()
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (mapped + memory_bytes, resource.RLIM_INFINITY))

@@ -79,14 +79,17 @@ class Env(gymnasium.Env[Any, int]):
             raise InputError("an environment needs at least one program")
         for program in self.programs:
             if program.language != task.language:
-                raise InputError(f"{program.name}: {task.id} opens {task.language!r}, not {program.language!r}")
+                raise InputError(
+                    f"{program.name}: {task.id} opens {task.language!r}, not {program.language!r}"
+                )
         self.objective = task.objective(objective)
         self._observation = task.observation(observation)
         self.max_steps = max_steps or task.max_steps
         self.dense = self.objective.dense if dense is None else dense
         self.failure_reward = failure_reward
         self.render_mode = render_mode
-        self.action_space = gymnasium.spaces.Discrete((1 + sites) * len(task.actions))
+        self._action_count = (1 + sites) * len(task.actions)
+        self.action_space = gymnasium.spaces.Discrete(self._action_count)  # type: ignore[assignment]
         self.observation_space = space_of(self._observation)
         self._limits = limits
         self._worker = Worker(limits) if limits else None
@@ -101,7 +104,9 @@ class Env(gymnasium.Env[Any, int]):
         self._cost = math.nan
         self._steps = 0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Open the next program, or the one that `options["program"]` names or is.
 
         Raises:
@@ -151,7 +156,7 @@ class Env(gymnasium.Env[Any, int]):
         """Return what is legal now: bool[action_space.n]. The name is sb3-contrib's."""
         return self._mask
 
-    def render(self) -> str:  # type: ignore[override]
+    def render(self) -> str:
         """Return the program, its cost and the trace as text."""
         unit = self.objective.unit
         return "\n".join([f"{self.session.digest()[:8]}  {self._cost:g} {unit}", *self.trace])
@@ -213,7 +218,7 @@ class Env(gymnasium.Env[Any, int]):
 
     def _full_mask(self, mask: Mask) -> Mask:
         """Pad with False where the program has fewer sites than the action space."""
-        missing = int(self.action_space.n) - len(mask)
+        missing = self._action_count - len(mask)
         return np.pad(mask, (0, missing)) if missing else mask
 
     def _info(self, cost: float | None = None, error: str | None = None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Result:
     method: str
     seed: int
     trace: Trace
-    cost: float  # of the state that the trace leads to
+    cost: float  # of the state that the trace leads to, or of the fallback
     baselines: Mapping[str, float]  # the same objective under each baseline
     evaluations: int
     seconds: float
@@ -30,6 +30,7 @@ class Result:
     options: Mapping[str, str] = field(default_factory=dict)  # of the task, where not its default
     beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Other objectives, for information: {objective: {"result": cost, baseline: cost, ...}}."""
+    fallback: str = ""  # the baseline that was kept, because nothing better was found
     state: str = ""  # Session.digest() at the end of the trace
     valid: bool | None = None  # None: not verified yet
     verified: tuple[str, ...] = ()  # the checks that were made, each in words
@@ -58,7 +59,7 @@ class Result:
         if not isinstance(row, dict) or not known >= row.keys() or "trace" not in row:
             raise InputError(f"not a result: expected the fields {', '.join(sorted(known))}")
         try:
-            lists = {name: tuple(row[name]) for name in ("trace", "verified", "source") if name in row}
+            lists: dict[str, Any] = {name: tuple(row[name]) for name in ("trace", "verified", "source") if name in row}
             return cls(**(row | lists))
         except TypeError as error:
             raise InputError(f"not a result: {error}") from None

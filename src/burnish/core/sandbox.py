@@ -74,6 +74,11 @@ class Sandbox(Session):
         digest: str = self._call("digest")
         return digest
 
+    def verify(self) -> str:
+        """See Session."""
+        checker: str = self._call("verify")
+        return checker
+
     def sites(self) -> tuple[str, ...]:
         """See Session."""
         sites: tuple[str, ...] = self._call("sites")
@@ -106,10 +111,14 @@ class Sandbox(Session):
         return copy
 
     def close(self) -> None:
-        """Drop the session; its process ends with the last sandbox that uses it."""
+        """Drop the session; its process goes on: see shutdown()."""
         if self._generation == self._worker.generation and self._worker.pid is not None:
             self._worker.call(child.close_session, self._key)
         self._generation = -1
+
+    def shutdown(self) -> None:
+        """End the worker process, with every session in it."""
+        self._worker.close()
 
     @property
     def pid(self) -> int | None:

@@ -44,7 +44,7 @@ class Session(ABC):
 
     @abstractmethod
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
-        """Apply one action; False means that the state is surely the same as before.
+        """Apply one action; False means that the compiler reports no change, which is no promise.
 
         Raises:
             IllegalAction: it does not apply here; the state is unchanged.
@@ -70,6 +70,14 @@ class Session(ABC):
     @abstractmethod
     def digest(self) -> str:
         """Return the identity of the state: equal for states that are the same, byte for byte."""
+
+    def verify(self) -> str:
+        """Have the compiler check the state and return what checked it; "" where nothing does.
+
+        Raises:
+            CompilerCrash: the state is broken.
+        """
+        return ""
 
     def sites(self) -> tuple[str, ...]:
         """Return the names of the places where an action may apply, beside the whole program."""
@@ -131,7 +139,9 @@ class Session(ABC):
         where = f" at site {site!r}" if site else ""
         now = [self.actions[i] for i in np.flatnonzero(mask)[:6]]
         legal = f"legal there: {', '.join(now)}, ..." if now else "nothing is legal there"
-        raise IllegalAction(f"{self.actions[action]!r} is illegal{where} after {len(self.trace)} steps; {legal}")
+        raise IllegalAction(
+            f"{self.actions[action]!r} is illegal{where} after {len(self.trace)} steps; {legal}"
+        )
 
     def record(self, action: int, site: str) -> None:
         """Append an applied action to the trace."""

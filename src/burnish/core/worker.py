@@ -33,12 +33,14 @@ class Worker:
     `generation` counts the processes: what an earlier one held is gone.
     """
 
-    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
         self.generation = 0
         self._process: _Process | None = None
 
-    def call(self, function: Callable[..., Any], *arguments: Any, deadline_seconds: float | None = None) -> Any:
+    def call(
+        self, function: Callable[..., Any], *arguments: Any, deadline_seconds: float | None = None
+    ) -> Any:
         """Call a function in the child and return what it returns.
 
         Raises:
@@ -118,7 +120,7 @@ class _Process:
         their_requests, self.requests = os.pipe()
         self.replies, their_replies = os.pipe()
         their_lifeline, lifeline = os.pipe()
-        self._output: IO[bytes] = tempfile.TemporaryFile()  # nameless: nothing is left behind
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - nameless, closed by _end
         theirs = (their_requests, their_replies, their_lifeline)
         start = (
             f"import sys; sys.path[:] = {sys.path!r}\n"
@@ -143,7 +145,9 @@ class _Process:
         """Return the last line that the child printed before it died, without LLVM's stack dump."""
         self._output.seek(0)
         text = self._output.read(1 << 16).decode(errors="replace")
-        lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", " #", "PLEASE"))]
+        lines = [
+            line for line in text.splitlines() if line.strip() and not line.startswith(("#", " #", "PLEASE"))
+        ]
         errors = [line for line in lines if "error" in line.lower() or "assert" in line.lower()]
         return (errors or lines or [""])[0].strip()[:300]
 

@@ -13,6 +13,8 @@ from burnish.tasks.llvm_passes.observations import OBSERVATIONS
 from burnish.tasks.llvm_passes.session import Options, open_session
 from burnish.tasks.llvm_passes.starts import STARTS
 
+__all__ = ["LANGUAGE", "TASK", "Options", "make_task"]
+
 LANGUAGE = "llvm"
 
 

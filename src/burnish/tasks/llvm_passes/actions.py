@@ -7,6 +7,7 @@ against it, and every pass of CompilerGym's list of 124 against ACTIONS and OMIT
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,7 +63,7 @@ adce aggressive-instcombine alignment-from-assumptions assume-simplify bdce brea
 callsite-splitting chr consthoist constraint-elimination correlated-propagation dce dfa-jump-threading
 div-rem-pairs drop-unnecessary-assumes dse early-cse early-cse<memssa> expand-memcmp flatten-cfg float2int
 function-simplification<O1> function-simplification<O2> function-simplification<O3>
-guard-widening gvn gvn<no-load-pre> gvn<no-scalar-pre> gvn<memoryssa;no-memdep> gvn-hoist gvn-sink
+guard-widening gvn gvn<no-load-pre> gvn<no-scalar-pre> gvn<memoryssa;no-memdep>
 infer-address-spaces infer-alignment inject-tli-mappings instcombine<no-verify-fixpoint>
 instcombine<no-verify-fixpoint;max-iterations=1> instsimplify interleaved-load-combine irce
 jump-table-to-switch jump-threading jump-threading<threshold=0> jump-threading<threshold=2>
@@ -73,7 +74,7 @@ loop-unroll<O2;no-peeling;no-runtime;no-partial> loop-vectorize
 loop-vectorize<no-interleave-forced-only;vectorize-forced-only> loop-versioning lower-constant-intrinsics
 lower-expect lower-guard-intrinsic lower-matrix-intrinsics lower-matrix-intrinsics<minimal> lower-switch
 lower-widenable-condition make-guards-explicit mem2reg memcpyopt mergeicmps mldst-motion
-mldst-motion<split-footer-bb> move-auto-init nary-reassociate newgvn partially-inline-libcalls reassociate
+mldst-motion<split-footer-bb> move-auto-init nary-reassociate partially-inline-libcalls reassociate
 reg2mem sccp scalarizer scalarizer<load-store> separate-const-offset-from-gep
 separate-const-offset-from-gep<lower-gep> simplifycfg
 simplifycfg<hoist-common-insts;sink-common-insts>
@@ -83,7 +84,7 @@ simplifycfg<bonus-inst-threshold=0;no-speculate-blocks;no-simplify-cond-branch;h
 simplifycfg<forward-switch-cond;switch-range-to-icmp;switch-to-arithmetic;switch-to-lookup>
 simplifycfg<hoist-loads-stores-with-cond-faulting;speculate-unpredictables> simplifycfg<no-keep-loops>
 sink slp-vectorizer slsr speculative-execution sroa<preserve-cfg> sroa<modify-cfg>
-structurizecfg tailcallelim typepromotion unreachableblockelim vector-combine
+tailcallelim typepromotion unreachableblockelim vector-combine
 loop-flatten loop-interchange loop-unroll-and-jam
 """
 
@@ -98,13 +99,13 @@ licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
 simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
 """
 
+_OWN = ("clang<", "inliner-wrapper<", "module-inline<", "argpromotion<", "jump-threading<")
+
 _LOOP_NEST = frozenset({"loop-flatten", "loop-interchange", "loop-unroll-and-jam"})
 
 
 def _passes(unit: Unit, texts: str) -> tuple[Pass, ...]:
-    return tuple(
-        Pass(text, "loop" if text in _LOOP_NEST else unit) for text in texts.split()
-    )
+    return tuple(Pass(text, "loop" if text in _LOOP_NEST else unit) for text in texts.split())
 
 
 PASSES: tuple[Pass, ...] = (
@@ -116,3 +117,14 @@ PASSES: tuple[Pass, ...] = (
 )
 
 ACTIONS: tuple[str, ...] = tuple(item.text for item in PASSES)
+
+
+def as_opt_pipeline(entries: Sequence[str]) -> str:
+    """Write a trace for `opt -passes=`; "" where it has what opt has no text for.
+
+    That is an action at a single function, or one of the passes that native/passes.h adds.
+    """
+    by_text = {item.text: item for item in PASSES}
+    if any(text not in by_text or text.startswith(_OWN) for text in entries):
+        return ""
+    return ",".join(by_text[text].pipeline for text in entries)

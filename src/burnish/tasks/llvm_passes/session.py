@@ -129,16 +129,13 @@ class ModuleSession(Session):
         except _native.FatalError as error:
             raise CompilerCrash(f"code generation: {error}") from None
 
-    def verify(self) -> None:
-        """Run LLVM's verifier.
-
-        Raises:
-            CompilerCrash: a pass has broken the module.
-        """
+    def verify(self) -> str:
+        """Run LLVM's verifier."""
         try:
             self.module.verify()
         except _native.FatalError as error:
             raise CompilerCrash(str(error)) from None
+        return "LLVM's verifier"
 
 
 def read_module(program: Program) -> _native.Module:

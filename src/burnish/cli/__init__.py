@@ -1,0 +1,67 @@
+"""The command line: one file a command, imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from burnish import __version__
+from burnish.core.errors import BurnishError, InputError, MissingTool, UnknownName
+
+COMMANDS = {
+    "optimize": "make C, C++ and LLVM IR files smaller",
+    "replay": "repeat an optimization from its result and check it",
+    "cc": "a drop-in C compiler: CC='burnish cc' make",
+    "c++": "a drop-in C++ compiler",
+    "report": "what the drop-in compilers made of a build",
+    "passes": "try passes by hand and see each one's effect",
+    "tasks": "list tasks, their actions, observations and objectives",
+    "demo": "optimize a real project, fetched from the package index",
+    "check-system": "say what the system lacks for compiling C",
+}
+
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: done; it was tried and failed; what was given cannot be used; Ctrl-C."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return OK if words else BAD_INPUT
+    if words[0] in ("-V", "--version"):
+        print(f"burnish {__version__}")
+        return OK
+    try:
+        return _command(words[0], words[1:])
+    except (InputError, MissingTool) as error:
+        print(f"burnish: error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except BurnishError as error:
+        print(f"burnish: {type(error).__name__}: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as in `| head`
+        sys.stderr.close()
+        return OK
+
+
+def _command(name: str, arguments: list[str]) -> int:
+    if name not in COMMANDS:
+        raise UnknownName.among("command", name, COMMANDS)
+    if name in ("cc", "c++"):
+        from burnish.cli import cc
+
+        return cc.main(arguments, cxx=name == "c++")
+    module = importlib.import_module(f"burnish.cli.{name.replace('-', '_')}")
+    code: int = module.main(arguments)
+    return code
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {line}" for name, line in COMMANDS.items()]
+    return "\n".join(["usage: burnish COMMAND ...", "", *lines, "", "burnish COMMAND --help says more."])

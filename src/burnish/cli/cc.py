@@ -1,0 +1,121 @@
+"""burnish cc, burnish c++: clang, with smaller objects."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from burnish.core.errors import BurnishError, InputError, UnknownName
+from burnish.driver.compiling import compile_and_improve
+from burnish.driver.requests import OBJECTIVES, Optimizer, Options, default_optimizer
+
+HELP = """\
+usage: burnish {name} [OPTION]... CLANG-ARGUMENT...
+
+A drop-in compiler: {clang}, whose objects get burnish's passes where clang is told -Os or -Oz.
+  make CC="burnish cc" CXX="burnish c++" CFLAGS=-Oz
+No object is ever larger than clang's own; whatever burnish cannot make smaller stays exactly as clang
+made it. `burnish report` shows the bytes before and after, file by file.
+
+burnish's options come first; what follows the first other argument (or --) is clang's:
+  --objective NAME   text-bytes (default at -Os and -Oz) or ir-instructions; given, it holds at every
+                     level, each against clang's own result at that level
+  --budget SECONDS   of search for each file (default 2)
+  --search NAME      how to search: genetic (default), beam, ...
+  --seed N           of the search (default 0)
+  --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
+                     builds that change directories
+  --help             this text; burnish {name} -- --help shows clang's
+"""
+
+
+def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_optimizer) -> int:
+    """Run `burnish cc` or, with `cxx`, `burnish c++`; return its exit code."""
+    name, clang = ("c++", "clang++") if cxx else ("cc", "clang")
+    try:
+        options, rest = parse(arguments)
+        if options is None:
+            sys.stdout.write(HELP.format(name=name, clang=clang))
+            return 0
+        return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer)
+    except BurnishError as error:
+        sys.stderr.write(f"burnish {name}: {error}\n")
+        return 2
+
+
+def parse(arguments: list[str]) -> tuple[Options | None, list[str]]:
+    """Return burnish's options (None: --help) and clang's arguments.
+
+    Raises:
+        InputError: an option without a value, or with one that it does not take.
+    """
+    options = Options()
+    rest = list(arguments)
+    while rest:
+        name, equals, value = rest[0].partition("=")
+        if name == "--help" and not equals:
+            return None, []
+        if rest[0] == "--":
+            return options, rest[1:]
+        if name not in _OPTIONS:
+            break
+        del rest[0]
+        if not equals:
+            if not rest:
+                raise InputError(f"{name} needs a value: {name} VALUE or {name}=VALUE")
+            value = rest.pop(0)
+        options = _OPTIONS[name](options, value)
+    return options, rest
+
+
+def _objective(options: Options, value: str) -> Options:
+    if value not in OBJECTIVES:
+        raise UnknownName.among("objective", value, OBJECTIVES)
+    return replace(options, objective=value)
+
+
+def _budget(options: Options, value: str) -> Options:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InputError(f"--budget {value}: expected seconds for each file, such as 2 or 0.5")
+    return replace(options, budget_seconds=seconds)
+
+
+def _search(options: Options, value: str) -> Options:
+    from burnish.search import SEARCHES  # slow, so only where one is named
+
+    if value not in SEARCHES:
+        raise UnknownName.among("search", value, SEARCHES)
+    return replace(options, search=value)
+
+
+def _seed(options: Options, value: str) -> Options:
+    if not value.isdecimal():
+        raise InputError(f"--seed {value}: expected a whole number, 0 or more")
+    return replace(options, seed=int(value))
+
+
+def _report(options: Options, value: str) -> Options:
+    file = Path(value)
+    try:
+        file.open("a").close()  # the only moment to say so: later nothing may be printed
+    except OSError as error:
+        raise InputError(f"--report {value}: {error.strerror}; expected a file that can be written") from None
+    return replace(options, log=file.absolute())
+
+
+# By hand rather than by argparse: whatever is not ours must reach clang untouched, and its import would be
+# a tenth of the time of a small compilation.
+_OPTIONS: dict[str, Callable[[Options, str], Options]] = {
+    "--objective": _objective,
+    "--budget": _budget,
+    "--search": _search,
+    "--seed": _seed,
+    "--report": _report,
+}

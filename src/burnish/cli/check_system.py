@@ -1,0 +1,19 @@
+"""burnish check-system: what compiling C needs, and how to install it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from burnish.toolchain import clang_version, missing_system_parts
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    argparse.ArgumentParser(prog="burnish check-system", description=__doc__).parse_args(arguments)
+    missing = missing_system_parts()
+    for part in missing:
+        print(f"missing: {part}")
+    if not missing:
+        print(f"clang {clang_version()} compiles and links C")
+    return 1 if missing else 0

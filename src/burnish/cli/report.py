@@ -1,0 +1,124 @@
+"""burnish report: what builds with burnish cc came to, file by file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.core.errors import BurnishError, InputError
+from burnish.driver import build_log
+from burnish.driver.report import Summary, change_percent, summarise
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MOST_REASONS = 10
+
+
+def main(arguments: list[str]) -> int:
+    """Run `burnish report`; return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        log = options.file or build_log.default_log()
+        directory = Path(os.path.abspath(options.directory))  # noqa: PTH100 - as the log has it: links stay
+        summary = summarise(build_log.read(log), directory, gone_too=options.all)
+        if not summary.records:
+            raise InputError(f"{log}: no object at or below {directory}{_of_those_gone(summary)}")
+    except BurnishError as error:
+        sys.stderr.write(f"burnish report: {error}\n")
+        return 2
+    if options.json:
+        sys.stdout.write(json.dumps(_as_json(summary)) + "\n")
+    else:
+        _print(summary, directory)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="burnish report",
+        description="Show the bytes of .text before and after for the objects that burnish cc and c++ last "
+        "wrote, and why some are as clang made them.",
+    )
+    parser.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="the build log (default: the user's)"
+    )
+    parser.add_argument(
+        "--directory", default=".", metavar="DIR", help="objects at or below it (default: here)"
+    )
+    parser.add_argument("--all", action="store_true", help="with objects that were deleted since")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    return parser
+
+
+def _as_json(summary: Summary) -> dict[str, object]:
+    total = {
+        "files": len(summary.records),
+        "gone": summary.gone,
+        "unmeasured": summary.unmeasured,
+        "text_bytes_before": summary.text_bytes_before,
+        "text_bytes": summary.text_bytes,
+        "change_percent": change_percent(summary.text_bytes_before, summary.text_bytes),
+    }
+    return {"total": total, "files": [asdict(record) for record in summary.records]}
+
+
+def _print(summary: Summary, directory: Path) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(_table(summary, directory))
+    for why, count in summary.reasons[:MOST_REASONS]:
+        console.print(f"{count:4} {why}", markup=False, soft_wrap=True)
+    if len(summary.reasons) > MOST_REASONS:
+        console.print(f"     and {len(summary.reasons) - MOST_REASONS} reasons more: --json has all")
+    if summary.unmeasured:
+        console.print(f"{summary.unmeasured:4} without a size: clang's temporary objects, linked at once")
+    if summary.gone:
+        console.print(f"{summary.gone:4} left out: objects that were deleted since; --all shows them")
+
+
+def _table(summary: Summary, directory: Path) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_footer=True)
+    table.add_column("output", f"{len(summary.records)} files", overflow="fold")
+    table.add_column("source", overflow="fold")
+    table.add_column("level")
+    table.add_column(".text", f"{summary.text_bytes_before:,}", justify="right")
+    table.add_column("now", f"{summary.text_bytes:,}", justify="right")
+    table.add_column("change", _percent(summary.text_bytes_before, summary.text_bytes), justify="right")
+    table.add_column("")
+    for record in summary.records:
+        sizes = record.text_bytes_before, record.text_bytes
+        output = os.path.relpath(record.output_path, directory)
+        row = [
+            output,
+            record.source,
+            f"-{record.level}",
+            *map(_bytes, sizes),
+            _percent(*sizes),
+            record.action,
+        ]
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _bytes(size: int | None) -> str:
+    return "" if size is None else f"{size:,}"
+
+
+def _percent(before: int | None, after: int | None) -> str:
+    change = change_percent(before, after)
+    return "" if change is None else f"{change:+.2f} %" if change else "0 %"
+
+
+def _of_those_gone(summary: Summary) -> str:
+    return f"; {summary.gone} were deleted since (--all shows them)" if summary.gone else ""

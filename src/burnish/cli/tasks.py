@@ -1,0 +1,70 @@
+"""burnish tasks: what there is to choose from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+
+from burnish.core.task import Task
+from burnish.tasks import TASKS, load_task
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="burnish tasks", description=__doc__)
+    parser.add_argument("task", nargs="?", help="show one task in full, with its actions")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(arguments)
+    tasks = [load_task(options.task)] if options.task else [load_task(name) for name in TASKS]
+    if options.json:
+        print(json.dumps([_as_json(task) for task in tasks], indent=2))
+        return 0
+    for task in tasks:
+        _print(task, actions=bool(options.task))
+    return 0
+
+
+def _print(task: Task, *, actions: bool) -> None:
+    print(
+        f"{task.id}: {len(task.actions)} actions on {task.language!r} programs, at most {task.max_steps} steps"
+    )
+    print("  observations")
+    for item in task.observations.values():
+        form = f"{item.dtype}{list(item.shape)}" if item.kind == "array" else item.kind
+        print(f"    {item.name:26} {form:12} {item.description}")
+    print("  objectives")
+    for objective in task.objectives.values():
+        print(f"    {objective.name:26} {objective.unit:12} {objective.description}")
+    print(f"  baselines: {', '.join(task.baselines)}; the reference is {task.reference}")
+    if actions:
+        print("  actions")
+        for action in task.actions:
+            print(f"    {action}")
+    else:
+        print(f"  burnish tasks {task.name} lists the actions")
+
+
+def _as_json(task: Task) -> dict[str, object]:
+    return {
+        "task": task.id,
+        "language": task.language,
+        "max_steps": task.max_steps,
+        "observations": {
+            item.name: {
+                "kind": item.kind,
+                "shape": list(item.shape),
+                "dtype": item.dtype if item.kind == "array" else None,
+                "columns": list(item.columns),
+                "description": item.description,
+            }
+            for item in task.observations.values()
+        },
+        "objectives": {
+            item.name: {"unit": item.unit, "dense": item.dense, "description": item.description}
+            for item in task.objectives.values()
+        },
+        "baselines": list(task.baselines),
+        "reference": task.reference,
+        "actions": list(task.actions),
+    }

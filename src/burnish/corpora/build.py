@@ -1,0 +1,178 @@
+"""Translation units: every C and C++ file of a package, with the options that compile it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from burnish.core.errors import CompileError, InputError
+from burnish.corpora.manifest import Package
+from burnish.corpora.repair import Options, first_error, repair
+from burnish.corpora.tree import FOREIGN, SourceTree, folder_of, index_tree
+from burnish.toolchain import C_SUFFIXES, compile_to_bitcode
+
+MOST_REPAIRS = 20
+SMALLEST_BYTES = 100  # a smaller file has no code in it
+
+HEADERS = (
+    "STDINT INTTYPES STDLIB STRING STRINGS UNISTD STDBOOL STDDEF LIMITS FCNTL ERRNO SYS_TYPES SYS_STAT "
+    "SYS_TIME TIME ASSERT CPUID X86INTRIN PTHREAD"
+)
+# Old C that clang now rejects; -w then hides the warnings that these errors become.
+LENIENT = (
+    "implicit-function-declaration implicit-int int-conversion incompatible-pointer-types "
+    "incompatible-function-pointer-types return-mismatch c++11-narrowing register dynamic-exception-spec"
+)
+FLAGS = (
+    *("-w", "-g0", "-fPIC", "-fno-ident", "-fno-stack-protector", "-ferror-limit=1"),
+    *("-D_GNU_SOURCE", "-DNDEBUG", "-DSTDC_HEADERS=1"),
+    *(f"-DHAVE_{name}_H=1" for name in HEADERS.split()),
+    *(f"-Wno-error={name}" for name in LENIENT.split()),
+)
+
+Language = Literal["c", "c++"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One file of a package, and the options with which clang compiles it."""
+
+    package: str
+    path: str  # relative to root, with '/'
+    language: Language
+    options: tuple[str, ...] = field(repr=False)  # relative to root: the same wherever it was unpacked
+    root: Path
+
+    @property
+    def name(self) -> str:
+        """Return what people call it: package/path."""
+        return f"{self.package}/{self.path}"
+
+    @property
+    def source(self) -> Path:
+        """Return the file."""
+        return self.root / self.path
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Return clang's arguments that compile `source` from any working directory."""
+        # __FILE__ is in assertions: a program must not depend on where its sdist was unpacked
+        return f"-working-directory={self.root}", f"-fmacro-prefix-map={self.root}/=", *self.options
+
+    def compile(self, level: str = "Oz") -> bytes:
+        """Return the bitcode before any pass, as clang's front end makes it for -O0 ... -Oz.
+
+        Raises:
+            CompileError: clang rejects it.
+        """
+        return compile_to_bitcode(self.source, self.arguments, level=level)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that was not tried."""
+
+    package: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A file that clang rejects whatever is repaired."""
+
+    package: str
+    path: str
+    reason: str  # the error that remains
+
+
+def translation_units(
+    root: Path, package: Package, limit: int | None = None, *, within: str = ""
+) -> Iterator[Unit | Skipped | Failed]:
+    """Find the options of every C and C++ file in a package by compiling it; yield each when it is known.
+
+    Each file is one unit. Nothing of the package's build is run: include roots are the folders of
+    the sdist in which a missing include is found, config headers are filled in from their templates
+    (below `root`/.generated), and target features that an error names are switched on. What helped
+    one file is tried first on the next in its folder. The order is by path, and the same every time.
+
+    Args:
+        root: The unpacked sdist, as `fetch` returns it.
+        package: Its entry in the manifest.
+        limit: Stop after so many units; None tries all files.
+        within: Try only the files of this folder, relative to the root, and of the folders in it.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    if not (root / within).is_dir():
+        raise InputError(
+            f"{root / within}: no such folder; expected {package} as unpacked by burnish.corpora.fetch"
+        )
+    root = root.resolve()
+    tree = index_tree(root)
+    learnt: dict[str, tuple[str, ...]] = {}  # include roots by folder
+    found = 0
+    for path in tree.sources():
+        if found == limit:
+            return
+        if within and not path.startswith(f"{within}/"):
+            continue
+        if reason := _reason_to_skip(root / path, path):
+            yield Skipped(package.name, path, reason)
+            continue
+        folder = folder_of(path)
+        if folder not in learnt:
+            learnt[folder] = _own_roots(tree, folder)
+        unit, roots = _compile_with_repairs(tree, package, path, learnt[folder])
+        learnt[folder] = roots
+        found += isinstance(unit, Unit)
+        yield unit
+
+
+def _compile_with_repairs(
+    tree: SourceTree, package: Package, path: str, roots: tuple[str, ...]
+) -> tuple[Unit | Failed, tuple[str, ...]]:
+    """Return the unit, or why it cannot be one, and the include roots that were found on the way."""
+    options, error = Options(roots), ""
+    for _ in range(MOST_REPAIRS):
+        unit = _unit(tree.root, package, path, options)
+        try:
+            unit.compile()
+        except CompileError as rejection:
+            error = first_error(str(rejection))
+        else:
+            return unit, options.roots
+        better = repair(options, error, tree, folder_of(path), package.defines)
+        if better is None:
+            break
+        options = better
+    return Failed(package.name, path, error), options.roots
+
+
+def _unit(root: Path, package: Package, path: str, options: Options) -> Unit:
+    language: Language = "c" if PurePosixPath(path).suffix in C_SUFFIXES else "c++"
+    standard = "-std=gnu17" if language == "c" else "-std=gnu++17"
+    defines = tuple(f"-D{define}" for define in package.defines)
+    includes = tuple(f"-I{folder}" for folder in options.roots)
+    return Unit(package.name, path, language, (*FLAGS, standard, *defines, *options.flags, *includes), root)
+
+
+def _own_roots(tree: SourceTree, folder: str) -> tuple[str, ...]:
+    """Return the roots of what the sdist brings along and the machine has too: clang would never miss it."""
+    roots = [tree.include_root(include, folder) for include in tree.shadowed]
+    return tuple(dict.fromkeys(root or "." for root in roots if root is not None))
+
+
+def _reason_to_skip(source: Path, path: str) -> str | None:
+    if foreign := FOREIGN.search(folder_of(path)):
+        return f"{foreign[2]}: for another system or machine"
+    with source.open("rb") as file:
+        head = file.read(400)
+    if len(head) < SMALLEST_BYTES:
+        return f"fewer than {SMALLEST_BYTES} bytes"
+    if b"Generated by Cython" in head:
+        return "generated by Cython: mostly calls of Python's C API"
+    return None

@@ -1,0 +1,53 @@
+"""The pinned packages that programs come from: name, version, digest, licence and split."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from typing import Literal
+
+from burnish.core.errors import UnknownName
+
+Split = Literal["train", "val", "test", "no"]
+
+
+@dataclass(frozen=True)
+class Package:
+    """One source distribution, pinned by the digest of its file, and what it is used for."""
+
+    name: str
+    version: str
+    sdist: str  # the name of its file
+    sha256: str
+    size_bytes: int
+    licence: str
+    split: Split  # "no": pinned, but kept out of all three
+    files: int  # C and C++ files that were tried when the package was measured
+    units: int  # how many of them compiled
+    sampled: bool = False  # both are projected from a sample of the files
+    defines: tuple[str, ...] = ()  # macros that the package's own build would set: NAME or NAME=value
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+@functools.cache
+def load_manifest() -> tuple[Package, ...]:
+    """Return every pinned package, by name."""
+    text = (resources.files("burnish.corpora") / "data/packages.toml").read_text(encoding="utf-8")
+    rows = tomllib.loads(text)["package"]
+    return tuple(Package(**row | {"defines": tuple(row.get("defines", ()))}) for row in rows)
+
+
+def find_package(name: str) -> Package:
+    """Return the package of that name.
+
+    Raises:
+        UnknownName: the manifest has none; the message suggests the nearest ones.
+    """
+    packages = {package.name: package for package in load_manifest()}
+    if name not in packages:
+        raise UnknownName.among("package", name, packages)
+    return packages[name]

@@ -1,0 +1,65 @@
+"""What to add to clang's options, given what clang complained about."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from burnish.corpora.config_headers import generate_header
+from burnish.corpora.tree import SourceTree
+
+ERROR = re.compile(r"error: (.*)")
+MISSING_FILE = re.compile(r"'([^']+)' file not found")
+MISSING_FEATURES = re.compile(r"target features? '([^']+)'|needs target features? ([\w.,|() -]+)")
+# What C++17 took out of the language and its library.
+REMOVED_IN_CXX17 = re.compile(
+    r"C\+\+17|'register'|\b(auto_ptr|random_shuffle|unary_function|binary_function|bind1st|bind2nd)\b"
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What repairs have found so far for one file."""
+
+    roots: tuple[str, ...] = ()  # include roots, relative to the sdist or absolute
+    flags: tuple[str, ...] = ()
+
+
+def first_error(report: str) -> str:
+    """Return the text of the first error in clang's output; its last line if there is none."""
+    if found := ERROR.search(report):
+        return found[1]
+    return report.strip().rpartition("\n")[2]
+
+
+def repair(
+    options: Options, error: str, tree: SourceTree, near: str, defines: Sequence[str]
+) -> Options | None:
+    """Return options that may mend an error in a file of the folder `near`; None: there is nothing to try."""
+    better = options
+    if missing := MISSING_FILE.search(error):
+        better = _add_root(options, missing[1], tree, near, defines)
+    elif features := MISSING_FEATURES.search(error):
+        names = re.findall(r"[\w.-]+", features[1] or features[2])
+        better = _add_flags(options, *(f"-m{name}" for name in names))
+    elif REMOVED_IN_CXX17.search(error):
+        better = _add_flags(options, "-std=gnu++14")
+    return better if better != options else None
+
+
+def _add_root(options: Options, include: str, tree: SourceTree, near: str, defines: Sequence[str]) -> Options:
+    root = tree.include_root(include, near)
+    if root is None:
+        root = generate_header(tree, include, near, defines)
+    if root is not None:
+        return options if root in options.roots else replace(options, roots=(*options.roots, root or "."))
+    if include == "Python.h":  # last, so that it does not hide a header of the sdist
+        return _add_flags(options, "-idirafter", sysconfig.get_path("include"))
+    return options
+
+
+def _add_flags(options: Options, *flags: str) -> Options:
+    new = [flag for flag in flags if flag not in options.flags]
+    return replace(options, flags=(*options.flags, *new))

@@ -1,0 +1,22 @@
+"""The drop-in compilers: clang's own build, then smaller objects where burnish finds them.
+
+clang runs the whole command first, unchanged: diagnostics, dependency files, exit codes and objects
+are its own, and whatever happens afterwards they stay valid. Then each object that a -Os or -Oz compilation
+wrote is made again from the same `clang -cc1` line with burnish's passes in the middle, and takes the
+place of clang's only where it is smaller.
+
+    jobs       what clang -### says it would run
+    refusals   which compilations burnish leaves alone, and why
+    requests   what is asked of the optimizer, and what it answers
+    compiling  one command: clang, then the rest
+    objects    the objects that it wrote
+    programs   the objects that it wrote and linked at once
+    improve    one object: front end, optimizer, code generation, comparison
+    outcomes   what became of it
+    optimizer  burnish's search, for one object
+    guard      the optimizer in a child process that may crash or hang
+    symbols    what an object offers to the linker
+    processes  clang as a child, signals
+    build_log  one line for each object
+    report     what the last builds came to
+"""

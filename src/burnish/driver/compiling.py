@@ -1,0 +1,41 @@
+"""One command of a drop-in compiler, from its arguments to its exit code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from burnish.driver import processes
+from burnish.driver.jobs import make_plan
+from burnish.driver.requests import Optimizer, Options
+from burnish.toolchain import find_tool
+
+
+def compile_and_improve(
+    arguments: Sequence[str], options: Options, *, cxx: bool, optimizer: Optimizer
+) -> int:
+    """Run clang with the arguments, then make its objects smaller; return clang's exit code.
+
+    Where clang compiles nothing to an object, this process becomes clang and does not return. A signal
+    that asks burnish to stop, or that ended clang, ends this process too.
+
+    Raises:
+        MissingTool: there is no clang.
+    """
+    clang = find_tool("clang++" if cxx else "clang")
+    plan = make_plan(clang, arguments)
+    if plan is None or not plan.compilations:
+        processes.replace_by([clang, *arguments])
+    try:
+        with processes.signals_raise():
+            start = time.monotonic()
+            code = processes.run([clang, *arguments])
+            seconds = time.monotonic() - start
+            if code == 0:
+                # Imported only now: most commands of a configure script never get here.
+                from burnish.driver.objects import improve_objects
+
+                improve_objects(plan, options, optimizer, clang_seconds=seconds)
+    except processes.Interrupted as interrupted:
+        code = -interrupted.signum
+    return code if code >= 0 else processes.die_of(-code)

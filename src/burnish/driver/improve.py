@@ -1,0 +1,141 @@
+"""One object: front end, optimizer, code generation, and the comparison with clang's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.driver import processes
+from burnish.driver.guard import guarded
+from burnish.driver.jobs import Job
+from burnish.driver.requests import Optimized, Optimizer, OptimizeRequest, Unimproved
+from burnish.driver.symbols import offered_symbols
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a step may take: generous, since only what hangs shall meet it."""
+
+    step_seconds: float
+    search_seconds: float
+
+
+@dataclass(frozen=True)
+class Improved:
+    """An object that is smaller than clang's."""
+
+    object: Path
+    text_bytes: int
+    trace: tuple[str, ...]
+    evaluations: int
+
+
+def limits(clang_seconds: float, budget_seconds: float) -> Limits:
+    """Return how long burnish waits, from the time that clang's whole command took."""
+    step = max(60.0, 20 * clang_seconds)
+    return Limits(step, step + 2 * budget_seconds)
+
+
+def text_bytes(path: Path) -> int:
+    """Return the size of an object's machine code.
+
+    Raises:
+        ValueError: it is no object.
+    """
+    from burnish import _native
+
+    return int(_native.object_sizes(path.read_bytes()).text_bytes)
+
+
+def improve(
+    job: Job, reference: Path, request: OptimizeRequest, optimizer: Optimizer, waits: Limits, workspace: Path
+) -> Improved:
+    """Make a smaller object than `reference`, which clang made by the job.
+
+    Smaller means strictly less of the objective. Where that is not the size of `.text`, `.text` may not
+    grow either: whatever is asked for, no object gets larger code than clang gives it.
+
+    Raises:
+        Unimproved: clang's object is to stay; the message says why.
+    """
+    front, back, better = (workspace / name for name in ("front.bc", "back.bc", "better.o"))
+    job = job.silenced()
+    processes.run_quietly(front_end(job, front).command, waits.step_seconds)
+    bitcode = front.read_bytes()
+    found = guarded(
+        lambda: _checked(optimizer(bitcode, request)),
+        deadline_seconds=waits.search_seconds,
+        workspace=workspace,
+    )
+    back.write_bytes(found.bitcode)
+    processes.run_quietly(code_generation(job, back, better).command, waits.step_seconds)
+    _same_symbols(reference, better)
+    before, after = text_bytes(reference), text_bytes(better)
+    if after > before:
+        raise Unimproved("what was found has more bytes of .text", found.evaluations)
+    if request.objective == "ir-instructions":
+        _fewer_instructions(job, back, waits, workspace)
+    elif after == before:
+        raise Unimproved("nothing smaller was found", found.evaluations)
+    return Improved(better, after, found.trace, found.evaluations)
+
+
+def front_end(job: Job, output: Path) -> Job:
+    """Return the job that stops before the passes: source to bitcode.
+
+    At -O0 clang forbids every later pass to touch a function (optnone); then there would be nothing to do.
+    """
+    no_passes = ["-disable-llvm-passes", *(["-disable-O0-optnone"] if job.level == "O0" else [])]
+    return _instead(job, ["-emit-llvm-bc", "-emit-llvm-uselists"], output, no_passes)
+
+
+def clang_bitcode(job: Job, output: Path) -> Job:
+    """Return the job that stops after clang's own passes: source to bitcode."""
+    return _instead(job, ["-emit-llvm-bc"], output, [])
+
+
+def code_generation(job: Job, bitcode: Path, output: Path) -> Job:
+    """Return the job that starts after the passes: bitcode to object, by the options of the source's job."""
+    made = _instead(job, ["-emit-obj"], output, ["-disable-llvm-passes"])
+    # The verifier is for clang to leave out, which knows its own IR.
+    command = [argument for argument in made.command if argument != "-disable-llvm-verifier"]
+    language = len(command) - 1 - command[::-1].index("-x")
+    return Job((*command[:language], "-x", "ir", str(bitcode)))
+
+
+def _instead(job: Job, action: list[str], output: Path, more: list[str]) -> Job:
+    command = list(job.command)
+    at = command.index("-emit-obj")
+    command[at : at + 1] = action
+    at = len(command) - 1 - command[::-1].index("-o")
+    command[at : at + 2] = [*more, "-o", str(output)]
+    return Job(tuple(command))
+
+
+def _checked(found: Optimized) -> Optimized:
+    if not isinstance(found, Optimized):
+        raise TypeError(f"expected Optimized from the optimizer, got {type(found).__name__}")
+    return found
+
+
+def _same_symbols(reference: Path, better: Path) -> None:
+    """Raise Unimproved where another object could miss something, or find something new."""
+    change = offered_symbols(reference.read_bytes()) ^ offered_symbols(better.read_bytes())
+    if change:
+        name = min(change)[0].decode(errors="replace")
+        raise Unimproved(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")
+
+
+def _fewer_instructions(job: Job, back: Path, waits: Limits, workspace: Path) -> None:
+    own = workspace / "clang.bc"
+    processes.run_quietly(clang_bitcode(job, own).command, waits.step_seconds)
+
+    def count() -> tuple[int, int]:
+        from burnish import _native
+
+        before, after = (_native.Module(path.read_bytes(), path.name) for path in (own, back))
+        return before.instruction_count(), after.instruction_count()
+
+    before, after = guarded(count, deadline_seconds=waits.step_seconds, workspace=workspace)
+    if after >= before:
+        raise Unimproved(f"nothing smaller was found: {after:,} IR instructions, clang's has {before:,}")

@@ -1,0 +1,170 @@
+"""What clang would run: the jobs that `clang -###` prints, one quoted line each."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# clang quotes every argument and escapes ", \ and $ (llvm/lib/Support/Program.cpp, printArg); an argument may
+# hold a line break, so this cannot go line by line.
+_ARGUMENT = r'"(?:[^"\\]|\\.)*"'
+_JOB = re.compile(rf"^ {_ARGUMENT}(?: {_ARGUMENT})*$", re.MULTILINE | re.DOTALL)
+_QUOTED = re.compile(_ARGUMENT, re.DOTALL)
+_VERSION = re.compile(r"clang version (\S+)")
+
+_LEVEL = re.compile(r"-O(?:[0-9]|s|z|g|fast)")
+
+# What the driver does by itself, beside its jobs or instead of them; a plan does not show it.
+_DRIVER_ACTIONS = ("-###", "-MJ", "-fdriver-only", "-fproc-stat-report", "-gen-cdb-fragment-path")
+
+# Files that a job writes beside its output, or diagnostics: each with a value in the next argument.
+_SIDE_FILES = (
+    "-dependency-file",
+    "-dependency-dot",
+    "-module-dependency-dir",
+    "-header-include-file",
+    "-serialize-diagnostic-file",
+    "-diagnostic-log-file",
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command of the plan."""
+
+    command: tuple[str, ...]
+
+    @property
+    def compiles(self) -> bool:
+        """Whether it makes an object of a source file."""
+        return self.command[1:2] == ("-cc1",) and "-emit-obj" in self.command and self.output is not None
+
+    @property
+    def belongs_to_clang(self) -> bool:
+        """Whether it is clang's compiler or assembler: anything but a linker or another tool."""
+        return self.command[1:2] in (("-cc1",), ("-cc1as",))
+
+    @property
+    def output(self) -> str | None:
+        """The file after -o."""
+        return self.value("-o")
+
+    @property
+    def output_path(self) -> Path:
+        """The file after -o, from the directory that burnish runs in."""
+        return Path(self.value("-working-directory") or "", self.output or "")
+
+    @property
+    def source(self) -> str:
+        """The input of a compilation."""
+        return self.command[-1]
+
+    @property
+    def language(self) -> str:
+        """The input's language as cc1 names it: c, c++, ir, cpp-output, ..."""
+        return self.value("-x") or ""
+
+    @property
+    def level(self) -> str:
+        """The optimization level, "O0" ... "O3", "Os", "Oz", "Og", "Ofast": the last one counts."""
+        found = [argument for argument in self.command if _LEVEL.fullmatch(argument)]
+        return found[-1].removeprefix("-") if found else "O0"
+
+    def value(self, option: str) -> str | None:
+        """Return what follows the option's last appearance."""
+        for index in range(len(self.command) - 2, -1, -1):
+            if self.command[index] == option:
+                return self.command[index + 1]
+        return None
+
+    def with_paths(self, paths: Mapping[str, Path]) -> Job:
+        """Return the job with some of its files replaced."""
+        return Job(tuple(str(paths.get(argument, argument)) for argument in self.command))
+
+    def silenced(self) -> Job:
+        """Return the job without warnings and without any file but its output: to run it once more."""
+        if self.command[1] != "-cc1":
+            return self
+        kept: list[str] = list(self.command[:2])
+        arguments = iter(self.command[2:])
+        for argument in arguments:
+            if argument in _SIDE_FILES:
+                next(arguments, None)
+            elif argument == "-o":
+                kept += ["-w", argument]
+            elif argument in ("-record-command-line", "-dwarf-debug-flags"):
+                # The plan's own -### is part of the command line that it records.
+                kept += [argument, next(arguments, "").replace(" -### ", " ", 1)]
+            else:
+                kept.append(argument)
+        return Job(tuple(kept))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The jobs of one clang command, in order."""
+
+    jobs: tuple[Job, ...]
+    version: str  # of clang
+
+    @property
+    def compilations(self) -> tuple[Job, ...]:
+        """The jobs that make objects."""
+        return tuple(job for job in self.jobs if job.compiles)
+
+    def reader(self, job: Job) -> Job | None:
+        """Return the later job that reads the job's output: then that is a temporary file."""
+        later = self.jobs[self.jobs.index(job) + 1 :]
+        return next((other for other in later if job.output in other.command), None)
+
+
+def make_plan(clang: Path, arguments: Sequence[str]) -> Plan | None:
+    """Ask clang what it would run; None where a plan would not show all of what clang does."""
+    if not _can_be_planned(arguments):
+        return None
+    asked = subprocess.run(
+        [clang, "-###", *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    return None if asked.returncode else parse_plan(os.fsdecode(asked.stderr))
+
+
+def parse_plan(text: str) -> Plan | None:
+    """Read what `clang -###` prints; None where it cannot be repeated (arguments in a deleted file)."""
+    version = _VERSION.search(text)
+    jobs = tuple(
+        Job(tuple(_unquote(quoted) for quoted in _QUOTED.findall(line))) for line in _JOB.findall(text)
+    )
+    if not jobs or any(argument.startswith("@") for job in jobs for argument in job.command):
+        return None
+    return Plan(jobs, version.group(1) if version else "unknown")
+
+
+def _unquote(quoted: str) -> str:
+    return re.sub(r"\\(.)", r"\1", quoted[1:-1], flags=re.DOTALL)
+
+
+def _can_be_planned(arguments: Sequence[str]) -> bool:
+    try:
+        words = list(_expanded(arguments))
+    except (OSError, ValueError):
+        return False
+    return not any(word == "-v" or word.startswith(_DRIVER_ACTIONS) for word in words)
+
+
+def _expanded(arguments: Sequence[str]) -> Iterator[str]:
+    """Give every argument, with the words of response files.
+
+    Raises:
+        ValueError: a response file that can be read only once (a pipe), before clang itself reads it.
+    """
+    for argument in arguments:
+        yield argument
+        if argument.startswith("@"):
+            file = Path(argument[1:])
+            if not file.is_file():
+                raise ValueError(f"{file} is not a regular file")
+            yield from os.fsdecode(file.read_bytes()).split()

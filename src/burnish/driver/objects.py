@@ -1,0 +1,54 @@
+"""The objects that one command wrote, each improved and logged."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from burnish.core.errors import InputError
+from burnish.driver import build_log, processes
+from burnish.driver.improve import limits
+from burnish.driver.jobs import Job, Plan
+from burnish.driver.outcomes import Build, Outcome, attempt, kept, passed_through, record
+from burnish.driver.programs import improve_program
+from burnish.driver.requests import Optimizer, Options
+from burnish.files import write_atomically
+
+
+def improve_objects(plan: Plan, options: Options, optimizer: Optimizer, *, clang_seconds: float) -> None:
+    """Improve what clang made, and log it; a full disk or a log that cannot be written is no failure."""
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
+        waits = limits(clang_seconds, options.budget_seconds)
+        build = Build(plan, options, optimizer, waits, Path(workspace))
+        for outcome, output in _outcomes(build):
+            with contextlib.suppress(OSError):
+                log = options.log or build_log.default_log()
+                build_log.append(log, record(outcome, output, plan.version))
+
+
+def _outcomes(build: Build) -> Iterator[tuple[Outcome, Path]]:
+    """Give what became of each compilation, and the file that it went to; /dev/null counts for nothing."""
+    linked: list[Job] = []
+    for job in build.plan.compilations:
+        if build.plan.reader(job) is not None:
+            linked.append(job)
+        elif processes.is_plain_file(job.output_path):
+            yield _improve_object(build, job), job.output_path
+    if linked and processes.is_plain_file(program := build.plan.jobs[-1].output_path):
+        for outcome in improve_program(build, linked, program):
+            yield outcome, program
+
+
+def _improve_object(build: Build, job: Job) -> Outcome:
+    """Replace one object that clang wrote by a smaller one."""
+    if why := build.refusal(job):
+        return passed_through(job, why, job.output_path)
+    outcome = attempt(build, job, job.output_path, build.workspace)
+    if outcome.better:
+        try:
+            write_atomically(job.output_path, outcome.better.object.read_bytes())
+        except (OSError, InputError) as error:
+            return kept(outcome, f"the object could not be replaced: {error}")
+    return outcome

@@ -1,0 +1,148 @@
+"""Which compilations burnish leaves to clang, and why."""
+
+from __future__ import annotations
+
+from burnish.driver.jobs import Job
+
+LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
+SIZE_LEVELS = frozenset({"Os", "Oz"})
+KNOWN_LEVELS = frozenset({"O0", "O1", "O2", "O3", "Os", "Oz", "Og", "Ofast"})
+
+# What clang -cc1 tells its own passes (clang/lib/CodeGen/BackendUtil.cpp: RunOptimizationPipeline and what
+# it registers), and what ties an object to one run of them. A final * stands for any ending. Options that
+# live in the front end, in function attributes or in the code generator are not here: they hold for
+# burnish's objects as well.
+REFUSED: dict[str, tuple[str, ...]] = {
+    "sanitizers are inserted by passes of clang's own": (
+        "-fsanitize*",
+        "-fexperimental-sanitize-metadata*",
+        "-falloc-token*",
+    ),
+    "profiles are collected and used by passes of clang's own": (
+        "-fprofile-*",
+        "-fmemory-profile*",
+        "-fpseudo-probe-for-profiling",
+        "-fdebug-info-for-profiling",
+        "-fsample-profile-use-profi",
+    ),
+    "coverage counters are inserted by passes of clang's own": (
+        "-fcoverage-mapping",
+        "-fcoverage-mcdc",
+        "-coverage-notes-file*",
+        "-coverage-data-file*",
+    ),
+    "calls at function entry and exit are inserted by passes of clang's own": (
+        "-finstrument-function*",
+        "-pg",
+        "-mfentry",
+        "-fxray-*",
+    ),
+    "with link-time optimization the object is not final": (
+        "-flto*",
+        "-ffat-lto-objects",
+        "-funified-lto",
+        "-fthinlto-index*",
+        "-fthin-link-bitcode*",
+        "-fwhole-program-vtables",
+        "-fvirtual-function-elimination",
+        "-fembed-bitcode*",
+    ),
+    "options given to LLVM itself, or plugins, change passes in ways that burnish does not see": (
+        "-mllvm",
+        "-mmlir",
+        "-load",
+        "-fpass-plugin*",
+        "-plugin",
+        "-add-plugin",
+        "-plugin-arg-*",
+        "-fenable-matrix",
+        "-disable-llvm-passes",
+        "-fclangir",
+    ),
+    "code is added between the front end and the passes": (
+        "-mlink-bitcode-file",
+        "-mlink-builtin-bitcode*",
+    ),
+    "code for another device is embedded in the object": (
+        "-fembed-offload-object*",
+        "-foffload*",
+        "-fopenmp-targets*",
+        "-fopenmp-is-target-device",
+        "-fopenmp-host-ir-file-path",
+        "-fcuda-*",
+        "-fgpu-*",
+        "-fsycl-*",
+        "-fopenacc",
+    ),
+    "modules are compiled together with what imports them": (
+        "-fmodules*",
+        "-fmodule-file*",
+        "-fmodule-output*",
+        "-fmodule-map-file*",
+        "-fimplicit-module-maps",
+        "-fprebuilt-*",
+        "-building-pch-with-obj",
+        "-fpch-codegen",
+        "-fpch-debuginfo",
+    ),
+    "a second file describes clang's object": (
+        "-split-dwarf-output",
+        "-split-dwarf-file",
+        "-stack-usage-file",
+        "-opt-record-file",
+        "-save-temps*",
+        "-as-secure-log-file",
+    ),
+    "clang's own passes were to be watched": (
+        "-Rpass*",
+        "-ftime-trace*",
+        "-ftime-report*",
+        "-stats-file*",
+        "-print-stats",
+        "-fdebug-pass-manager",
+        "-mdebug-pass",
+        "-llvm-verify-each",
+        "-fverify-debuginfo-preserve*",
+    ),
+    "burnish's passes may unroll loops": ("-fno-unroll-loops",),
+}
+
+# What the driver gives to cc1 at a level, and what was asked for where it is missing.
+_VECTORIZE = {"-vectorize-loops": "-fno-vectorize", "-vectorize-slp": "-fno-slp-vectorize"}
+_EXPECTED = {"Oz": ("-vectorize-slp",), **dict.fromkeys(("O2", "O3", "Os", "Ofast"), tuple(_VECTORIZE))}
+
+_EXACT = {option: why for why, options in REFUSED.items() for option in options if not option.endswith("*")}
+_PREFIXES = {
+    option[:-1]: why for why, options in REFUSED.items() for option in options if option.endswith("*")
+}
+
+
+def refusal(job: Job, *, every_level: bool) -> str | None:
+    """Return why burnish leaves the compilation to clang; None where it does not.
+
+    Args:
+        job: A compilation.
+        every_level: Whether an objective was given, for all levels; else only -Os and -Oz say one.
+    """
+    if job.language not in LANGUAGES:
+        return f"the language is {job.language or 'unknown'}, not C or C++"
+    if job.source == "-":
+        return "the program was read from standard input"
+    if job.level not in KNOWN_LEVELS:
+        return f"-{job.level} is a level that burnish does not know"
+    if not every_level and job.level not in SIZE_LEVELS:
+        return f"-{job.level}: no objective for speed yet; --objective text-bytes makes every level smaller"
+    missing = [option for option in _EXPECTED.get(job.level, ()) if option not in job.command]
+    if missing:
+        return f"{_VECTORIZE[missing[0]]}: burnish's passes may vectorize"
+    return _refused_option(job)
+
+
+def _refused_option(job: Job) -> str | None:
+    for argument in job.command[2:]:
+        why = _EXACT.get(argument)
+        if why is None and argument.startswith("-"):
+            why = next((why for prefix, why in _PREFIXES.items() if argument.startswith(prefix)), None)
+        if why:
+            return f"{argument.partition('=')[0]}: {why}"
+    return None

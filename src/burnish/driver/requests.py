@@ -1,0 +1,60 @@
+"""What is asked of the optimizer, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+OBJECTIVES = ("text-bytes", "ir-instructions")
+
+
+@dataclass(frozen=True)
+class Options:
+    """burnish's own options of a drop-in compiler."""
+
+    objective: str | None = None  # None: text-bytes, and only where clang is told -Os or -Oz
+    budget_seconds: float = 2.0  # of search, for each file
+    search: str | None = None  # None: the optimizer's own choice
+    seed: int = 0
+    log: Path | None = None  # None: the user's build log
+
+
+@dataclass(frozen=True)
+class OptimizeRequest:
+    """How one translation unit is to be optimized."""
+
+    name: str  # of the source file, for messages
+    objective: str  # one of OBJECTIVES
+    level: str  # "O0" ... "O3", "Os", "Oz": what its code generation will run at
+    budget_seconds: float
+    seed: int
+    search: str | None  # None: the optimizer's own choice
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """What the optimizer made."""
+
+    bitcode: bytes
+    trace: tuple[str, ...]
+    evaluations: int
+
+
+# Takes the front end's bitcode, before any pass; may raise Unimproved.
+Optimizer = Callable[[bytes, OptimizeRequest], Optimized]
+
+
+class Unimproved(Exception):  # noqa: N818 - not an error: it says why clang's object stays
+    """Why clang's object stays."""
+
+    def __init__(self, why: str, evaluations: int = 0) -> None:
+        super().__init__(why)
+        self.evaluations = evaluations  # of the search that was in vain
+
+
+def default_optimizer(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Search LLVM's passes; imported where it runs, since most calls of a compiler never need it."""
+    from burnish.driver.optimizer import optimize
+
+    return optimize(bitcode, request)

@@ -1,0 +1,139 @@
+"""Nothing is reported that was not measured afresh."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import burnish
+from burnish.core.errors import CompilerCrash, ReplayError
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.sandbox import Sandbox
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+from burnish.core.worker import Limits, Worker
+
+Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
+
+
+def replay(
+    task: Task,
+    program: Program,
+    trace: Trace,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> tuple[Sandbox, tuple[str, ...]]:
+    """Replay a trace in a new process, twice, and check the state: (session, the checks in words).
+
+    Raises:
+        ReplayError: the two processes do not reach the same state.
+        CompilerCrash: the compiler does not survive the trace, or its checker rejects the state.
+    """
+    sessions = [Sandbox(task.open, program, limits=limits) for _ in range(2)]
+    for session in sessions:
+        session.replay(trace)
+    first, second = sessions
+    if first.digest() != second.digest():
+        first.shutdown()
+        second.shutdown()
+        raise ReplayError(f"{program.name}: two replays of the same trace differ: {trace}")
+    second.shutdown()
+    checks = ["replayed in two new processes: the same state"]
+    if checker := first.verify():
+        checks.append(f"{checker} accepts it")
+    return first, tuple(checks)
+
+
+def measure_baselines(
+    task: Task,
+    program: Program,
+    names: Sequence[str],
+    *,
+    variants: Mapping[str, Program] | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> Costs:
+    """Measure every objective under some baselines.
+
+    Args:
+        task: Whose baselines.
+        program: The program.
+        names: Which baselines.
+        variants: The program as the front end makes it for a baseline, where that differs.
+        limits: Of the worker process.
+    """
+    worker = Worker(limits)
+    costs: Costs = {}
+    try:
+        for name in names:
+            variant = (variants or {}).get(name, program)
+            session = Sandbox(task.baseline(name), variant, worker=worker)
+            costs[name] = {objective: session.measure(objective) for objective in task.objectives}
+    finally:
+        worker.close()
+    return costs
+
+
+def confirm(
+    task: Task,
+    program: Program,
+    found: Result,
+    baselines: Costs,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> Result:
+    """Replay what a search found, measure it anew, and keep the reference where it is not better.
+
+    The result's `beside` has the other objectives. `valid` is False when the trace does not
+    survive: then, too, the reference is kept.
+
+    Args:
+        task: What the search optimized by.
+        program: What it optimized.
+        found: What it found.
+        baselines: From measure_baselines; the task's reference among them.
+        limits: Of the worker processes.
+    """
+    reference = baselines[task.reference]
+    try:
+        session, checks = replay(task, program, found.trace, limits=limits)
+        costs = {objective: session.measure(objective) for objective in task.objectives}
+        state = session.digest()
+        session.shutdown()
+        valid = True
+    except (CompilerCrash, ReplayError) as error:
+        costs, state, checks, valid = reference, "", (f"failed: {error}",), False
+    fallback = ""
+    if not valid or costs[found.objective] >= reference[found.objective]:
+        costs, state, fallback = reference, "", task.reference
+    return replace(
+        found,
+        trace=() if fallback else found.trace,
+        fallback=fallback,
+        cost=costs[found.objective],
+        baselines={name: costs[found.objective] for name, costs in baselines.items()},
+        beside={
+            objective: {"result": costs[objective]}
+            | {name: row[objective] for name, row in baselines.items()}
+            for objective in task.objectives
+            if objective != found.objective
+        },
+        state=state,
+        valid=valid,
+        verified=(*checks, "outputs were not compared: the program was not run"),
+        toolchain=toolchain(),
+    )
+
+
+def toolchain() -> dict[str, str]:
+    """Return the versions that a result depends on."""
+    from burnish._native import llvm_version
+    from burnish.toolchain import clang_version
+
+    return {
+        "burnish": burnish.__version__,
+        "llvm": llvm_version(),
+        "clang": clang_version(),
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,45 @@
+"""Files to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.toolchain import IR_SUFFIXES, compile_to_bitcode
+
+
+def load_program(path: Path, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
+    """Read a C, C++, .ll or .bc file as a program of the LLVM tasks.
+
+    Args:
+        path: The file.
+        arguments: clang's options for C and C++.
+        level: What clang's front end is told; it has no effect on .ll and .bc.
+
+    Raises:
+        InputError: the file does not exist, is of another kind, or clang rejects it.
+    """
+    if path.suffix not in IR_SUFFIXES:
+        return Program(str(path), "llvm", compile_to_bitcode(path, arguments, level=level))
+    try:
+        return Program(str(path), "llvm", path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def link_programs(programs: Sequence[Program]) -> Program:
+    """Link several programs into one; where one has `main`, all else becomes internal to it.
+
+    Raises:
+        InputError: they do not fit together, say because two define the same symbol.
+    """
+    from burnish import _native
+
+    try:
+        parts = [_native.Module(program.content, program.name) for program in programs]
+        whole = _native.Module.link(parts, internalize=True)
+    except _native.InputError as error:
+        raise InputError(str(error)) from None
+    return Program("+".join(program.name for program in programs), "llvm", whole.bitcode())

@@ -1,0 +1,214 @@
+"""Traces to costs: in worker processes, on all cores, every shared prefix once."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+
+from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
+from burnish.core.objective import Objective
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.task import Opener, Task
+from burnish.core.trace import Trace, split_entry
+from burnish.core.worker import Limits, Worker, wait
+from burnish.search.space import Batch, Evaluation
+
+PREFIXES = 12  # states that a worker keeps
+CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
+
+
+class BudgetSpent(BurnishError):
+    """The search's budget is used up."""
+
+
+class Evaluator:
+    """Evaluates batches of traces on worker processes and keeps what it has seen.
+
+    What a trace costs does not depend on how many workers there are or what they did before.
+    """
+
+    def __init__(
+        self, task: Task, program: Program, objective: Objective, *, workers: int | None, limits: Limits
+    ) -> None:
+        self.evaluations = 0
+        self.crashes = 0
+        self._setup = (task.open, program, objective)
+        self._known: dict[tuple[Trace, bool], Evaluation] = {}
+        self._workers = [Worker(limits) for _ in range(workers or os.cpu_count() or 1)]
+        self._deadline_seconds = limits.deadline_seconds
+
+    def evaluate(self, batch: Batch, *, most: int | None, end: float | None) -> Iterator[Evaluation]:
+        """Yield what evaluating each distinct new trace gave, as it comes; `known` has them all then.
+
+        Args:
+            batch: The traces.
+            most: Evaluate only so many of the new ones, the first of the batch.
+            end: When to give up, by time.monotonic().
+
+        Raises:
+            BudgetSpent: `most` or `end` cut the batch short.
+        """
+        new = [trace for trace in dict.fromkeys(batch.traces) if (trace, batch.site_costs) not in self._known]
+        kept = new if most is None else new[:most]
+        for evaluation, trace in self._run(kept, batch.site_costs, end):
+            self._known[trace, batch.site_costs] = evaluation
+            self.evaluations += 1
+            yield evaluation
+        if len(kept) < len(new):
+            raise BudgetSpent
+
+    def known(self, batch: Batch) -> list[Evaluation]:
+        """Return the evaluations of a batch that was evaluated, in its order."""
+        return [self._known[trace, batch.site_costs] for trace in batch.traces]
+
+    def close(self) -> None:
+        """End the workers."""
+        for worker in self._workers:
+            worker.close()
+
+    def _run(
+        self, traces: Sequence[Trace], site_costs: bool, end: float | None
+    ) -> Iterator[tuple[Evaluation, Trace]]:
+        ordered = sorted(traces)  # neighbours share prefixes
+        chunks = deque(ordered[i : i + CHUNK] for i in range(0, len(ordered), CHUNK))
+        running: dict[Worker, deque[Trace]] = {}
+        heard: dict[Worker, float] = {}
+        while chunks or running:
+            for worker in self._workers:
+                if chunks and worker not in running:
+                    chunk = chunks.popleft()
+                    worker.send(evaluate_traces, *self._setup, chunk, site_costs)
+                    running[worker] = deque(chunk)
+                    heard[worker] = time.monotonic()
+            for worker in wait(list(running), self._patience(heard, running, end)):
+                heard[worker] = time.monotonic()
+                yield from self._collect(worker, running, chunks)
+            now = time.monotonic()
+            if end is not None and now >= end and (chunks or running):
+                for worker in running:
+                    worker.close()
+                raise BudgetSpent
+            for worker in [w for w in running if now - heard[w] > self._deadline_seconds]:
+                worker.close()
+                error = f"no answer within {self._deadline_seconds:g} seconds"
+                yield self._crashed(error, running.pop(worker), chunks)
+
+    def _collect(
+        self, worker: Worker, running: dict[Worker, deque[Trace]], chunks: deque[list[Trace]]
+    ) -> Iterator[tuple[Evaluation, Trace]]:
+        try:
+            more, evaluation = worker.receive()
+        except CompilerCrash as error:
+            yield self._crashed(str(error), running.pop(worker), chunks)
+            return
+        if more:
+            yield evaluation, running[worker].popleft()
+        else:
+            del running[worker]
+
+    def _crashed(
+        self, error: str, unanswered: deque[Trace], chunks: deque[list[Trace]]
+    ) -> tuple[Evaluation, Trace]:
+        """Blame the trace that was being evaluated, and give the others of its chunk to the next worker."""
+        self.crashes += 1
+        trace = unanswered.popleft()
+        if unanswered:
+            chunks.appendleft(list(unanswered))
+        return Evaluation(trace, math.inf, trace, error), trace
+
+    def _patience(
+        self, heard: dict[Worker, float], running: dict[Worker, deque[Trace]], end: float | None
+    ) -> float:
+        now = time.monotonic()
+        next_deadline = min(heard[worker] for worker in running) + self._deadline_seconds
+        return max(0.0, min(next_deadline, end if end is not None else math.inf) - now)
+
+
+_trees: dict[tuple[str, str], PrefixTree] = {}  # of a worker process
+
+
+def evaluate_traces(
+    opener: Opener, program: Program, objective: Objective, traces: Sequence[Trace], site_costs: bool
+) -> Iterator[Evaluation]:
+    """Evaluate traces in a worker process, one after the other."""
+    key = (program.digest, repr(opener))
+    if key not in _trees:
+        _trees.clear()
+        _trees[key] = PrefixTree(opener(program))
+    tree = _trees[key]
+    for trace, following in zip(traces, [*traces[1:], ()], strict=True):
+        yield tree.evaluate(trace, objective, site_costs, keep=_shared(trace, following))
+
+
+class PrefixTree:
+    """Sessions at the prefixes that were needed last: a trace begins at the longest that fits."""
+
+    def __init__(self, root: Session) -> None:
+        self._root = root
+        self._kept: OrderedDict[Trace, Session] = OrderedDict()
+
+    def evaluate(self, trace: Trace, objective: Objective, site_costs: bool, *, keep: int) -> Evaluation:
+        """Apply a trace in a fork and measure: every state when that is cheap, else the last.
+
+        Entries that are illegal where they come, such as those at a site that is gone, are left out.
+
+        Args:
+            trace: What to apply.
+            objective: What to measure.
+            site_costs: Measure the sites too, and the last state only.
+            keep: Keep the session after so many entries: the next trace begins there.
+        """
+        start, session = self._longest_prefix(trace)
+        session = session.fork()
+        path, trimmed = list(session.trace), list(session.trace)
+        every = objective.dense and not site_costs
+        best = Evaluation(trace, math.inf)
+        if every:
+            best = Evaluation(tuple(trimmed), session.measure(objective.name), tuple(path))
+        for position in range(start, len(trace)):
+            if position == keep and position > start:
+                self._keep(trace[:position], session)
+                session = session.fork()
+            site, action = split_entry(trace[position])
+            try:
+                changed = session.apply(session.index(action), site)
+            except IllegalAction:
+                continue
+            path.append(trace[position])
+            if changed:
+                trimmed.append(trace[position])
+            if every and changed:
+                cost = session.measure(objective.name)
+                if cost < best.cost:
+                    best = Evaluation(tuple(trimmed), cost, tuple(path))
+        if not every:
+            costs = session.site_costs(objective.name) if site_costs else {}
+            cost = session.measure(objective.name)
+            best = Evaluation(tuple(trimmed), cost, tuple(path), site_costs=costs)
+        session.close()
+        return best
+
+    def _longest_prefix(self, trace: Trace) -> tuple[int, Session]:
+        for length in range(len(trace), 0, -1):
+            if session := self._kept.get(trace[:length]):
+                self._kept.move_to_end(trace[:length])
+                return length, session
+        return 0, self._root
+
+    def _keep(self, prefix: Trace, session: Session) -> None:
+        self._kept[prefix] = session
+        if len(self._kept) > PREFIXES:
+            self._kept.popitem(last=False)[1].close()
+
+
+def _shared(first: Trace, second: Trace) -> int:
+    length = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        length += 1
+    return length

@@ -1,0 +1,62 @@
+"""A genetic algorithm over traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from burnish.core.trace import Trace
+from burnish.search.space import Batch, Evaluation, Proposals, Space
+
+
+def genetic(
+    space: Space,
+    rng: np.random.Generator,
+    *,
+    population: int = 32,
+    elite: int = 8,
+    tournament: int = 3,
+    crossover: float = 0.6,
+) -> Proposals:
+    """Breed traces: tournament selection, one-point crossover, mutation; the best `elite` survive.
+
+    The first generation is the starts, each also with short random tails.
+    """
+    tails = population - len(space.starts)
+    heads = [space.starts[i % len(space.starts)].trace for i in range(max(0, tails))]
+    born = yield Batch([head + space.random_trace(rng, 6) for head in heads])
+    alive = _distinct([*space.starts, *born])
+    while True:
+        alive = alive[:population]
+        children: list[Trace] = []
+        while len(children) < population - elite:
+            mother, father = (_select(alive, tournament, rng) for _ in range(2))
+            child = mother.trace
+            if rng.random() < crossover:
+                child = _cross(mother.trace, father.trace, rng)[: space.max_length]
+            children.append(space.mutate(child, rng))
+        born = yield Batch(children)
+        alive = _distinct([*alive[:elite], *born, *alive[elite:]])
+
+
+def _distinct(candidates: Sequence[Evaluation]) -> list[Evaluation]:
+    """Sort by cost and keep one of each trace, and at most two of each cost."""
+    kept: dict[Trace, Evaluation] = {}
+    costs: dict[float, int] = {}
+    for candidate in sorted(candidates, key=lambda item: item.order):
+        if candidate.error or candidate.trace in kept or costs.get(candidate.cost, 0) >= 2:
+            continue
+        kept[candidate.trace] = candidate
+        costs[candidate.cost] = costs.get(candidate.cost, 0) + 1
+    return list(kept.values())
+
+
+def _select(alive: Sequence[Evaluation], tournament: int, rng: np.random.Generator) -> Evaluation:
+    """Return the best of some drawn at random; `alive` is sorted."""
+    return alive[int(rng.integers(len(alive), size=tournament).min())]
+
+
+def _cross(mother: Trace, father: Trace, rng: np.random.Generator) -> Trace:
+    """Join a beginning of the one and an end of the other."""
+    return mother[: int(rng.integers(len(mother) + 1))] + father[int(rng.integers(len(father) + 1)) :]

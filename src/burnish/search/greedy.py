@@ -1,0 +1,33 @@
+"""Greedy and epsilon-greedy search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from burnish.search.space import Batch, Proposals, Space
+
+
+def greedy(space: Space, rng: np.random.Generator, *, epsilon: float = 0.0) -> Proposals:
+    """Append the best action again and again, until none helps.
+
+    With `epsilon`, a step is a random action with that probability, whatever it costs, and when
+    nothing helps the search starts again from the best start: it then goes on for ever.
+    """
+    current = space.best_start
+    while True:
+        if epsilon and rng.random() < epsilon:
+            (current,) = yield Batch([(*current.trace, space.random_action(rng))])
+            continue
+        candidates = yield Batch([(*current.trace, action) for action in space.actions])
+        best = min(candidates, key=lambda candidate: candidate.order)
+        if best.cost < current.cost and len(best.trace) <= space.max_length:
+            current = best
+        elif epsilon:
+            (current,) = yield Batch([(*space.best_start.trace, space.random_action(rng))])
+        else:
+            return
+
+
+def epsilon_greedy(space: Space, rng: np.random.Generator, *, epsilon: float = 0.2) -> Proposals:
+    """Greedy search that takes a random action in one of five steps."""
+    return greedy(space, rng, epsilon=epsilon)

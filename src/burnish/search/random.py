@@ -1,0 +1,23 @@
+"""Random search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from burnish.search.space import Batch, Proposals, Space
+
+
+def random_search(
+    space: Space, rng: np.random.Generator, *, batch: int = 32, longest: int | None = None
+) -> Proposals:
+    """Try random traces behind random starts.
+
+    Args:
+        space: What to choose from.
+        rng: The source of every choice.
+        batch: Traces evaluated together.
+        longest: Of the random part; the space's limit by default.
+    """
+    while True:
+        heads = rng.integers(len(space.starts), size=batch)
+        yield Batch([space.starts[head].trace + space.random_trace(rng, longest) for head in heads])

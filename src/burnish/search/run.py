@@ -1,0 +1,134 @@
+"""Run a search under a budget and keep the best."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.sandbox import Sandbox
+from burnish.core.task import Task
+from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.worker import Limits, Worker
+from burnish.search.budget import Budget
+from burnish.search.evaluate import BudgetSpent, Evaluator
+from burnish.search.space import Batch, Evaluation, Proposals, Space
+
+LONGEST = 60  # entries of a trace, those at single sites not counted
+
+
+Search = Callable[[Space, np.random.Generator], Proposals]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known while a search runs."""
+
+    best: Evaluation
+    evaluations: int
+    crashes: int
+    seconds: float
+
+
+def run(
+    method: str,
+    search: Search,
+    task: Task,
+    program: Program,
+    *,
+    objective: str | None = None,
+    budget: Budget,
+    seed: int = 0,
+    workers: int | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Search for a trace that lowers a program's cost.
+
+    The task's starting traces are evaluated first. Under a budget in evaluations alone the result
+    depends on the seed only, not on the number of workers. An interruption (Ctrl-C) ends the search:
+    what was found so far is returned. The result is not verified: see burnish.evaluation.confirm.
+
+    Args:
+        method: The search's name, for the result.
+        search: The search.
+        task: What to optimize by.
+        program: What to optimize.
+        objective: What to minimise; the task's first by default.
+        budget: Where to stop.
+        seed: Of every random choice.
+        workers: Processes; by default one for each core.
+        limits: Of each process.
+        progress: Called after every evaluation.
+
+    Raises:
+        ProgramError: the program cannot be read.
+    """
+    start = time.monotonic()
+    end = None if budget.seconds is None else start + budget.seconds
+    goal = task.objective(objective)
+    space, root_cost = _explore(task, program, goal.name, limits)
+    best = Evaluation((), root_cost)
+    evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
+
+    def evaluate(batch: Batch) -> list[Evaluation]:
+        nonlocal best
+        most = None if budget.evaluations is None else budget.evaluations - evaluator.evaluations
+        for evaluation in evaluator.evaluate(batch, most=most, end=end):
+            best = min(best, evaluation, key=lambda item: item.order)
+            if progress:
+                seconds = time.monotonic() - start
+                progress(Progress(best, evaluator.evaluations, evaluator.crashes, seconds))
+        return evaluator.known(batch)
+
+    try:
+        starts = evaluate(Batch([(), *task.starts]))
+        starts = [evaluation for evaluation in starts if not evaluation.error]
+        proposals = search(_with_starts(space, starts), np.random.default_rng(seed))
+        batch = next(proposals)
+        while True:
+            batch = proposals.send(evaluate(batch))
+    except (BudgetSpent, StopIteration, KeyboardInterrupt):
+        pass
+    finally:
+        evaluator.close()
+    return Result(
+        task=task.id,
+        program=program.name,
+        digest=program.digest,
+        objective=goal.name,
+        method=method,
+        seed=seed,
+        trace=best.trace,
+        cost=best.cost,
+        baselines={},
+        evaluations=evaluator.evaluations,
+        seconds=round(time.monotonic() - start, 3),
+        toolchain={},
+        options=task.options,
+    )
+
+
+def _explore(task: Task, program: Program, objective: str, limits: Limits) -> tuple[Space, float]:
+    """Look at the program once: what is legal, which sites there are, what it costs."""
+    worker = Worker(limits)
+    try:
+        session = Sandbox(task.open, program, worker=worker)
+        sites = session.sites()
+        actions = _legal(session, WHOLE_PROGRAM)
+        site_actions = _legal(session, sites[0]) if sites else ()
+        return Space(actions, site_actions, sites, (), LONGEST), session.measure(objective)
+    finally:
+        worker.close()
+
+
+def _legal(session: Sandbox, site: str) -> Trace:
+    return tuple(text for text, legal in zip(session.actions, session.legal(site), strict=True) if legal)
+
+
+def _with_starts(space: Space, starts: list[Evaluation]) -> Space:
+    return Space(space.actions, space.site_actions, space.sites, tuple(starts), space.max_length)

@@ -1,0 +1,79 @@
+"""What a search chooses from, and how it varies what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from burnish.core.trace import Trace
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What evaluating a trace gave."""
+
+    trace: Trace  # what was proposed, up to the cheapest state, less the entries that changed nothing
+    cost: float  # infinity after a crash
+    path: Trace = ()  # up to the cheapest state, with every entry that was applied
+    error: str = ""
+    site_costs: dict[str, float] = field(default_factory=dict, repr=False)
+
+    @property
+    def order(self) -> tuple[float, int, Trace]:
+        """A total order: the cheaper, then the shorter, then the first by the alphabet."""
+        return self.cost, len(self.trace), self.trace
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Traces to evaluate together: on all cores, every shared prefix once."""
+
+    traces: Sequence[Trace]
+    site_costs: bool = False  # also say what each site costs at the end
+
+
+Proposals = Generator[Batch, list[Evaluation], None]
+"""A search: it yields batches and is sent their evaluations, in the order of the traces. It may go on
+for ever: who runs it keeps the best and stops it when the budget is spent."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The actions, the starts with what they cost, and how long a trace may be."""
+
+    actions: tuple[str, ...]  # legal on the whole program
+    site_actions: tuple[str, ...]  # legal on a single site
+    sites: tuple[str, ...]
+    starts: tuple[Evaluation, ...]  # the task's starting traces, the empty one among them
+    max_length: int
+
+    @property
+    def best_start(self) -> Evaluation:
+        """The cheapest of the starts."""
+        return min(self.starts, key=lambda start: start.order)
+
+    def random_action(self, rng: np.random.Generator) -> str:
+        """Draw one action."""
+        return self.actions[rng.integers(len(self.actions))]
+
+    def random_trace(self, rng: np.random.Generator, longest: int | None = None) -> Trace:
+        """Draw a length, uniformly from 1, and as many actions."""
+        length = int(rng.integers(1, (longest or self.max_length) + 1))
+        return tuple(self.actions[i] for i in rng.integers(len(self.actions), size=length))
+
+    def mutate(self, trace: Trace, rng: np.random.Generator) -> Trace:
+        """Insert, remove, replace or move one to three entries."""
+        entries = list(trace)
+        for _ in range(int(rng.integers(1, 4))):
+            kind = rng.choice(["insert", "insert", "remove", "replace", "move"]) if entries else "insert"
+            if kind == "insert" and len(entries) < self.max_length:
+                entries.insert(int(rng.integers(len(entries) + 1)), self.random_action(rng))
+            elif kind == "replace":
+                entries[int(rng.integers(len(entries)))] = self.random_action(rng)
+            else:
+                entry = entries.pop(int(rng.integers(len(entries))))
+                if kind == "move":
+                    entries.insert(int(rng.integers(len(entries) + 1)), entry)
+        return tuple(entries)

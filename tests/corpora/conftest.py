@@ -1,0 +1,19 @@
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
+    """Return a function that writes files below a new folder."""
+
+    def write(files: Mapping[str, str]) -> Path:
+        root = tmp_path / "package"
+        for name, text in files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return root
+
+    return write

@@ -1,0 +1,83 @@
+"""Stand-ins for burnish's search, and the command that runs `burnish cc` with one of them.
+
+python optimizers.py NAME cc|c++ ARGUMENT...
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from burnish import _native
+from burnish.cli import cc
+from burnish.driver.requests import Optimized, OptimizeRequest
+
+SINK = "function(simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>)"
+
+
+def passes(bitcode: bytes, request: OptimizeRequest, *pipelines: str) -> Optimized:
+    module = _native.Module(bitcode, request.name)
+    module.honour_mandatory()
+    for pipeline in pipelines:
+        module.run(pipeline, request.level)
+    return Optimized(module.bitcode(), pipelines, len(pipelines))
+
+
+def shrink(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, f"clang<{request.level};inline-threshold=0>", SINK)
+
+
+def like_clang(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, f"clang<{request.level}>")
+
+
+def grow(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, "inliner-wrapper<threshold=5000>")
+
+
+def drop_everything(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, "internalize", "globaldce")
+
+
+def fail(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    raise RuntimeError("out of ideas")
+
+
+def crash(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    os.abort()
+
+
+def empty(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    return Optimized(bytes(100), (), 1)
+
+
+def garbage(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    return Optimized(b"BC\xc0\xde" + bytes(range(256)), (), 1)
+
+
+def nothing(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    return None  # type: ignore[return-value]
+
+
+def chatter(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    print("hello")
+    os.write(2, b"hello")
+    return shrink(bitcode, request)
+
+
+def sleep(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Say by a file that it is here, with a child of its own, and never answer."""
+    child = subprocess.Popen(["sleep", "300"])
+    here = Path(os.environ["SLEEPS"])
+    here.with_suffix(".new").write_text(f"{os.getpid()} {child.pid}")
+    here.with_suffix(".new").replace(here)
+    time.sleep(300)
+    return shrink(bitcode, request)
+
+
+if __name__ == "__main__":
+    name, language, *arguments = sys.argv[1:]
+    sys.exit(cc.main(arguments, cxx=language == "c++", optimizer=globals()[name]))

@@ -1,0 +1,6 @@
+#define ONE $1
+	.text
+	.globl	started
+started:
+	movl	ONE, %eax
+	retq

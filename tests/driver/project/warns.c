@@ -1,0 +1,4 @@
+int warns(int a) {
+  int unused;
+  return a;
+}

@@ -1,0 +1,134 @@
+"""The build log and what is read from it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from burnish.cli import report as command
+from burnish.core.errors import InputError
+from burnish.driver import build_log
+from burnish.driver.build_log import Record
+from burnish.driver.report import change_percent, summarise
+
+
+def a_record(directory: Path, output: str = "a.o", **changes: object) -> Record:
+    record = Record(
+        time="2030-01-01T00:00:00+00:00",
+        directory=str(directory),
+        source=output.replace(".o", ".c"),
+        output=output,
+        level="Oz",
+        action="optimized",
+        reason="",
+        text_bytes_before=1000,
+        text_bytes=900,
+        seconds=2.0,
+        trace=("gvn", "f: licm"),
+        evaluations=40,
+        compiler="clang 23.1.4",
+    )
+    return replace(record, **changes)  # type: ignore[arg-type]
+
+
+def build(directory: Path) -> tuple[Path, list[Record]]:
+    """Write three objects and a log of four."""
+    records = [
+        a_record(directory, "a.o", text_bytes=800),
+        a_record(directory, "a.o"),
+        a_record(directory, "b.o", action="kept", reason="nothing smaller was found", text_bytes=1000),
+        a_record(directory, "c.o", action="passed through", reason="-O2: no", level="O2", text_bytes=1000),
+        a_record(directory, "gone.o", text_bytes=1),
+    ]
+    for name in ("a.o", "b.o", "c.o"):
+        (directory / name).touch()
+    log = directory / "state" / "cc.jsonl"
+    for record in records:
+        build_log.append(log, record)
+    return log, records
+
+
+def test_the_log_is_read_back(tmp_path: Path) -> None:
+    log, records = build(tmp_path)
+    assert build_log.read(log) == records
+
+
+def test_lines_of_other_versions_are_left_out(tmp_path: Path) -> None:
+    log, records = build(tmp_path)
+    with log.open("a") as more:
+        more.write('{"time": "2040"}\n[]\nhalf a li')
+    assert build_log.read(log) == records
+
+
+def test_a_missing_log_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no build log"):
+        build_log.read(tmp_path / "missing.jsonl")
+
+
+def test_the_log_is_where_xdg_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert build_log.default_log() == tmp_path / "burnish" / "cc.jsonl"
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert build_log.default_log() == tmp_path / ".local" / "state" / "burnish" / "cc.jsonl"
+
+
+def test_the_latest_line_of_each_output_counts(tmp_path: Path) -> None:
+    _, records = build(tmp_path)
+    summary = summarise(records, tmp_path)
+    assert [record.output for record in summary.records] == ["a.o", "b.o", "c.o"]
+    assert (summary.text_bytes_before, summary.text_bytes, summary.gone) == (3000, 2900, 1)
+    assert summary.reasons == (("kept: nothing smaller was found", 1), ("passed through: -O2: no", 1))
+    assert len(summarise(records, tmp_path, gone_too=True).records) == 4
+    assert not summarise(records, tmp_path / "elsewhere").records
+
+
+def test_sources_of_one_program_are_rows_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "program").touch()
+    rows = [
+        a_record(tmp_path, "program", source="a.c"),
+        a_record(tmp_path, "program", source="b.c", text_bytes_before=None, text_bytes=None),
+    ]
+    summary = summarise(rows, tmp_path)
+    assert len(summary.records) == 2
+    assert (summary.text_bytes_before, summary.unmeasured) == (1000, 1)
+
+
+def test_change_is_relative_to_clang() -> None:
+    assert change_percent(1000, 900) == -10
+    assert change_percent(0, 0) is None
+    assert change_percent(None, 1) is None
+
+
+def test_the_table_has_files_total_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, _ = build(tmp_path)
+    assert command.main([str(log), "--directory", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    for part in (
+        "a.o",
+        "-10.00 %",
+        "3 files",
+        "3,000",
+        "2,900",
+        "-3.33 %",
+        "1 passed through: -O2: no",
+        "1 left out",
+    ):
+        assert part in out, out
+
+
+def test_json_is_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, _ = build(tmp_path)
+    assert command.main([str(log), "--directory", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["total"]["text_bytes"] == 2900
+    assert [row["source"] for row in found["files"]] == ["a.c", "b.c", "c.c"]
+
+
+def test_nothing_to_report_says_where_it_looked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, _ = build(tmp_path)
+    assert command.main([str(log), "--directory", str(tmp_path / "state")]) == 2
+    assert f"no object at or below {tmp_path / 'state'}" in capsys.readouterr().err
