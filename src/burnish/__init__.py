@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from burnish.core.sandbox import Sandbox
     from burnish.core.task import Task
     from burnish.core.worker import Limits
+    from burnish.evaluation import optimize
     from burnish.programs import load_program
     from burnish.search import Budget, search
     from burnish.tasks import load_task
@@ -28,6 +29,7 @@ __all__ = [
     "Task",
     "load_program",
     "load_task",
+    "optimize",
     "search",
 ]
 
@@ -41,6 +43,7 @@ _HOMES = {
     "Task": "burnish.core.task",
     "load_program": "burnish.programs",
     "load_task": "burnish.tasks",
+    "optimize": "burnish.evaluation",
     "search": "burnish.search",
 }
 

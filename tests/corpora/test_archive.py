@@ -20,7 +20,7 @@ def test_files_and_folders_are_unpacked(tmp_path):
     assert (out / "p/sub/b.h").read_text() == "int b;"
 
 
-@pytest.mark.parametrize("name", ["/tmp/evil.c", "../evil.c", "p/../../evil.c", "p/.."])
+@pytest.mark.parametrize("name", ["/evil.c", "../evil.c", "p/../../evil.c", "p/.."])
 def test_a_member_outside_the_folder_is_refused(tmp_path, name):
     with pytest.raises(InputError, match="outside the folder"):
         unpacked(tmp_path, {"p/a.c": "int a;", name: "int evil;"})

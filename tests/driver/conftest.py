@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,13 +46,13 @@ class Compiler:
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
 
-def stock(directory: Path, language: str = "cc") -> Compiler:
+def make_stock(directory: Path, language: str = "cc") -> Compiler:
     """Return clang itself."""
     shutil.copytree(DATA, directory)
     return Compiler(directory, [str(find_tool({"cc": "clang", "c++": "clang++"}[language]))])
 
 
-def drop_in(directory: Path, optimizer: str, language: str = "cc", *options: str) -> Compiler:
+def make_drop_in(directory: Path, optimizer: str, language: str = "cc", *options: str) -> Compiler:
     """Return `burnish cc` or `burnish c++` with one of the stand-ins as its optimizer."""
     shutil.copytree(DATA, directory)
     log = directory.with_suffix(".jsonl")
@@ -61,15 +61,25 @@ def drop_in(directory: Path, optimizer: str, language: str = "cc", *options: str
 
 
 @pytest.fixture
+def stock() -> Callable[..., Compiler]:
+    return make_stock
+
+
+@pytest.fixture
+def drop_in() -> Callable[..., Compiler]:
+    return make_drop_in
+
+
+@pytest.fixture
 def clang(tmp_path: Path) -> Compiler:
-    return stock(tmp_path / "clang")
+    return make_stock(tmp_path / "clang")
 
 
 @pytest.fixture
 def shrink(tmp_path: Path) -> Compiler:
-    return drop_in(tmp_path / "shrink", "shrink")
+    return make_drop_in(tmp_path / "shrink", "shrink")
 
 
 @pytest.fixture
 def like_clang(tmp_path: Path) -> Compiler:
-    return drop_in(tmp_path / "like_clang", "like_clang")
+    return make_drop_in(tmp_path / "like_clang", "like_clang")

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.driver.conftest import Compiler, drop_in, stock
+if TYPE_CHECKING:
+    from tests.driver.conftest import Compiler
+
+    MakeCompiler = Callable[..., Compiler]
+
 
 UNTOUCHED = {
     "preprocess": "-E sum.c",
@@ -57,7 +63,9 @@ UNTOUCHED = {
 
 
 @pytest.mark.parametrize("arguments", UNTOUCHED.values(), ids=UNTOUCHED.keys())
-def test_the_same_as_clang(tmp_path: Path, arguments: str) -> None:
+def test_the_same_as_clang(
+    tmp_path: Path, arguments: str, stock: MakeCompiler, drop_in: MakeCompiler
+) -> None:
     clang = stock(tmp_path / "project")
     theirs = clang(*arguments.removeprefix("-- ").split())
     clang.directory = clang.directory.rename(
@@ -71,7 +79,9 @@ def test_the_same_as_clang(tmp_path: Path, arguments: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["cc", "c++"])
-def test_the_language_is_the_drivers(tmp_path: Path, language: str) -> None:
+def test_the_language_is_the_drivers(
+    tmp_path: Path, language: str, stock: MakeCompiler, drop_in: MakeCompiler
+) -> None:
     theirs, ours = stock(tmp_path / "1", language), drop_in(tmp_path / "2", "like_clang", language)
     for compiler in (theirs, ours):
         compiler("-xc++", "-E", "-dM", "sum.h", "-o", "macros")

@@ -8,10 +8,14 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.driver.conftest import Compiler, drop_in
+if TYPE_CHECKING:
+    from tests.driver.conftest import Compiler
+
+    MakeCompiler = Callable[..., Compiler]
 
 
 def wait_until(what: Callable[[], bool]) -> None:
@@ -30,7 +34,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.fixture
-def sleeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
+def sleeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drop_in: MakeCompiler) -> Compiler:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     monkeypatch.setenv("SLEEPS", str(tmp_path / "sleeps"))

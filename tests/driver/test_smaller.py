@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from burnish import _native
 from burnish.driver.symbols import offered_symbols
 from burnish.toolchain import find_tool
-from tests.driver.conftest import Compiler, drop_in
+
+if TYPE_CHECKING:
+    from tests.driver.conftest import Compiler
+
+    MakeCompiler = Callable[..., Compiler]
 
 
 def text_bytes(path: Path) -> int:
@@ -38,7 +44,7 @@ def test_an_object_gets_smaller(clang: Compiler, shrink: Compiler) -> None:
     assert record["trace"][0] == "clang<Os;inline-threshold=0>"
 
 
-def test_nothing_is_printed(tmp_path: Path) -> None:
+def test_nothing_is_printed(tmp_path: Path, drop_in: MakeCompiler) -> None:
     chatter = drop_in(tmp_path / "project", "chatter")
     done = chatter("-Os", "-c", "sum.c")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -63,7 +69,9 @@ def test_dependency_files_are_clangs(clang: Compiler, shrink: Compiler, options:
     "failing",
     ["like_clang", "grow", "drop_everything", "fail", "crash", "empty", "garbage", "nothing"],
 )
-def test_a_failing_optimizer_leaves_clangs_object(tmp_path: Path, clang: Compiler, failing: str) -> None:
+def test_a_failing_optimizer_leaves_clangs_object(
+    tmp_path: Path, clang: Compiler, failing: str, drop_in: MakeCompiler
+) -> None:
     ours = drop_in(tmp_path / "ours", failing)
     done = ours("-Os", "-c", "sum.c", "rows.c")
     clang("-Os", "-c", "sum.c", "rows.c")
@@ -100,6 +108,14 @@ def test_a_recorded_command_line_is_the_users(shrink: Compiler) -> None:
     assert b"-###" not in content
 
 
+def test_an_object_that_clang_did_not_write_is_not_touched(shrink: Compiler) -> None:
+    shrink("-O2", "-c", "sum.c")
+    old = (shrink.directory / "sum.o").read_bytes()
+    shrink("-Oz", "-c", "sum.c", "-Xclang", "-fsyntax-only")
+    assert (shrink.directory / "sum.o").read_bytes() == old
+    assert len(shrink.records()) == 1
+
+
 def test_permissions_stay(shrink: Compiler) -> None:
     mask = os.umask(0o027)
     try:
@@ -111,7 +127,9 @@ def test_permissions_stay(shrink: Compiler) -> None:
 
 
 @pytest.mark.parametrize("level", ["O0", "O1", "O2", "O3", "Og"])
-def test_speed_levels_need_an_objective(tmp_path: Path, shrink: Compiler, level: str) -> None:
+def test_speed_levels_need_an_objective(
+    tmp_path: Path, shrink: Compiler, level: str, drop_in: MakeCompiler
+) -> None:
     shrink(f"-{level}", "-c", "sum.c")
     (record,) = shrink.records()
     assert (record["action"], record["level"]) == ("passed through", level)
@@ -124,7 +142,7 @@ def test_speed_levels_need_an_objective(tmp_path: Path, shrink: Compiler, level:
     assert text_bytes(asked.directory / "sum.o") <= text_bytes(shrink.directory / "sum.o")
 
 
-def test_fewer_instructions_never_cost_bytes(tmp_path: Path, clang: Compiler) -> None:
+def test_fewer_instructions_never_cost_bytes(tmp_path: Path, clang: Compiler, drop_in: MakeCompiler) -> None:
     clang("-O2", "-c", "sum.c")
     ours = drop_in(tmp_path / "ours", "shrink", "cc", "--objective=ir-instructions")
     ours("-O2", "-c", "sum.c")
@@ -181,7 +199,9 @@ def test_a_program_is_linked_from_the_smaller_objects(
 
 
 @pytest.mark.parametrize("optimizer", ["like_clang", "shrink"])
-def test_make_builds_a_project_in_parallel(tmp_path: Path, clang: Compiler, optimizer: str) -> None:
+def test_make_builds_a_project_in_parallel(
+    tmp_path: Path, clang: Compiler, optimizer: str, drop_in: MakeCompiler
+) -> None:
     ours = drop_in(tmp_path / "ours", optimizer)
     cc = " ".join(ours.command)
     built_by = [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from burnish.cli.arguments import split_at_dashes
 from burnish.cli.progress import SearchProgress
 from burnish.cli.tables import results_table
 from burnish.core.errors import InputError
@@ -14,14 +15,12 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
-from burnish.evaluation import confirm, measure_baselines, replay
+from burnish.evaluation import optimize, replay
 from burnish.files import write_atomically
 from burnish.programs import link_programs, load_program
-from burnish.search import DEFAULT, SEARCHES, Budget, search
+from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
 from burnish.toolchain import IR_SUFFIXES, bitcode_to_object
-
-BASELINES = ("O0", "O2", "O3", "Os", "Oz")
 
 
 @dataclass(frozen=True)
@@ -29,15 +28,17 @@ class Job:
     """One program to optimize, and where it goes."""
 
     program: Program
-    variants: dict[str, Program]  # by level, where clang's front end makes other code for it
-    source: tuple[str, ...]
+    source: tuple[str, ...]  # the files and clang's options
     output: Path
+    clang: tuple[str, ...] = ()
+    variants: dict[str, Program] = field(default_factory=dict)
+    """By level: the program where clang's front end makes other code for it."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_args(_before_dashes(arguments))
-    clang = _after_dashes(arguments)
+    words, clang = split_at_dashes(arguments)
+    options = _parser().parse_args(words)
     task = make_task(Options(always_inline=not options.ignore_always_inline))
     objective = task.objective(options.objective).name
     budget = Budget.parse(options.budget)
@@ -52,22 +53,21 @@ def main(arguments: Sequence[str]) -> int:
         with SearchProgress(
             job.program.name, task.reference, quiet=options.json or options.quiet
         ) as progress:
-            baselines = measure_baselines(task, job.program, BASELINES, variants=job.variants, limits=limits)
-            progress.reference(baselines[task.reference][objective])
-            found = search(
+            result = optimize(
                 task,
                 job.program,
-                method=options.search,
                 objective=objective,
+                method=options.search,
                 budget=budget,
                 seed=options.seed,
                 workers=options.workers,
                 limits=limits,
+                variants=job.variants,
+                on_reference=progress.reference,
                 progress=progress,
             )
-            progress.note("replaying")
-            result = confirm(task, job.program, replace(found, source=job.source), baselines, limits=limits)
-        _write(task, job, result, clang)
+        result = replace(result, source=job.source)
+        write_output(task, job, result)
         results.append(result)
         if options.json:
             print(result.to_json(), flush=True)
@@ -75,9 +75,24 @@ def main(arguments: Sequence[str]) -> int:
         write_atomically(options.result, "".join(f"{result.to_json()}\n" for result in results).encode())
     if not options.json:
         results_table(results)
-        for job in jobs:
-            print(f"wrote {job.output}")
+        print(f"wrote {', '.join(str(job.output) for job in jobs)}")
     return 0 if all(result.valid for result in results) else 1
+
+
+def write_output(task: Task, job: Job, result: Result) -> None:
+    """Write the optimized program, or the fallback, in the form that the output's name asks for."""
+    trace = result.trace
+    if result.fallback:
+        task, trace = replace(task, open=task.baseline(result.fallback)), ()
+    session, _ = replay(task, job.program, trace)
+    try:
+        content = session.observe("ir" if job.output.suffix == ".ll" else "bitcode")
+    finally:
+        session.shutdown()
+    data = content.encode() if isinstance(content, str) else bytes(content)
+    if job.output.suffix == ".o":
+        data = bitcode_to_object(data, job.clang, level=task.reference)
+    write_atomically(job.output, data)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -87,61 +102,43 @@ def _parser() -> argparse.ArgumentParser:
         "Where nothing better is found, clang's own result is kept.",
         epilog="Options for clang follow a double dash: burnish optimize a.c b.c -- -Iinclude -DNDEBUG",
     )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".c .cc .cpp .ll or .bc")
-    parser.add_argument(
-        "-o", "--output", type=Path, help="object (.o), .bc or .ll; a folder for several files"
-    )
-    parser.add_argument(
-        "--objective", help="what to minimise (see burnish tasks); default: text-bytes", default="text-bytes"
-    )
-    parser.add_argument("--search", default=DEFAULT, choices=SEARCHES, help=f"default: {DEFAULT}")
-    parser.add_argument(
-        "--budget", default="10s", help="for each file: 10s, 2m or 500 (evaluations); default: 10s"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, help="processes; default: one for each core")
-    parser.add_argument("--link", action="store_true", help="link the files into one program first")
-    parser.add_argument("--json", action="store_true", help="print one result a line instead of the table")
-    parser.add_argument(
-        "--result", type=Path, metavar="FILE", help="also write the results there, for burnish replay"
-    )
-    parser.add_argument("--quiet", action="store_true", help="no progress line")
-    parser.add_argument(
-        "--deadline", type=float, default=60.0, metavar="SECONDS", help="for one pass; default: 60"
-    )
-    parser.add_argument("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
-    parser.add_argument("--ignore-always-inline", action="store_true",
-                        help="do not honour always_inline first; every result says so")  # fmt: skip
+    add = parser.add_argument
+    add("files", nargs="+", type=Path, metavar="FILE", help=".c .cc .cpp .ll or .bc")
+    add("-o", "--output", type=Path, help="object (.o), .bc or .ll; a folder for several files")
+    add("--objective", default="text-bytes", help="what to minimise (see burnish tasks); default: text-bytes")
+    add("--search", default=DEFAULT, choices=SEARCHES, help=f"default: {DEFAULT}")
+    add("--budget", default="10s", help="for each file: 10s, 2m or 500 (evaluations); default: 10s")
+    add("--seed", type=int, default=0)
+    add("--workers", type=int, help="processes; default: one for each core")
+    add("--link", action="store_true", help="link the files into one program first")
+    add("--json", action="store_true", help="print one result a line instead of the table")
+    add("--result", type=Path, metavar="FILE", help="also write the results there, for burnish replay")
+    add("--quiet", action="store_true", help="no progress line")
+    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one pass; default: 60")
+    add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
+    ignore = "do not honour always_inline first; every result says so"
+    add("--ignore-always-inline", action="store_true", help=ignore)
     return parser
 
 
-def _before_dashes(arguments: Sequence[str]) -> list[str]:
-    words = list(arguments)
-    return words[: words.index("--")] if "--" in words else words
-
-
-def _after_dashes(arguments: Sequence[str]) -> list[str]:
-    words = list(arguments)
-    return words[words.index("--") + 1 :] if "--" in words else []
-
-
-def _single(options: argparse.Namespace, file: Path, clang: list[str]) -> Job:
+def _single(options: argparse.Namespace, file: Path, clang: tuple[str, ...]) -> Job:
     output = options.output or Path(file.with_suffix(".o").name)
     if len(options.files) > 1 and options.output:
         if not options.output.is_dir():
             raise InputError(f"{options.output}: expected a folder, for {len(options.files)} files")
         output = options.output / file.with_suffix(".o").name
-    program = load_program(file, clang)
-    variants = {} if file.suffix in IR_SUFFIXES else {"O0": load_program(file, clang, level="O0")}
     _check_output(output)
-    return Job(program, variants, (str(file), *clang), output)
+    program = load_program(file, clang)
+    # -O0 is the one level at which clang's front end emits code that no pass or attribute explains.
+    variants = {} if file.suffix in IR_SUFFIXES else {"O0": load_program(file, clang, level="O0")}
+    return Job(program, (str(file), *clang), output, clang, variants)
 
 
-def _linked(options: argparse.Namespace, clang: list[str]) -> Job:
+def _linked(options: argparse.Namespace, clang: tuple[str, ...]) -> Job:
     output = options.output or Path("linked.o")
     _check_output(output)
     program = link_programs([load_program(file, clang) for file in options.files])
-    return Job(program, {}, (*map(str, options.files), *clang), output)
+    return Job(program, (*map(str, options.files), *clang), output, clang)
 
 
 def _check_output(output: Path) -> None:
@@ -149,20 +146,3 @@ def _check_output(output: Path) -> None:
         raise InputError(f"{output}: expected a name that ends in .o, .bc or .ll")
     if not output.absolute().parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.absolute().parent}")
-
-
-def _write(task: Task, job: Job, result: Result, clang: list[str]) -> None:
-    """Write the optimized program, or the fallback, in the form that the output's name asks for."""
-    trace = result.trace
-    if result.fallback:
-        opener = task.baseline(result.fallback)
-        task, trace = replace(task, open=opener), ()
-    session, _ = replay(task, job.program, trace)
-    try:
-        content = session.observe("ir" if job.output.suffix == ".ll" else "bitcode")
-    finally:
-        session.shutdown()
-    data = content.encode() if isinstance(content, str) else bytes(content)
-    if job.output.suffix == ".o":
-        data = bitcode_to_object(data, clang, level=task.reference)
-    write_atomically(job.output, data)

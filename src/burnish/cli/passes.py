@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from burnish.cli.arguments import split_at_dashes
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import split_entry
 from burnish.programs import load_program
@@ -21,9 +22,8 @@ from burnish.tasks.llvm_passes.actions import as_opt_pipeline
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    words = list(arguments)
-    clang = words[words.index("--") + 1 :] if "--" in words else []
-    options = _parser().parse_args(words[: words.index("--")] if "--" in words else words)
+    words, clang = split_at_dashes(arguments)
+    options = _parser().parse_args(words)
     program = load_program(options.file, clang)
     session = Sandbox(TASK.open, program)
     rows = [_row("(opened)", session, None, 0.0)]

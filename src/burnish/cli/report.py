@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         log = options.file or build_log.default_log()
-        directory = Path(os.path.abspath(options.directory))  # noqa: PTH100 - as the log has it: links stay
+        directory = Path(options.directory).resolve()
         summary = summarise(build_log.read(log), directory, gone_too=options.all)
         if not summary.records:
             raise InputError(f"{log}: no object at or below {directory}{_of_those_gone(summary)}")

@@ -26,9 +26,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _print(task: Task, *, actions: bool) -> None:
-    print(
-        f"{task.id}: {len(task.actions)} actions on {task.language!r} programs, at most {task.max_steps} steps"
-    )
+    print(f"{task.id}: {len(task.actions)} actions, {task.language} programs, at most {task.max_steps} steps")
     print("  observations")
     for item in task.observations.values():
         form = f"{item.dtype}{list(item.shape)}" if item.kind == "array" else item.kind

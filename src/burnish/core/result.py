@@ -59,7 +59,9 @@ class Result:
         if not isinstance(row, dict) or not known >= row.keys() or "trace" not in row:
             raise InputError(f"not a result: expected the fields {', '.join(sorted(known))}")
         try:
-            lists: dict[str, Any] = {name: tuple(row[name]) for name in ("trace", "verified", "source") if name in row}
+            lists: dict[str, Any] = {
+                name: tuple(row[name]) for name in ("trace", "verified", "source") if name in row
+            }
             return cls(**(row | lists))
         except TypeError as error:
             raise InputError(f"not a result: {error}") from None

@@ -13,6 +13,7 @@ from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 MOST_LINK_HOPS = 8
+DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError)  # what reading an archive raises
 
 
 def unpack(archive: Path, directory: Path) -> None:
@@ -28,7 +29,7 @@ def unpack(archive: Path, directory: Path) -> None:
     try:
         with tarfile.open(archive) as tar:
             _extract(tar, archive, directory)
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+    except DAMAGE as error:
         raise InputError(f"{archive}: cannot be unpacked as a tar archive: {error}") from error
     for path in sorted(directory.rglob("*")):
         if path.is_file() and path.name.endswith(ARCHIVE_SUFFIXES) and _holds_sources(path):
@@ -36,7 +37,8 @@ def unpack(archive: Path, directory: Path) -> None:
 
 
 def _extract(tar: tarfile.TarFile, archive: Path, directory: Path) -> None:
-    members = {_normal(member.name): member for member in tar.getmembers()}
+    directory.mkdir(parents=True, exist_ok=True)
+    members = {os.path.normpath(member.name): member for member in tar.getmembers()}
     for member in members.values():
         target = directory / _inside(member.name, archive)
         if member.isdir():
@@ -73,7 +75,7 @@ def _follow(member: tarfile.TarInfo, members: dict[str, tarfile.TarInfo]) -> tar
             return found
         # a symbolic link is relative to its folder, a hard link to the archive
         base = PurePosixPath(found.name).parent if found.issym() else PurePosixPath()
-        found = members.get(_normal(str(base / found.linkname)))
+        found = members.get(os.path.normpath(str(base / found.linkname)))
     return None
 
 
@@ -82,13 +84,9 @@ def _holds_sources(path: Path) -> bool:
     try:
         with tarfile.open(path) as tar:
             return any(PurePosixPath(name).suffix in C_SUFFIXES | CXX_SUFFIXES for name in tar.getnames())
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError):
+    except DAMAGE:
         return False
 
 
 def _stem(name: str) -> str:
     return next(name.removesuffix(suffix) for suffix in ARCHIVE_SUFFIXES if name.endswith(suffix))
-
-
-def _normal(name: str) -> str:
-    return os.path.normpath(name)

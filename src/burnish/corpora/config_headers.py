@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from burnish.corpora.tree import GENERATED, HEADER_SUFFIXES, SourceTree, folder_of, libc_headers, without_dots
+from burnish.files import write_atomically
 
 TEMPLATE_SUFFIXES = (".in", ".cmake.in", ".cmake", ".in.cmake", ".meson.in")
 SETTING = re.compile(r"\s*#\s*(undef|cmakedefine01|cmakedefine|mesondefine)\s+(\w+)")
@@ -125,5 +126,5 @@ def _write(tree: SourceTree, folder: str, wanted: str, content: str) -> str:
     include_root = f"{GENERATED}/{folder}" if folder else GENERATED
     target = tree.root / include_root / wanted
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(content, encoding="utf-8")
+    write_atomically(target, content.encode())  # another process may be compiling the same package
     return include_root

@@ -38,11 +38,15 @@ def download_sdist(package: Package, destination: Path, progress: Progress | Non
     problem = ""
     with (
         tempfile.TemporaryFile() as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as child,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True
+        ) as child,
     ):
         assert child.stdout is not None
         try:
             for line in child.stdout:
+                if not line.startswith("{"):  # pip, or one of its plug-ins, talking to people
+                    continue
                 report = json.loads(line)
                 problem = report.get("error", problem)
                 if progress and "done" in report:
@@ -142,7 +146,7 @@ def _sha256(path: Path) -> str:
 
 
 def _not_fetched(package: Package, problem: str, said: list[str]) -> str:
-    last = [f"  pip: {line}" for line in said[-3:]]
+    last = [f"  pip: {line}" for line in said[-1:]]
     return "\n".join(
         [
             f"cannot fetch {package.sdist}: {problem}",

@@ -29,7 +29,7 @@ def download(name: str, sdist: str, destination: Path) -> None:
     from pip._internal.models.target_python import TargetPython
 
     command: Any = create_command("download")  # its methods differ in type, not in use, from pip to pip
-    options, _ = command.parse_args([name])
+    options, _ = command.parse_args(["--no-input", name])
     options.format_control = FormatControl(no_binary={":all:"}, only_binary=set())
     with command.main_context():
         session = command.get_default_session(options)

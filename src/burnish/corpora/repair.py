@@ -13,6 +13,7 @@ from burnish.corpora.tree import SourceTree
 ERROR = re.compile(r"error: (.*)")
 MISSING_FILE = re.compile(r"'([^']+)' file not found")
 MISSING_FEATURES = re.compile(r"target features? '([^']+)'|needs target features? ([\w.,|() -]+)")
+PYTHON_HEADERS = ("Python.h", "pyconfig.h")
 # What C++17 took out of the language and its library.
 REMOVED_IN_CXX17 = re.compile(
     r"C\+\+17|'register'|\b(auto_ptr|random_shuffle|unary_function|binary_function|bind1st|bind2nd)\b"
@@ -23,7 +24,7 @@ REMOVED_IN_CXX17 = re.compile(
 class Options:
     """What repairs have found so far for one file."""
 
-    roots: tuple[str, ...] = ()  # include roots, relative to the sdist or absolute
+    roots: tuple[str, ...] = ()  # include roots, relative to the sdist
     flags: tuple[str, ...] = ()
 
 
@@ -55,7 +56,7 @@ def _add_root(options: Options, include: str, tree: SourceTree, near: str, defin
         root = generate_header(tree, include, near, defines)
     if root is not None:
         return options if root in options.roots else replace(options, roots=(*options.roots, root or "."))
-    if include == "Python.h":  # last, so that it does not hide a header of the sdist
+    if include in PYTHON_HEADERS:  # last, so that it does not hide a header of the sdist
         return _add_flags(options, "-idirafter", sysconfig.get_path("include"))
     return options
 

@@ -43,9 +43,7 @@ class SourceTree:
 
     root: Path
     by_name: Mapping[str, tuple[str, ...]]  # a file's last name -> every path that ends in it
-    shadowed: tuple[
-        str, ...
-    ]  # includes that are files of the sdist, and that this machine happens to have too
+    shadowed: tuple[str, ...]  # includes that the sdist has, and that this machine happens to have too
 
     def sources(self) -> Iterator[str]:
         """Yield the C and C++ files, folder by folder."""

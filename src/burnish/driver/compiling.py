@@ -29,13 +29,17 @@ def compile_and_improve(
     try:
         with processes.signals_raise():
             start = time.monotonic()
+            before = {path: processes.stamp(path) for path in plan.outputs}
             code = processes.run([clang, *arguments])
             seconds = time.monotonic() - start
             if code == 0:
                 # Imported only now: most commands of a configure script never get here.
                 from burnish.driver.objects import improve_objects
 
-                improve_objects(plan, options, optimizer, clang_seconds=seconds)
+                written = frozenset(
+                    path for path in before if processes.stamp(path) not in (None, before[path])
+                )
+                improve_objects(plan, written, options, optimizer, clang_seconds=seconds)
     except processes.Interrupted as interrupted:
         code = -interrupted.signum
     return code if code >= 0 else processes.die_of(-code)

@@ -104,12 +104,8 @@ def code_generation(job: Job, bitcode: Path, output: Path) -> Job:
 
 
 def _instead(job: Job, action: list[str], output: Path, more: list[str]) -> Job:
-    command = list(job.command)
-    at = command.index("-emit-obj")
-    command[at : at + 1] = action
-    at = len(command) - 1 - command[::-1].index("-o")
-    command[at : at + 2] = [*more, "-o", str(output)]
-    return Job(tuple(command))
+    at = job.command.index("-emit-obj")
+    return Job((*job.command[:at], *action, *more, *job.command[at + 1 :])).with_output(output)
 
 
 def _checked(found: Optimized) -> Optimized:

@@ -85,6 +85,11 @@ class Job:
         """Return the job with some of its files replaced."""
         return Job(tuple(str(paths.get(argument, argument)) for argument in self.command))
 
+    def with_output(self, output: Path) -> Job:
+        """Return the job with another file after -o."""
+        at = len(self.command) - 1 - self.command[::-1].index("-o")
+        return Job((*self.command[: at + 1], str(output), *self.command[at + 2 :]))
+
     def silenced(self) -> Job:
         """Return the job without warnings and without any file but its output: to run it once more."""
         if self.command[1] != "-cc1":
@@ -116,6 +121,11 @@ class Plan:
         """The jobs that make objects."""
         return tuple(job for job in self.jobs if job.compiles)
 
+    @property
+    def outputs(self) -> frozenset[Path]:
+        """What is there when the command has ended: objects, or the program."""
+        return frozenset(job.output_path for job in self.jobs if job.output and self.reader(job) is None)
+
     def reader(self, job: Job) -> Job | None:
         """Return the later job that reads the job's output: then that is a temporary file."""
         later = self.jobs[self.jobs.index(job) + 1 :]
@@ -124,11 +134,13 @@ class Plan:
 
 def make_plan(clang: Path, arguments: Sequence[str]) -> Plan | None:
     """Ask clang what it would run; None where a plan would not show all of what clang does."""
-    if not _can_be_planned(arguments):
+    try:
+        if not _can_be_planned(arguments):
+            return None
+        command = [str(clang), "-###", *arguments]
+        asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError:  # an unreadable response file, or one argument too many for the system
         return None
-    asked = subprocess.run(
-        [clang, "-###", *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
     return None if asked.returncode else parse_plan(os.fsdecode(asked.stderr))
 
 
@@ -148,10 +160,7 @@ def _unquote(quoted: str) -> str:
 
 
 def _can_be_planned(arguments: Sequence[str]) -> bool:
-    try:
-        words = list(_expanded(arguments))
-    except (OSError, ValueError):
-        return False
+    words = list(_expanded(arguments))
     return not any(word == "-v" or word.startswith(_DRIVER_ACTIONS) for word in words)
 
 
@@ -159,12 +168,12 @@ def _expanded(arguments: Sequence[str]) -> Iterator[str]:
     """Give every argument, with the words of response files.
 
     Raises:
-        ValueError: a response file that can be read only once (a pipe), before clang itself reads it.
+        OSError: there is no such file, or it is a pipe: read once, here, it would be empty for clang.
     """
     for argument in arguments:
         yield argument
         if argument.startswith("@"):
             file = Path(argument[1:])
             if not file.is_file():
-                raise ValueError(f"{file} is not a regular file")
+                raise FileNotFoundError(file)
             yield from os.fsdecode(file.read_bytes()).split()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from burnish.core.errors import InputError
-from burnish.driver import build_log, processes
+from burnish.driver import build_log
 from burnish.driver.improve import limits
 from burnish.driver.jobs import Job, Plan
 from burnish.driver.outcomes import Build, Outcome, attempt, kept, passed_through, record
@@ -17,26 +17,28 @@ from burnish.driver.requests import Optimizer, Options
 from burnish.files import write_atomically
 
 
-def improve_objects(plan: Plan, options: Options, optimizer: Optimizer, *, clang_seconds: float) -> None:
-    """Improve what clang made, and log it; a full disk or a log that cannot be written is no failure."""
+def improve_objects(
+    plan: Plan, written: frozenset[Path], options: Options, optimizer: Optimizer, *, clang_seconds: float
+) -> None:
+    """Improve what clang wrote, and log it; a full disk or a log that cannot be written is no failure."""
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
         waits = limits(clang_seconds, options.budget_seconds)
         build = Build(plan, options, optimizer, waits, Path(workspace))
-        for outcome, output in _outcomes(build):
+        for outcome, output in _outcomes(build, written):
             with contextlib.suppress(OSError):
                 log = options.log or build_log.default_log()
                 build_log.append(log, record(outcome, output, plan.version))
 
 
-def _outcomes(build: Build) -> Iterator[tuple[Outcome, Path]]:
-    """Give what became of each compilation, and the file that it went to; /dev/null counts for nothing."""
+def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome, Path]]:
+    """Give what became of each compilation, and the file that it went to."""
     linked: list[Job] = []
     for job in build.plan.compilations:
         if build.plan.reader(job) is not None:
             linked.append(job)
-        elif processes.is_plain_file(job.output_path):
+        elif job.output_path in written:
             yield _improve_object(build, job), job.output_path
-    if linked and processes.is_plain_file(program := build.plan.jobs[-1].output_path):
+    if linked and (program := build.plan.jobs[-1].output_path) in written:
         for outcome in improve_program(build, linked, program):
             yield outcome, program
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import PurePath
 
 from burnish.core.errors import CompilerCrash
@@ -33,6 +34,8 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         workers=1,  # the build itself uses the other cores
         limits=limits,
     )
+    if math.isinf(found.cost):
+        raise Unimproved(f"nothing was measured within {request.budget_seconds:g} seconds")
     session = Sandbox(task.open, program, limits=limits)
     try:
         session.replay(found.trace)

@@ -88,12 +88,13 @@ def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
         raise Unimproved(f"{_name(command)} failed with code {process.returncode}: {said}")
 
 
-def is_plain_file(path: Path) -> bool:
-    """Return whether the path is a regular file and no link: neither /dev/null nor a pipe."""
+def stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes when clang writes a file; None for /dev/null, a link, nothing."""
     try:
-        return stat.S_ISREG(path.lstat().st_mode)
+        status = path.lstat()
     except OSError:
-        return False
+        return None
+    return (status.st_ino, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
 
 @contextlib.contextmanager

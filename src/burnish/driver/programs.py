@@ -42,7 +42,7 @@ def _object(build: Build, job: Job, folder: Path) -> tuple[Outcome, Path]:
     """Compile as clang did and then better; return the better object, or clang's."""
     reference = folder / Path(str(job.output)).name
     try:
-        _repeat(build, job, {str(job.output): reference})
+        _repeat(build, job.with_output(reference), {})
     except (OSError, Unimproved) as error:
         return Outcome(job, "kept", f"compiling once more: {error}"), reference
     outcome = attempt(build, job, reference, folder)
@@ -54,10 +54,10 @@ def _link(build: Build, made: list[Job], link: Job, objects: dict[str, Path], pr
     for number, job in enumerate(made):
         if job.output and job.output not in objects and build.plan.reader(job) is not None:
             other = build.workspace / f"other-{number}-{Path(job.output).name}"
-            _repeat(build, job, objects | {job.output: other})
+            _repeat(build, job.with_output(other), objects)
             objects = objects | {job.output: other}
     linked = build.workspace / "linked"
-    _repeat(build, link, objects | {str(link.output): linked})
+    _repeat(build, link.with_output(linked), objects)
     write_atomically(program, linked.read_bytes())
 
 

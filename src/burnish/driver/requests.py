@@ -45,7 +45,7 @@ class Optimized:
 Optimizer = Callable[[bytes, OptimizeRequest], Optimized]
 
 
-class Unimproved(Exception):  # noqa: N818 - not an error: it says why clang's object stays
+class Unimproved(Exception):
     """Why clang's object stays."""
 
     def __init__(self, why: str, evaluations: int = 0) -> None:

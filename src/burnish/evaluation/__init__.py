@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from burnish.evaluation.confirm import confirm, measure_baselines, replay
+from burnish.evaluation.job import optimize
 
-__all__ = ["confirm", "measure_baselines", "replay"]
+__all__ = ["confirm", "measure_baselines", "optimize", "replay"]

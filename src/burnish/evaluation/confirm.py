@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -96,6 +97,8 @@ def confirm(
         limits: Of the worker processes.
     """
     reference = baselines[task.reference]
+    if math.isinf(found.cost):  # the budget was too short for a single measurement
+        found = replace(found, trace=())
     try:
         session, checks = replay(task, program, found.trace, limits=limits)
         costs = {objective: session.measure(objective) for objective in task.objectives}

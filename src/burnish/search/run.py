@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,7 +52,8 @@ def run(
 
     The task's starting traces are evaluated first. Under a budget in evaluations alone the result
     depends on the seed only, not on the number of workers. An interruption (Ctrl-C) ends the search:
-    what was found so far is returned. The result is not verified: see burnish.evaluation.confirm.
+    what was found so far is returned; the cost is infinite where nothing was. The result is not
+    verified: see burnish.evaluation.confirm.
 
     Args:
         method: The search's name, for the result.
@@ -71,8 +73,8 @@ def run(
     start = time.monotonic()
     end = None if budget.seconds is None else start + budget.seconds
     goal = task.objective(objective)
-    space, root_cost = _explore(task, program, goal.name, limits)
-    best = Evaluation((), root_cost)
+    space = _explore(task, program, limits)
+    best = Evaluation((), math.inf)
     evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
 
     def evaluate(batch: Batch) -> list[Evaluation]:
@@ -86,8 +88,10 @@ def run(
         return evaluator.known(batch)
 
     try:
-        starts = evaluate(Batch([(), *task.starts]))
-        starts = [evaluation for evaluation in starts if not evaluation.error]
+        starts: list[Evaluation] = []
+        for trace in (*task.starts, ()):  # one by one: a short budget still sees the most promising
+            starts += evaluate(Batch([trace]))
+        starts = [start for start in starts if not start.error]
         proposals = search(_with_starts(space, starts), np.random.default_rng(seed))
         batch = next(proposals)
         while True:
@@ -113,15 +117,15 @@ def run(
     )
 
 
-def _explore(task: Task, program: Program, objective: str, limits: Limits) -> tuple[Space, float]:
-    """Look at the program once: what is legal, which sites there are, what it costs."""
+def _explore(task: Task, program: Program, limits: Limits) -> Space:
+    """Look at the program once: what is legal, and which sites there are."""
     worker = Worker(limits)
     try:
         session = Sandbox(task.open, program, worker=worker)
         sites = session.sites()
         actions = _legal(session, WHOLE_PROGRAM)
         site_actions = _legal(session, sites[0]) if sites else ()
-        return Space(actions, site_actions, sites, (), LONGEST), session.measure(objective)
+        return Space(actions, site_actions, sites, (), LONGEST)
     finally:
         worker.close()
 

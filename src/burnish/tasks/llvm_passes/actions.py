@@ -119,6 +119,83 @@ PASSES: tuple[Pass, ...] = (
 ACTIONS: tuple[str, ...] = tuple(item.text for item in PASSES)
 
 
+RENAMED: dict[str, str] = {
+    # LLVM 10's name (CompilerGym's list): the action here, where the name is not the same
+    "early-cse-memssa": "early-cse<memssa>",
+    "flattencfg": "flatten-cfg",
+    "functionattrs": "function-attrs",
+    "instcombine": "instcombine<no-verify-fixpoint>",
+    "ipconstprop": "ipsccp",
+    "constprop": "instsimplify",
+    "die": "dce",
+    "licm": "licm<allowspeculation>",
+    "loop-guard-widening": "guard-widening",
+    "loop-rotate": "loop-rotate<header-duplication>",
+    "loop-unroll": "loop-unroll<O3>",
+    "loop-unswitch": "simple-loop-unswitch<nontrivial>",
+    "lowerswitch": "lower-switch",
+    "rpo-functionattrs": "rpo-function-attrs",
+    "simple-loop-unswitch": "simple-loop-unswitch<nontrivial>",
+    "sroa": "sroa<modify-cfg>",
+}
+
+_GONE = "no longer in LLVM"
+_DEBUG = "touches debug information only"
+_INSTRUMENTS = "adds instrumentation or needs its results"
+_CRASHES = "crashes on valid modules (LLVM 23.1.1 and opt 23.1.4)"
+_FATAL = "ends the process with a fatal error outside of its own pipeline"
+_UNSTABLE = "two runs on the same module differ: it iterates over addresses"
+_ALREADY = "done when a program is opened, as clang does at every level"
+_NO_EFFECT = "does nothing without flags or data that programs here do not have"
+_UNSOUND = "changes what a program means"
+
+OMITTED: dict[str, str] = {
+    # LLVM 10's or LLVM 23's name: why it is not an action
+    "add-discriminators": _DEBUG,
+    "attributor": _CRASHES,
+    "attributor-cgscc": _CRASHES,
+    "barrier": _GONE,
+    "codegenprepare": _FATAL,
+    "coro-cleanup": _ALREADY,
+    "coro-early": _ALREADY,
+    "coro-elide": _ALREADY,
+    "coro-split": _ALREADY,
+    "cross-dso-cfi": _INSTRUMENTS,
+    "ee-instrument": _INSTRUMENTS,
+    "fix-irreducible": _FATAL,
+    "forceattrs": _NO_EFFECT,
+    "free-machine-function": _CRASHES,
+    "function-import": _FATAL,
+    "gvn-hoist": _UNSTABLE,
+    "gvn-sink": _UNSTABLE,
+    "insert-gcov-profiling": _INSTRUMENTS,
+    "instnamer": "changes names only",
+    "internalize": f"{_UNSOUND}: it hides symbols that other files may use",
+    "loop-bound-split": _CRASHES,
+    "loop-reroll": _GONE,
+    "lower-atomic": f"{_UNSOUND}: atomic operations become plain ones",
+    "loweratomic": f"{_UNSOUND}: atomic operations become plain ones (now lower-atomic)",
+    "lower-invoke": f"{_UNSOUND}: exceptions are no longer caught",
+    "lowerinvoke": f"{_UNSOUND}: exceptions are no longer caught (now lower-invoke)",
+    "mergereturn": _GONE,
+    "name-anon-globals": "changes names only",
+    "newgvn": _UNSTABLE,
+    "pgo-memop-opt": _INSTRUMENTS,
+    "post-inline-ee-instrument": _INSTRUMENTS,
+    "prune-eh": f"{_GONE}; function-attrs and simplifycfg do its work",
+    "redundant-dbg-inst-elim": _DEBUG,
+    "rewrite-statepoints-for-gc": "for garbage-collected languages only",
+    "sancov": _INSTRUMENTS,
+    "select-optimize": _FATAL,
+    "strip": "takes away symbol names that linking needs",
+    "strip-debug-declare": _DEBUG,
+    "strip-nondebug": "takes away symbol names that linking needs",
+    "structurizecfg": "two runs may differ, and it miscompiles: of lz4's LZ4F_decompress nothing was left",
+    "unify-loop-exits": _CRASHES,
+    "wholeprogramdevirt": _NO_EFFECT,
+}
+
+
 def as_opt_pipeline(entries: Sequence[str]) -> str:
     """Write a trace for `opt -passes=`; "" where it has what opt has no text for.
 

@@ -13,13 +13,14 @@ TRACE_LENGTH = 256
 
 _OPCODES = tuple(_native.opcode_count_names())
 _AUTOPHASE = (
-    "BBNumArgsHi BBNumArgsLo onePred onePredOneSuc onePredTwoSuc oneSuccessor twoPred twoPredOneSuc twoEach "
-    "twoSuccessor morePreds BB03Phi BBHiPhi BBNoPhi BeginPhi BranchCount returnInt CriticalCount NumEdges "
-    "const32Bit const64Bit numConstZeroes numConstOnes UncondBranches binaryConstArg NumAShrInst NumAddInst "
-    "NumAllocaInst NumAndInst BlockMid BlockLow NumBitCastInst NumBrInst NumCallInst NumGetElementPtrInst "
-    "NumICmpInst NumLShrInst NumLoadInst NumMulInst NumOrInst NumPHIInst NumRetInst NumSExtInst NumSelectInst "
-    "NumShlInst NumStoreInst NumSubInst NumTruncInst NumXorInst NumZExtInst TotalBlocks TotalInsts "
-    "TotalMemInst TotalFuncs ArgsPhi testUnary"
+    "BBNumArgsHi BBNumArgsLo onePred onePredOneSuc onePredTwoSuc oneSuccessor twoPred twoPredOneSuc "
+    "twoEach twoSuccessor morePreds BB03Phi BBHiPhi BBNoPhi BeginPhi BranchCount returnInt "
+    "CriticalCount NumEdges const32Bit const64Bit numConstZeroes numConstOnes UncondBranches "
+    "binaryConstArg NumAShrInst NumAddInst NumAllocaInst NumAndInst BlockMid BlockLow NumBitCastInst "
+    "NumBrInst NumCallInst NumGetElementPtrInst NumICmpInst NumLShrInst NumLoadInst NumMulInst "
+    "NumOrInst NumPHIInst NumRetInst NumSExtInst NumSelectInst NumShlInst NumStoreInst NumSubInst "
+    "NumTruncInst NumXorInst NumZExtInst TotalBlocks TotalInsts TotalMemInst TotalFuncs ArgsPhi "
+    "testUnary "
 ).split()
 _AUTOPHASE_TOTAL = _AUTOPHASE.index("TotalInsts")
 _PROPERTIES = tuple(_native.function_property_names())
@@ -77,7 +78,7 @@ def observe(module: _native.Module, space: str, applied: list[int]) -> Observed:
             return _normalized(features, features[_AUTOPHASE_TOTAL])
         case "function-properties":
             rows = module.function_properties()
-            total = rows.sum(axis=0)
+            total: NDArray[np.int64] = rows.sum(axis=0)
             total[_MAX_LOOP_DEPTH] = rows[:, _MAX_LOOP_DEPTH].max(initial=0)
             return total
         case "trace":

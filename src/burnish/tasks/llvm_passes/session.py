@@ -58,7 +58,7 @@ class ModuleSession(Session):
             self.check_legal(action, site)
         item = PASSES[action]
         try:
-            if site == WHOLE_PROGRAM:
+            if site == WHOLE_PROGRAM or item.function_pipeline is None:
                 changed = self.module.run(item.pipeline, self.options.level)
             else:
                 changed = self.module.run(item.function_pipeline, self.options.level, [site])
@@ -152,7 +152,7 @@ def read_module(program: Program) -> _native.Module:
         raise ProgramError(f"{program.name}: LLVM cannot read this: {error}") from None
 
 
-def open_session(program: Program, options: Options = Options()) -> ModuleSession:  # noqa: B008 - frozen
+def open_session(program: Program, options: Options = Options()) -> ModuleSession:
     """Open a program as clang's front end leaves it at the options' level, before any optimization.
 
     Raises:

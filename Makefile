@@ -1,0 +1,58 @@
+# make demo    optimize a real C project, fetched from the package index
+# make test    run the tests                        (TESTS="-m slow" or TESTS=tests/core to choose)
+# make check   lint, formatting, types, stub
+# make bench   measure what the documentation claims
+#
+# Each sets up first what is not up to date, in .venv and build/ and nowhere else. The Python is the first
+# of python3, python3.13, python3.12, python3.11 that fits; make PYTHON=... takes another.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench stub clean
+.DELETE_ON_ERROR:
+
+python := .venv/bin/python
+pip := $(python) -m pip --disable-pip-version-check
+ready := .venv/ready
+stub := src/burnish/_native.pyi
+write-stub = $(python) -m nanobind.stubgen --quiet --module burnish._native --output-file
+
+# What burnish is built with, [build-system] in pyproject.toml; constraints.txt says which versions.
+build-tools := pip scikit-build-core nanobind mlc-llvm-static cmake ninja
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
+
+setup: $(ready)
+
+# Built in .venv, not in an environment of its own that pip would throw away: LLVM's 600 MB of libraries are
+# unpacked once, and a changed source compiles in seconds. Only the first installation shows pip's progress.
+$(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard native/*)
+	@found=$$(tools/require-system.sh $(PYTHON)) && \
+	if ! $(python) -m pip --version >/dev/null 2>&1; then "$$found" -m venv --clear .venv; fi
+	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt $(build-tools)
+	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt \
+	  --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+demo: $(ready)
+	$(python) -m burnish.cli demo
+
+test: $(ready)
+	$(python) -m pytest $(TESTS)
+
+check: $(ready)
+	$(python) -m ruff check
+	$(python) -m ruff format --check
+	$(python) -m mypy
+	@$(write-stub) build/_native.pyi
+	diff -u $(stub) build/_native.pyi || { echo "$(stub) is not up to date: make stub"; exit 1; }
+
+bench: $(ready)
+	for script in benchmarks/*.py; do echo "== $$script"; $(python) $$script || exit; done
+
+# The types of the extension, read off the extension; kept in git for type checkers.
+stub: $(ready)
+	$(write-stub) $(stub)
+
+clean:
+	rm -rf build .venv

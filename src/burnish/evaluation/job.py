@@ -1,0 +1,66 @@
+"""The whole job for one program: baselines, search, and a result that was measured afresh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.task import Task
+from burnish.core.worker import Limits
+from burnish.evaluation.confirm import confirm, measure_baselines
+from burnish.search import DEFAULT, Budget, Progress, search
+
+
+def optimize(
+    task: Task,
+    program: Program,
+    *,
+    objective: str | None = None,
+    method: str = DEFAULT,
+    budget: Budget,
+    seed: int = 0,
+    workers: int | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    baselines: Sequence[str] | None = None,
+    variants: Mapping[str, Program] | None = None,
+    on_reference: Callable[[float], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Search, replay what was found in new processes, and keep the reference where that is not better.
+
+    Args:
+        task: What to optimize by.
+        program: What to optimize.
+        objective: What to minimise; the task's first by default.
+        method: One of burnish.search.SEARCHES.
+        budget: Of the search alone.
+        seed: Of every random choice.
+        workers: Processes; by default one for each core.
+        limits: Of each process.
+        baselines: Which ones to compare with; all of the task's by default.
+        variants: The program as the front end makes it for a baseline, where that differs.
+        on_reference: Told what the reference costs, before the search.
+        progress: Called after every evaluation.
+
+    Raises:
+        ProgramError: the program cannot be read.
+        UnknownName: no such objective, baseline or search.
+    """
+    goal = task.objective(objective).name
+    names = dict.fromkeys([*(baselines or task.baselines), task.reference])
+    costs = measure_baselines(task, program, list(names), variants=variants, limits=limits)
+    if on_reference:
+        on_reference(costs[task.reference][goal])
+    found = search(
+        task,
+        program,
+        method=method,
+        objective=goal,
+        budget=budget,
+        seed=seed,
+        workers=workers,
+        limits=limits,
+        progress=progress,
+    )
+    return confirm(task, program, found, costs, limits=limits)
