@@ -41,25 +41,29 @@ def find_tool(name: str) -> Path:
     )
 
 
-def compile_to_bitcode(source: Path, arguments: Sequence[str] = (), *, level: str = "Oz") -> bytes:
+def compile_to_bitcode(
+    source: Path, arguments: Sequence[str] = (), *, level: str = "Oz", directory: Path | None = None
+) -> bytes:
     """Return the bitcode that clang's front end makes of a C or C++ file, before any pass.
 
     Args:
         source: A C or C++ file.
         arguments: clang's own options (-I, -D, -std, -m, ...).
         level: "O0" ... "Oz": what the front end is told. It sets function attributes and macros.
+        directory: Where clang runs. The bitcode names its source as clang was told it: a relative
+            name there makes it the same wherever the directory is.
 
     Raises:
         CompileError: clang rejects the file; the message is what clang printed.
         InputError: there is no such file, or it is not C or C++.
     """
-    if not source.is_file():
+    if not (directory or Path()).joinpath(source).is_file():
         raise InputError(f"{source}: no such file")
     if source.suffix not in C_SUFFIXES | CXX_SUFFIXES:
         raise InputError(f"{source}: expected C (.c), C++ (.cc .cpp .cxx) or LLVM IR (.ll .bc)")
     driver = find_tool("clang++" if source.suffix in CXX_SUFFIXES else "clang")
     command = [str(driver), *arguments, f"-{level}", *EMIT_BITCODE, str(source), "-o", "-"]
-    done = subprocess.run(command, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=directory, capture_output=True, check=False)
     if done.returncode:
         report = done.stderr.decode(errors="replace").strip()
         raise CompileError(f"{source}: clang failed\n{report}\n{_hint(report)}".rstrip())

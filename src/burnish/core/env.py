@@ -109,10 +109,15 @@ class Env(gymnasium.Env[Any, int]):
     ) -> tuple[Any, dict[str, Any]]:
         """Open the next program, or the one that `options["program"]` names or is.
 
+        With a seed, the turn goes on from the program of that number (modulo how many there are): the
+        same seed gives the same episodes, seeds in a row begin with different programs.
+
         Raises:
             InputError: `options["program"]` is not the name of one of the programs.
         """
         super().reset(seed=seed)
+        if seed is not None:
+            self._next = seed
         program = self._choose((options or {}).get("program"))
         session = self._open(program)
         self._sites = (WHOLE_PROGRAM, *session.sites()[: self._site_count])

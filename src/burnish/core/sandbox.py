@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -113,7 +114,8 @@ class Sandbox(Session):
     def close(self) -> None:
         """Drop the session; its process goes on: see shutdown()."""
         if self._generation == self._worker.generation and self._worker.pid is not None:
-            self._worker.call(child.close_session, self._key)
+            with contextlib.suppress(CompilerCrash):  # killed while idle: then the session is gone, too
+                self._worker.call(child.close_session, self._key)
         self._generation = -1
 
     def shutdown(self) -> None:

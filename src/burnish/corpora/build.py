@@ -64,10 +64,13 @@ class Unit:
     def compile(self, level: str = "Oz") -> bytes:
         """Return the bitcode before any pass, as clang's front end makes it for -O0 ... -Oz.
 
+        It does not depend on where the package was unpacked.
+
         Raises:
             CompileError: clang rejects it.
         """
-        return compile_to_bitcode(self.source, self.arguments, level=level)
+        options = (f"-fmacro-prefix-map={self.root}/=", *self.options)
+        return compile_to_bitcode(Path(self.path), options, level=level, directory=self.root)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,77 @@
+"""What every folder's tests use."""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from burnish.core.program import Program
+from burnish.core.sandbox import Sandbox
+from burnish.core.task import Opener
+from burnish.core.worker import Limits
+
+# Claims, not a lottery: the same examples every time, and no clock among the assertions.
+settings.register_profile(
+    "burnish",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],
+)
+settings.load_profile("burnish")
+
+OpenSandbox = Callable[..., Sandbox]
+
+
+@pytest.fixture
+def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Assert that the test leaves no child process, open descriptor or temporary file behind."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    gc.collect()
+    before = children(), descriptors()
+    yield
+    gc.collect()
+    assert (children(), descriptors()) == before
+    assert not list(temporary.iterdir())
+
+
+@pytest.fixture
+def open_sandbox(nothing_left: None) -> Iterator[OpenSandbox]:
+    """Return a function that opens a program in a sandbox; all are shut down, and leave nothing."""
+    opened: list[Sandbox] = []
+
+    def open_one(opener: Opener, program: Program, limits: Limits = Limits()) -> Sandbox:  # noqa: B008
+        opened.append(Sandbox(opener, program, limits=limits))
+        return opened[-1]
+
+    yield open_one
+    for session in opened:
+        session.shutdown()
+    opened.clear()
+
+
+def children() -> set[int]:
+    """Return the numbers of this process' children, those that nobody waited for included."""
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(status.read_text().rpartition(")")[2].split()[1])
+        except OSError:  # it ended while we looked
+            continue
+        if parent == os.getpid():
+            found.add(int(status.parent.name))
+    return found
+
+
+def descriptors() -> int:
+    """Return how many file descriptors this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))

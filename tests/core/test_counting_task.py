@@ -1,0 +1,56 @@
+"""The contract has no special cases for LLVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from burnish.core.env import Env
+from burnish.core.program import Program
+from burnish.core.task import Task
+from tests.conformance import TaskConformance
+from tests.core.counting_task import OPTIMUM, TASK, counters
+
+
+class TestCounting(TaskConformance):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def task(cls) -> Task:
+        return TASK
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def programs(cls) -> Sequence[Program]:
+        return [counters("a=640 b=77"), counters("a=1000 b=1000 c=512 d=999")]
+
+
+def test_episode_ends_where_nothing_is_legal() -> None:
+    env = Env(TASK, counters("a=4"), limits=None)
+    _, info = env.reset()
+    total = 0.0
+    for action in ("halve", "halve", "subtract(1)"):
+        _, reward, terminated, truncated, info = env.step(TASK.actions.index(action))
+        total += reward
+    assert (terminated, truncated) == (True, False)
+    assert info["cost"] == OPTIMUM
+    assert not info["mask"].any()
+
+
+def test_sparse_reward_is_paid_when_nothing_is_legal() -> None:
+    env = Env(TASK, counters("a=1"), limits=None, objective="largest")
+    env.reset()
+    _, reward, terminated, _, info = env.step(TASK.actions.index("subtract(1)"))
+    assert terminated
+    assert reward > 0
+    assert info["cost"] == OPTIMUM
+
+
+def test_vanished_site_is_masked() -> None:
+    env = Env(TASK, counters("a=8 b=1"), limits=None, sites=2)
+    env.reset()
+    n = len(TASK.actions)
+    _, _, terminated, _, info = env.step(2 * n + TASK.actions.index("subtract(1)"))
+    assert env.trace == ("b: subtract(1)",)
+    assert not terminated
+    assert info["mask"][: 2 * n].any() and not info["mask"][2 * n :].any()

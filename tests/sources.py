@@ -1,0 +1,30 @@
+"""The programs of tests/data, compiled once in a test run."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from burnish.core.program import Program
+from burnish.programs import load_program
+
+DATA = Path(__file__).parent / "data"
+
+C_FILES = (
+    "hash_table.c",
+    "matrix.c",
+    "strings.c",
+    "recursion.c",
+    "machine.c",
+    "floating.c",
+    "structs.c",
+    "dispatch.c",
+)
+FILES = (*C_FILES, "classes.cpp")
+
+
+@functools.cache
+def program(name: str, level: str = "Oz") -> Program:
+    """Return what clang's front end makes of a file of tests/data at a level."""
+    loaded = load_program(DATA / name, level=level)
+    return Program(name, loaded.language, loaded.content)
