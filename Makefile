@@ -24,7 +24,7 @@ help:
 
 setup: $(ready)
 
-# Built in .venv, not in an environment of its own that pip would throw away: LLVM's 600 MB of libraries are
+# Built in .venv, not in an environment of its own that pip would throw away: LLVM's 250 MB of libraries are
 # unpacked once, and a changed source compiles in seconds. Only the first installation shows pip's progress.
 $(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard native/*)
 	@found=$$(tools/require-system.sh $(PYTHON)) && \
@@ -48,7 +48,8 @@ check: $(ready)
 	diff -u $(stub) build/_native.pyi || { echo "$(stub) is not up to date: make stub"; exit 1; }
 
 bench: $(ready)
-	for script in benchmarks/*.py; do echo "== $$script"; $(python) $$script || exit; done
+	$(python) benchmarks/step.py
+	$(python) benchmarks/check_projects.py --cc "burnish cc" --never-larger
 
 # The types of the extension, read off the extension; kept in git for type checkers.
 stub: $(ready)

@@ -36,7 +36,9 @@ MODULES = {"zopfli": 800, "pycosat": 25_000}  # package: about how many instruct
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
@@ -62,7 +64,9 @@ def pick(package: str, instructions: int, sources: Path) -> Program:
     found = find_package(package)
     units = [unit for unit in translation_units(fetch(found, sources), found) if isinstance(unit, Unit)]
     programs = [Program(unit.name, LANGUAGE, unit.compile()) for unit in units]
-    return min(programs, key=lambda program: abs(open_session(program).measure("ir-instructions") - instructions))
+    return min(
+        programs, key=lambda program: abs(open_session(program).measure("ir-instructions") - instructions)
+    )
 
 
 def measure(program: Program, steps: int, seed: int) -> dict[str, object]:

@@ -282,7 +282,11 @@ void set_level_attributes(Module &module, const std::string &text) {
   }
 }
 
-void honour_mandatory(Module &module) { run_pipeline(module, "clang<O0>", "O0", nullptr); }
+void honour_mandatory(Module &module) {
+  run_pipeline(module, "clang<O0>", "O0", nullptr);
+  if (!module.ir().debug_compile_units().empty()) // clang does above -O0: locations survive promotion
+    run_pipeline(module, "function(declare-to-assign)", "O0", nullptr);
+}
 
 std::string pass_catalogue() {
   std::string text;

@@ -27,7 +27,8 @@ void check_pipeline(const std::string &pipeline, bool function_level);
 // noinline and optnone), and takes away those of another level.
 void set_level_attributes(Module &module, const std::string &level);
 
-// What clang runs whatever the level: always_inline is honoured, coroutines are split.
+// What clang runs whatever the level: always_inline is honoured, coroutines are split; and, where
+// there is debug information, declarations of variables become assignments.
 void honour_mandatory(Module &module);
 
 // LLVM's own list of passes and their parameters (opt --print-passes).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from burnish.core.errors import InputError
@@ -37,7 +38,7 @@ class Budget:
                 values[key] = float(number) * scale
             except ValueError:
                 key = ""
-            if not key or (key == "evaluations" and values[key] % 1):
+            if not key or not math.isfinite(values[key]) or (key == "evaluations" and values[key] % 1):
                 raise InputError(
                     f"budget {text!r}: expected seconds (10s), minutes (2m) or evaluations (500)"
                 )

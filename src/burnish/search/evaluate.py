@@ -38,7 +38,7 @@ class Evaluator:
         self.crashes = 0
         self._setup = (task.open, program, objective)
         self._known: dict[tuple[Trace, bool], Evaluation] = {}
-        self._workers = [Worker(limits) for _ in range(workers or os.cpu_count() or 1)]
+        self.workers = [Worker(limits) for _ in range(workers or os.cpu_count() or 1)]
         self._deadline_seconds = limits.deadline_seconds
 
     def evaluate(self, batch: Batch, *, most: int | None, end: float | None) -> Iterator[Evaluation]:
@@ -67,7 +67,7 @@ class Evaluator:
 
     def close(self) -> None:
         """End the workers."""
-        for worker in self._workers:
+        for worker in self.workers:
             worker.close()
 
     def _run(
@@ -78,7 +78,7 @@ class Evaluator:
         running: dict[Worker, deque[Trace]] = {}
         heard: dict[Worker, float] = {}
         while chunks or running:
-            for worker in self._workers:
+            for worker in self.workers:
                 if chunks and worker not in running:
                     chunk = chunks.popleft()
                     worker.send(evaluate_traces, *self._setup, chunk, site_costs)

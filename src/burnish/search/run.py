@@ -20,6 +20,7 @@ from burnish.search.evaluate import BudgetSpent, Evaluator
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 LONGEST = 60  # entries of a trace, those at single sites not counted
+VAIN = 1000  # batches in a row without a new trace: all has been tried
 
 
 Search = Callable[[Space, np.random.Generator], Proposals]
@@ -73,25 +74,33 @@ def run(
     start = time.monotonic()
     end = None if budget.seconds is None else start + budget.seconds
     goal = task.objective(objective)
-    space = _explore(task, program, limits)
     best = Evaluation((), math.inf)
     evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
 
+    vain = 0
+
     def evaluate(batch: Batch) -> list[Evaluation]:
-        nonlocal best
+        nonlocal best, vain
+        before = evaluator.evaluations
         most = None if budget.evaluations is None else budget.evaluations - evaluator.evaluations
         for evaluation in evaluator.evaluate(batch, most=most, end=end):
             best = min(best, evaluation, key=lambda item: item.order)
             if progress:
                 seconds = time.monotonic() - start
                 progress(Progress(best, evaluator.evaluations, evaluator.crashes, seconds))
+        vain = 0 if evaluator.evaluations > before else vain + 1
+        if vain >= VAIN or (end is not None and time.monotonic() >= end):
+            raise BudgetSpent
         return evaluator.known(batch)
 
     try:
+        space = _explore(task, program, evaluator.workers[0])
         starts: list[Evaluation] = []
         for trace in (*task.starts, ()):  # one by one: a short budget still sees the most promising
             starts += evaluate(Batch([trace]))
         starts = [start for start in starts if not start.error]
+        if not space.actions or not starts:  # nothing to do, or nothing that survives
+            raise BudgetSpent
         proposals = search(_with_starts(space, starts), np.random.default_rng(seed))
         batch = next(proposals)
         while True:
@@ -117,17 +126,14 @@ def run(
     )
 
 
-def _explore(task: Task, program: Program, limits: Limits) -> Space:
+def _explore(task: Task, program: Program, worker: Worker) -> Space:
     """Look at the program once: what is legal, and which sites there are."""
-    worker = Worker(limits)
-    try:
-        session = Sandbox(task.open, program, worker=worker)
-        sites = session.sites()
-        actions = _legal(session, WHOLE_PROGRAM)
-        site_actions = _legal(session, sites[0]) if sites else ()
-        return Space(actions, site_actions, sites, (), LONGEST)
-    finally:
-        worker.close()
+    session = Sandbox(task.open, program, worker=worker)
+    sites = session.sites()
+    actions = _legal(session, WHOLE_PROGRAM)
+    site_actions = _legal(session, sites[0]) if sites else ()
+    session.close()
+    return Space(actions, site_actions, sites, (), LONGEST)
 
 
 def _legal(session: Sandbox, site: str) -> Trace:

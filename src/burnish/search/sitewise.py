@@ -16,6 +16,8 @@ def sitewise(space: Space, rng: np.random.Generator, *, batch: int = 16, longest
     trace as `site: action` entries. The joined trace is evaluated as a whole before it is believed,
     and it is where the next tails are tried.
     """
+    if not space.site_actions:  # nothing is legal at a single site, or there is none
+        return
     current = space.best_start
     while True:
         (current,) = yield Batch([current.trace], site_costs=True)

@@ -128,6 +128,8 @@ class ModuleSession(Session):
             return self.module.emit_object(self.options.level, self.options.cpu)
         except _native.FatalError as error:
             raise CompilerCrash(f"code generation: {error}") from None
+        except _native.PipelineError as error:  # no such CPU
+            raise InputError(str(error)) from None
 
     def verify(self) -> str:
         """Run LLVM's verifier."""
@@ -150,18 +152,26 @@ def read_module(program: Program) -> _native.Module:
         raise ProgramError(f"{program.name}: {error}") from None
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: LLVM cannot read this: {error}") from None
+    except UnicodeDecodeError:  # LLVM quotes the damaged part, say a target triple
+        raise ProgramError(f"{program.name}: LLVM cannot read this, and what it says is not text") from None
 
 
 def open_session(program: Program, options: Options = Options()) -> ModuleSession:
     """Open a program as clang's front end leaves it at the options' level, before any optimization.
 
     Raises:
-        ProgramError: it cannot be read, or is for another machine.
+        ProgramError: it cannot be read, is for another machine, or LLVM gives up on its mandatory passes.
+        InputError: there is no such level.
     """
     module = read_module(program)
-    module.set_level_attributes(options.level)
-    if options.always_inline:
-        module.honour_mandatory()
+    try:
+        module.set_level_attributes(options.level)
+        if options.always_inline:
+            module.honour_mandatory()
+    except _native.PipelineError as error:
+        raise InputError(str(error)) from None
+    except _native.FatalError as error:
+        raise ProgramError(f"{program.name}: {error}") from None
     return ModuleSession(module, options)
 
 
@@ -171,6 +181,7 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
     Raises:
         ProgramError: it cannot be read, or is for another machine.
         InputError: there is no such level.
+        CompilerCrash: LLVM gives up on it.
     """
     module = read_module(program)
     try:
@@ -178,4 +189,6 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
         module.run(f"clang<{level}>", level)
     except _native.PipelineError as error:
         raise InputError(str(error)) from None
+    except _native.FatalError as error:
+        raise CompilerCrash(f"-{level}: {error}") from None
     return ModuleSession(module, Options(level=level, cpu=cpu))

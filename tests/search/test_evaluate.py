@@ -1,0 +1,187 @@
+"""Evaluation: what a trace costs does not depend on who evaluates it, or after what."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+from burnish.core.worker import GIB, Limits
+from burnish.search.evaluate import PREFIXES, BudgetSpent, Evaluator, PrefixTree
+from burnish.search.space import Batch, Evaluation
+from burnish.tasks.llvm_passes import TASK as LLVM
+from tests.core import counting_task
+from tests.core.counting_task import TASK as COUNTING
+from tests.core.counting_task import CountingSession, counters
+from tests.core.failures import failing_task
+from tests.sources import program
+
+LIMITS = Limits(deadline_seconds=20, memory_bytes=GIB)
+PROGRAM = counters("a=640 b=77 c=3")
+
+
+@pytest.fixture(params=[1, 2])
+def workers(request: pytest.FixtureRequest, nothing_left: None) -> Iterator[int]:
+    yield request.param
+
+
+def evaluated(
+    task: Task,
+    program: Program,
+    traces: list[Trace],
+    objective: str,
+    workers: int = 1,
+    *,
+    site_costs: bool = False,
+    limits: Limits = LIMITS,
+) -> list[Evaluation]:
+    """Evaluate traces on so many workers."""
+    evaluator = Evaluator(task, program, task.objective(objective), workers=workers, limits=limits)
+    batch = Batch(traces, site_costs)
+    try:
+        for _ in evaluator.evaluate(batch, most=None, end=None):
+            pass
+        return evaluator.known(batch)
+    finally:
+        evaluator.close()
+
+
+def random_traces(task: Task, count: int, longest: int, seed: int) -> list[Trace]:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, longest + 1, size=count)
+    return [tuple(task.actions[i] for i in rng.integers(len(task.actions), size=n)) for n in lengths]
+
+
+def cheapest_by_hand(task: Task, program: Program, trace: Trace, objective: str) -> float:
+    """Return the lowest cost on the way along a trace, or the last where that is what counts."""
+    session = task.open(program)
+    costs = [session.measure(objective)]
+    for action in trace:
+        if session.legal()[session.index(action)]:
+            session.apply(session.index(action))
+            costs.append(session.measure(objective))
+    return min(costs) if task.objective(objective).dense else costs[-1]
+
+
+@pytest.mark.parametrize("objective", ["total", "largest"])
+def test_costs_are_those_of_a_plain_replay(workers: int, objective: str) -> None:
+    traces = random_traces(COUNTING, 60, 30, seed=1)
+    found = evaluated(COUNTING, PROGRAM, traces, objective, workers)
+    assert [item.cost for item in found] == [
+        cheapest_by_hand(COUNTING, PROGRAM, trace, objective) for trace in traces
+    ]
+
+
+@pytest.mark.parametrize("objective", ["ir-instructions", "text-bytes"])
+def test_llvm_costs_are_those_of_a_plain_replay(objective: str, nothing_left: None) -> None:
+    source = program("dispatch.c")
+    found = evaluated(LLVM, source, random_traces(LLVM, 25, 8, seed=2), objective, 2)
+    for item in found:
+        if item.error:
+            continue
+        for trace in (item.path, item.trace):
+            session = LLVM.open(source)
+            session.replay(trace)
+            assert session.measure(objective) == item.cost
+
+
+def test_site_costs_are_those_of_the_end(workers: int) -> None:
+    (item,) = evaluated(COUNTING, PROGRAM, [("halve", "a: halve")], "total", workers, site_costs=True)
+    assert item.site_costs == {"a": 160, "b": 77, "c": 3}
+    assert item.cost == 241
+
+
+def test_illegal_entries_are_left_out() -> None:
+    (item,) = evaluated(COUNTING, PROGRAM, [("c: subtract(3)", "c: halve", "b: subtract(1)")], "total")
+    assert item.trace == item.path == ("c: subtract(3)", "b: subtract(1)")
+
+
+def test_same_trace_is_evaluated_once(workers: int) -> None:
+    evaluator = Evaluator(COUNTING, PROGRAM, COUNTING.objective(), workers=workers, limits=LIMITS)
+    traces: list[Trace] = [("halve",), (), ("halve",), ("halve",)]
+    assert len(list(evaluator.evaluate(Batch(traces), most=None, end=None))) == 2
+    assert list(evaluator.evaluate(Batch(traces), most=0, end=None)) == []
+    assert [item.trace for item in evaluator.known(Batch(traces))] == traces
+    assert evaluator.evaluations == 2
+    evaluator.close()
+
+
+def test_budget_cuts_a_batch(workers: int) -> None:
+    evaluator = Evaluator(COUNTING, PROGRAM, COUNTING.objective(), workers=workers, limits=LIMITS)
+    traces = [("halve",) * n for n in range(10)]
+    with pytest.raises(BudgetSpent):
+        list(evaluator.evaluate(Batch(traces), most=4, end=None))
+    assert evaluator.evaluations == 4
+    assert [item.cost for item in evaluator.known(Batch(traces[:4]))]
+    with pytest.raises(BudgetSpent):
+        list(evaluator.evaluate(Batch(traces), most=None, end=time.monotonic()))
+    evaluator.close()
+
+
+@pytest.mark.parametrize("failure", ["be-killed", "give-up", "eat-memory"])
+def test_crash_is_blamed_on_its_trace_alone(workers: int, failure: str) -> None:
+    traces: list[Trace] = [("halve",), ("halve", failure), ("halve", "halve"), (failure,), ("subtract(1)",)]
+    found = evaluated(failing_task(COUNTING), PROGRAM, traces, "total", workers)
+    assert [bool(item.error) for item in found] == [False, True, False, True, False]
+    assert [math.isinf(item.cost) for item in found] == [False, True, False, True, False]
+
+
+def test_hang_is_blamed_on_its_trace_alone(nothing_left: None) -> None:
+    traces: list[Trace] = [("halve",), ("halve", "hang"), ("subtract(1)",)]
+    limits = Limits(deadline_seconds=3, memory_bytes=GIB)
+    found = evaluated(failing_task(COUNTING), PROGRAM, traces, "total", limits=limits)
+    assert ["no answer within 3 seconds" in item.error for item in found] == [False, True, False]
+
+
+class Watched(CountingSession):
+    """Counts what is applied, in all its forks."""
+
+    applied = 0
+
+    def apply(self, action: int, site: str = "") -> bool:
+        Watched.applied += 1
+        return super().apply(action, site)
+
+    def fork(self) -> Watched:
+        copy = Watched(PROGRAM)
+        copy.counters, copy.trace = dict(self.counters), list(self.trace)
+        return copy
+
+
+def applied_for(traces: list[Trace], tree: PrefixTree) -> int:
+    """Return how many actions a tree applies for traces in this order."""
+    Watched.applied = 0
+    for trace, following in zip(traces, [*traces[1:], ()], strict=True):
+        shared = next(
+            (i for i, pair in enumerate(zip(trace, following, strict=False)) if pair[0] != pair[1]),
+            min(len(trace), len(following)),
+        )
+        tree.evaluate(trace, COUNTING.objective(), False, keep=shared)
+    return Watched.applied
+
+
+def test_prefixes_are_applied_once() -> None:
+    head = ("halve", "halve", "subtract(1)")
+    traces = [(*head, action) for action in sorted(counting_task.ACTIONS)]
+    assert applied_for(traces, PrefixTree(Watched(PROGRAM))) == len(head) + len(traces)
+
+
+def test_known_prefix_is_not_applied_again() -> None:
+    tree = PrefixTree(Watched(PROGRAM))
+    head = ("halve",) * 3
+    applied_for([(*head, "subtract(1)"), (*head, "subtract(3)")], tree)
+    assert applied_for([(*head, "add(1)")], tree) == 1
+
+
+def test_few_states_are_kept() -> None:
+    tree = PrefixTree(Watched(PROGRAM))
+    for count in range(1, 4 * PREFIXES):
+        head = ("halve",) + ("add(1)",) * count
+        applied_for([(*head, "subtract(1)"), (*head, "subtract(3)")], tree)
+    assert len(tree._kept) == PREFIXES

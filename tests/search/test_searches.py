@@ -1,0 +1,172 @@
+"""Every search, on every task: what they all promise."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from burnish.core.errors import UnknownName
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.task import Task
+from burnish.core.worker import GIB, Limits
+from burnish.search import SEARCHES, Budget, Progress, search
+from burnish.search.beam import beam
+from burnish.search.run import run
+from burnish.search.space import Batch, Proposals, Space
+from burnish.tasks.llvm_passes import TASK as LLVM
+from tests.core.counting_task import OPTIMUM, TASK, counters
+from tests.core.failures import failing_task
+from tests.sources import program
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+LIMITS = Limits(deadline_seconds=20, memory_bytes=GIB)
+PROGRAM = counters("a=240 b=77")
+EVERY = pytest.mark.parametrize("method", SEARCHES)
+FINITE = ("greedy", "beam")  # they end by themselves
+
+
+def searched(task: Task, method: str, budget: str, **options: Any) -> Result:
+    options = {"workers": 1, "limits": LIMITS, "program": PROGRAM} | options
+    source = options.pop("program")
+    return search(task, source, method=method, budget=Budget.parse(budget), **options)
+
+
+def told(result: Result) -> tuple[object, ...]:
+    """Return all of a result that may not depend on the clock."""
+    return result.trace, result.cost, result.evaluations, result.method, result.seed, result.digest
+
+
+@EVERY
+def test_search_finds_the_known_optimum(method: str) -> None:
+    result = searched(TASK, method, "1500", workers=2, seed=1)
+    assert result.cost == OPTIMUM
+    session = TASK.open(PROGRAM)
+    session.replay(result.trace)
+    assert session.measure("total") == OPTIMUM
+
+
+@EVERY
+def test_result_depends_on_the_seed_alone(method: str) -> None:
+    one, two, again = (searched(TASK, method, "60", workers=workers, seed=3) for workers in (1, 2, 2))
+    assert told(one) == told(two) == told(again)
+
+
+@pytest.mark.parametrize("method", ["genetic", "beam", "sitewise"])
+def test_llvm_result_depends_on_the_seed_alone(method: str) -> None:
+    source = program("structs.c")
+    one, two = (
+        searched(LLVM, method, "40", workers=workers, seed=4, program=source) for workers in (1, 2)
+    )
+    assert told(one) == told(two)
+    assert one.cost <= searched(LLVM, method, "2", program=source).cost
+
+
+@pytest.mark.parametrize("method", [name for name in SEARCHES if name not in FINITE])
+def test_other_seed_is_another_search(method: str) -> None:
+    assert len({searched(TASK, method, "30", seed=seed, objective="largest").trace for seed in range(4)}) > 1
+
+
+@EVERY
+@pytest.mark.parametrize("evaluations", [0, 1, 2, 7, 40])
+def test_budget_in_evaluations_is_kept(method: str, evaluations: int) -> None:
+    seen: list[Progress] = []
+    result = searched(TASK, method, str(evaluations), progress=seen.append, seed=2)
+    assert result.evaluations == len(seen)
+    assert result.evaluations == evaluations or (method in FINITE and result.evaluations < evaluations)
+
+
+@pytest.mark.parametrize("method", [name for name in SEARCHES if name not in FINITE])
+def test_budget_in_seconds_ends_a_search(method: str) -> None:
+    result = searched(TASK, method, "0.5s")
+    assert result.cost <= 1 + 240 + 77
+
+
+@EVERY
+def test_interrupted_search_keeps_the_best_so_far(method: str) -> None:
+    seen: list[Progress] = []
+
+    def interrupt(progress: Progress) -> None:
+        seen.append(progress)
+        if progress.evaluations == 6:
+            raise KeyboardInterrupt
+
+    result = searched(TASK, method, "1000", workers=2, progress=interrupt)
+    assert (result.cost, result.trace) == (seen[-1].best.cost, seen[-1].best.trace)
+    assert result.evaluations == 6
+
+
+@EVERY
+def test_best_never_gets_worse(method: str) -> None:
+    seen: list[Progress] = []
+    searched(TASK, method, "60", progress=seen.append)
+    costs = [progress.best.cost for progress in seen]
+    assert costs == sorted(costs, reverse=True)
+
+
+@EVERY
+def test_search_survives_crashes(method: str) -> None:
+    seen: list[Progress] = []
+    result = searched(failing_task(TASK, "give-up"), method, "16", progress=seen.append)
+    assert seen[-1].crashes > 0 or method == "sitewise"  # failures are not legal at a site
+    assert result.cost < 1 + 240 + 77
+    assert "give-up" not in result.trace
+
+
+@pytest.mark.parametrize("failure", ["be-killed", "eat-memory", "hang"])
+def test_search_survives_every_kind_of_crash(failure: str) -> None:
+    limits = Limits(deadline_seconds=2, memory_bytes=GIB // 4)
+    seen: list[Progress] = []
+    result = searched(failing_task(TASK, failure), "greedy", "8", progress=seen.append, limits=limits)
+    assert seen[-1].crashes == 1
+    assert result.cost < 1 + 240 + 77
+
+
+@EVERY
+def test_program_without_anything_to_do_is_left_as_it_is(method: str) -> None:
+    result = searched(TASK, method, "30", program=counters("a=0"))
+    assert (result.trace, result.cost) == ((), OPTIMUM)
+
+
+@EVERY
+def test_module_without_functions_is_left_as_it_is(method: str) -> None:
+    data = Program("data", "llvm", b"@x = global i32 1\n")
+    assert searched(LLVM, method, "20", program=data).cost == 1
+
+
+@pytest.mark.parametrize("budget", ["1000", "0.5s"])
+def test_search_that_has_nothing_new_ends(budget: str) -> None:
+    def stubborn(space: Space, rng: np.random.Generator) -> Proposals:
+        while True:
+            yield Batch([(), ("halve",)])
+
+    result = run("stubborn", stubborn, TASK, PROGRAM, budget=Budget.parse(budget), workers=1)
+    assert result.evaluations == 2
+
+
+def test_starts_come_first() -> None:
+    seen: list[Progress] = []
+    searched(LLVM, "random", "3", program=program("structs.c"), progress=seen.append, objective="text-bytes")
+    session = LLVM.baseline("Oz")(program("structs.c"))
+    assert seen[-1].best.cost <= session.measure("text-bytes")
+
+
+def test_result_says_what_it_is() -> None:
+    result = searched(TASK, "greedy", "5", seed=9)
+    assert (result.task, result.objective, result.method, result.seed) == ("counting-v3", "total", "greedy", 9)
+    assert (result.digest, result.valid, result.verified) == (PROGRAM.digest, None, ())
+
+
+def test_unknown_search_is_named() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'genetic'"):
+        searched(TASK, "genetics", "5")
+
+
+def test_look_ahead_finds_the_optimum() -> None:
+    method = partial(beam, width=2, lookahead=2)
+    result = run("look-ahead", method, TASK, PROGRAM, budget=Budget(evaluations=3000), workers=1)
+    assert result.cost == OPTIMUM

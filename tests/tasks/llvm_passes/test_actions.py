@@ -1,0 +1,84 @@
+"""The list of actions against LLVM's own catalogue and CompilerGym's list."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from burnish import _native
+from burnish.core.errors import IllegalAction
+from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes.actions import ACTIONS, OMITTED, PASSES, RENAMED, as_opt_pipeline
+from tests.sources import DATA, program
+
+COMPILERGYM = [line.lstrip("-") for line in (DATA / "compilergym_actions_llvm10.txt").read_text().split()]
+
+
+def plain(text: str) -> str:
+    """Return a pass' name without its parameters."""
+    return text.partition("<")[0]
+
+
+def test_list_has_at_least_124_actions() -> None:
+    assert len(ACTIONS) >= 124
+    assert len(COMPILERGYM) == 124
+
+
+def test_every_action_parses() -> None:
+    for item in PASSES:
+        _native.check_pipeline(item.pipeline)
+        if item.function_pipeline is not None:
+            _native.check_pipeline(item.function_pipeline, function_level=True)
+
+
+def test_nonsense_does_not_parse() -> None:
+    for text in ("no-such-pass", "simplifycfg<", "clang<O9>", "clang<Oz;inline-threshold=x>", "gvn<maybe>"):
+        with pytest.raises(_native.PipelineError):
+            _native.check_pipeline(text)
+
+
+@pytest.mark.parametrize("name", COMPILERGYM)
+def test_compilergym_pass_is_an_action_or_explained(name: str) -> None:
+    now = RENAMED.get(name, name)
+    in_list = now in ACTIONS or now in {plain(action) for action in ACTIONS}
+    assert in_list != (name in OMITTED), f"{name} must be in exactly one of ACTIONS and OMITTED"
+
+
+def test_renamed_lead_to_actions() -> None:
+    assert set(RENAMED.values()) <= set(ACTIONS)
+    assert set(RENAMED) <= set(COMPILERGYM)
+
+
+def test_omitted_are_explained_and_not_actions() -> None:
+    assert all(len(reason) > 10 for reason in OMITTED.values())
+    assert not OMITTED.keys() & {plain(action) for action in ACTIONS}
+
+
+def test_omitted_exist_in_llvm_or_did() -> None:
+    catalogue = set(re.findall(r"^ {2}([\w-]+)", _native.pass_catalogue(), flags=re.MULTILINE))
+    assert OMITTED.keys() <= catalogue | set(COMPILERGYM)
+
+
+@pytest.mark.parametrize("name", ["simplifycfg", "gvn", "licm<allowspeculation>", "loop-unroll<O3>"])
+def test_function_pass_is_legal_at_a_function(name: str) -> None:
+    session = TASK.open(program("matrix.c"))
+    assert session.legal("multiply")[session.index(name)]
+
+
+@pytest.mark.parametrize("name", ["globaldce", "inline", "clang<Oz>", "argpromotion"])
+def test_module_pass_is_illegal_at_a_function(name: str) -> None:
+    session = TASK.open(program("matrix.c"))
+    before = session.digest()
+    with pytest.raises(IllegalAction, match=f"'{name}' is illegal at site 'multiply'"):
+        session.apply(session.index(name), "multiply")
+    assert (session.digest(), session.trace) == (before, [])
+
+
+def test_opt_pipeline_is_empty_where_opt_has_no_text() -> None:
+    assert as_opt_pipeline(["simplifycfg", "licm<allowspeculation>"]) == (
+        "function(simplifycfg),function(loop-mssa(licm<allowspeculation>))"
+    )
+    assert as_opt_pipeline(["clang<Oz>"]) == ""
+    assert as_opt_pipeline(["main: gvn"]) == ""
+    assert as_opt_pipeline(["inline"]) == "cgscc(inline)"

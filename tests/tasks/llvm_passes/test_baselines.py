@@ -1,0 +1,50 @@
+"""The baselines are clang's own: the same object files, byte for byte."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+
+import pytest
+
+from burnish import _native
+from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes.session import open_baseline
+from burnish.toolchain import LEVELS, find_tool
+from tests.sources import DATA, FILES, program
+
+ALL = (*FILES, "always_inline.c")
+
+
+@functools.cache
+def stock(name: str, level: str) -> bytes:
+    """Return the object file that clang writes."""
+    clang = find_tool("clang++" if name.endswith(".cpp") else "clang")
+    command = [str(clang), f"-{level}", "-c", str(DATA / name), "-o", "-"]
+    return subprocess.run(command, capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", ALL)
+def test_object_is_clangs(name: str, level: str) -> None:
+    emitted = open_baseline(program(name, level), level).emit_object()
+    theirs = _native.object_sizes(stock(name, level))
+    ours = _native.object_sizes(emitted)
+    assert (ours.text_bytes, ours.object_bytes) == (theirs.text_bytes, theirs.object_bytes)
+    assert emitted == stock(name, level)
+
+
+@pytest.mark.parametrize("level", [level for level in LEVELS if level != "O0"])
+@pytest.mark.parametrize("name", ALL)
+def test_one_front_end_serves_every_level(name: str, level: str) -> None:
+    """At -O0 clang's front end emits other code: see burnish.tasks.llvm_passes.baselines."""
+    emitted = open_baseline(program(name, "Oz"), level).emit_object()
+    assert emitted == stock(name, level)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_clang_action_is_the_baseline(name: str) -> None:
+    session = TASK.open(program(name))
+    session.replay(["clang<Oz>"])
+    for objective in TASK.objectives:
+        assert session.measure(objective) == open_baseline(program(name), "Oz").measure(objective)
