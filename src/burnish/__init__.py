@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from burnish.core.worker import Limits
     from burnish.evaluation import optimize
     from burnish.programs import load_program
-    from burnish.search import Budget, search
+    from burnish.search import Budget
     from burnish.tasks import load_task
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "load_program",
     "load_task",
     "optimize",
-    "search",
 ]
 
 _HOMES = {
@@ -44,7 +43,6 @@ _HOMES = {
     "load_program": "burnish.programs",
     "load_task": "burnish.tasks",
     "optimize": "burnish.evaluation",
-    "search": "burnish.search",
 }
 
 

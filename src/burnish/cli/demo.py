@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(
         prog="burnish demo",
-        description="Fetch the C library zopfli, optimize each of its files for size, and compare with clang.",
+        description="Fetch the C library zopfli, optimize its files for size, and compare with clang.",
     )
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "burnish"
     parser.add_argument("--directory", type=Path, default=Path("demo"), help="for the objects; default: demo")

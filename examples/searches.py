@@ -1,0 +1,13 @@
+"""The same budget for several searches, on one file and for one objective."""
+
+from pathlib import Path
+
+from burnish import Budget, load_program, load_task
+from burnish.search import search
+
+task = load_task("llvm_passes")
+program = load_program(Path(__file__).with_name("hot.c"))
+budget = Budget(evaluations=150)
+for method in ("random", "greedy", "hill-climbing", "genetic", "sitewise"):
+    result = search(task, program, method=method, objective="ir-instructions", budget=budget, seed=1)
+    print(f"{method:14} {result.cost:4.0f} instructions: {' '.join(result.trace)}")
