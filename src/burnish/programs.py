@@ -10,7 +10,7 @@ from burnish.core.program import Program
 from burnish.toolchain import IR_SUFFIXES, compile_to_bitcode
 
 
-def load_program(path: Path, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
+def load_program(path: Path | str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
     """Read a C, C++, .ll or .bc file as a program of the LLVM tasks.
 
     Args:
@@ -21,6 +21,7 @@ def load_program(path: Path, arguments: Sequence[str] = (), *, level: str = "Oz"
     Raises:
         InputError: the file does not exist, is of another kind, or clang rejects it.
     """
+    path = Path(path)
     if path.suffix not in IR_SUFFIXES:
         return Program(str(path), "llvm", compile_to_bitcode(path, arguments, level=level))
     try:

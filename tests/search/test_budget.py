@@ -26,7 +26,9 @@ def test_budget_is_read(text: str, budget: Budget) -> None:
     assert Budget.parse(text) == budget
 
 
-@pytest.mark.parametrize("text", ["", ",", "s", "10h", "10ss", "1.5", "ten", "nan", "nans", "infs", "inf", "-5s", "-5"])
+@pytest.mark.parametrize(
+    "text", ["", ",", "s", "10h", "10ss", "1.5", "ten", "nan", "nans", "infs", "inf", "-5s", "-5"]
+)
 def test_nonsense_is_an_input_error(text: str) -> None:
     with pytest.raises(InputError):
         Budget.parse(text)

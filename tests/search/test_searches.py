@@ -52,37 +52,37 @@ def test_search_finds_the_known_optimum(method: str) -> None:
 
 @EVERY
 def test_result_depends_on_the_seed_alone(method: str) -> None:
-    one, two, again = (searched(TASK, method, "60", workers=workers, seed=3) for workers in (1, 2, 2))
-    assert told(one) == told(two) == told(again)
+    one, two = (searched(TASK, method, "60", workers=workers, seed=3) for workers in (1, 2))
+    assert told(one) == told(two)
 
 
 @pytest.mark.parametrize("method", ["genetic", "beam", "sitewise"])
 def test_llvm_result_depends_on_the_seed_alone(method: str) -> None:
     source = program("structs.c")
-    one, two = (
-        searched(LLVM, method, "40", workers=workers, seed=4, program=source) for workers in (1, 2)
-    )
+    one, two = (searched(LLVM, method, "40", workers=workers, seed=4, program=source) for workers in (1, 2))
     assert told(one) == told(two)
     assert one.cost <= searched(LLVM, method, "2", program=source).cost
 
 
 @pytest.mark.parametrize("method", [name for name in SEARCHES if name not in FINITE])
 def test_other_seed_is_another_search(method: str) -> None:
-    assert len({searched(TASK, method, "30", seed=seed, objective="largest").trace for seed in range(4)}) > 1
+    assert len({searched(TASK, method, "30", seed=seed, objective="largest").trace for seed in range(2)}) == 2
 
 
 @EVERY
-@pytest.mark.parametrize("evaluations", [0, 1, 2, 7, 40])
+@pytest.mark.parametrize("evaluations", [0, 2, 40])
 def test_budget_in_evaluations_is_kept(method: str, evaluations: int) -> None:
     seen: list[Progress] = []
     result = searched(TASK, method, str(evaluations), progress=seen.append, seed=2)
+    costs = [progress.best.cost for progress in seen]
+    assert costs == sorted(costs, reverse=True)
     assert result.evaluations == len(seen)
     assert result.evaluations == evaluations or (method in FINITE and result.evaluations < evaluations)
 
 
 @pytest.mark.parametrize("method", [name for name in SEARCHES if name not in FINITE])
 def test_budget_in_seconds_ends_a_search(method: str) -> None:
-    result = searched(TASK, method, "0.5s")
+    result = searched(TASK, method, "0.2s")
     assert result.cost <= 1 + 240 + 77
 
 
@@ -101,17 +101,9 @@ def test_interrupted_search_keeps_the_best_so_far(method: str) -> None:
 
 
 @EVERY
-def test_best_never_gets_worse(method: str) -> None:
-    seen: list[Progress] = []
-    searched(TASK, method, "60", progress=seen.append)
-    costs = [progress.best.cost for progress in seen]
-    assert costs == sorted(costs, reverse=True)
-
-
-@EVERY
 def test_search_survives_crashes(method: str) -> None:
     seen: list[Progress] = []
-    result = searched(failing_task(TASK, "give-up"), method, "16", progress=seen.append)
+    result = searched(failing_task(TASK, "give-up"), method, "10", progress=seen.append)
     assert seen[-1].crashes > 0 or method == "sitewise"  # failures are not legal at a site
     assert result.cost < 1 + 240 + 77
     assert "give-up" not in result.trace
@@ -132,13 +124,13 @@ def test_program_without_anything_to_do_is_left_as_it_is(method: str) -> None:
     assert (result.trace, result.cost) == ((), OPTIMUM)
 
 
-@EVERY
+@pytest.mark.parametrize("method", ["sitewise", "mixed", "genetic"])
 def test_module_without_functions_is_left_as_it_is(method: str) -> None:
     data = Program("data", "llvm", b"@x = global i32 1\n")
     assert searched(LLVM, method, "20", program=data).cost == 1
 
 
-@pytest.mark.parametrize("budget", ["1000", "0.5s"])
+@pytest.mark.parametrize("budget", ["1000", "0.2s"])
 def test_search_that_has_nothing_new_ends(budget: str) -> None:
     def stubborn(space: Space, rng: np.random.Generator) -> Proposals:
         while True:
@@ -157,7 +149,12 @@ def test_starts_come_first() -> None:
 
 def test_result_says_what_it_is() -> None:
     result = searched(TASK, "greedy", "5", seed=9)
-    assert (result.task, result.objective, result.method, result.seed) == ("counting-v3", "total", "greedy", 9)
+    assert (result.task, result.objective, result.method, result.seed) == (
+        "counting-v3",
+        "total",
+        "greedy",
+        9,
+    )
     assert (result.digest, result.valid, result.verified) == (PROGRAM.digest, None, ())
 
 

@@ -18,15 +18,15 @@ MEASURES = {"ir-instructions": "instructions", "text-bytes": ".text bytes"}  # a
 def results_table(results: Sequence[Result]) -> None:
     """Print instructions and bytes under some levels and burnish, per program and in total."""
     console = Console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)  # to fit 80 columns
     table.add_column("program", overflow="fold")
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for name in SHOWN:
         table.add_column(f"-{name}", justify="right")
     table.add_column("burnish", justify="right", style="bold")
     table.add_column("to -Oz", justify="right")
-    table.add_column("evaluations", justify="right")
-    table.add_column("seconds", justify="right")
+    table.add_column("evaluations", justify="right", no_wrap=True)
+    table.add_column("seconds", justify="right", no_wrap=True)
     for result in results:
         rows = [_costs(result, objective) for objective in MEASURES]
         _add(table, Path(result.program).name, rows, result.evaluations, result.seconds)

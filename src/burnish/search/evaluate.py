@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.objective import Objective
@@ -19,6 +21,9 @@ from burnish.search.space import Batch, Evaluation
 
 PREFIXES = 12  # states that a worker keeps
 CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
+
+
+NOTHING = Evaluation((), math.inf)
 
 
 class BudgetSpent(BurnishError):
@@ -144,12 +149,43 @@ def evaluate_traces(
         yield tree.evaluate(trace, objective, site_costs, keep=_shared(trace, following))
 
 
+@dataclass
+class _State:
+    """A session on its way through a trace, and the best of the states that it came by."""
+
+    session: Session
+    path: Trace = ()  # every entry that was applied
+    trimmed: Trace = ()  # less those that changed nothing
+    best: Evaluation = NOTHING
+
+    def fork(self) -> _State:
+        return replace(self, session=self.session.fork())
+
+    def apply(self, text: str) -> bool:
+        """Apply an entry, unless it is illegal here; return whether it may have changed the state."""
+        site, action = split_entry(text)
+        try:
+            changed = self.session.apply(self.session.index(action), site)
+        except IllegalAction:
+            return False
+        self.path += (text,)
+        if changed:
+            self.trimmed += (text,)
+        return changed
+
+    def measure(self, objective: str) -> Evaluation:
+        return Evaluation(self.trimmed, self.session.measure(objective), self.path)
+
+
 class PrefixTree:
-    """Sessions at the prefixes that were needed last: a trace begins at the longest that fits."""
+    """States at the prefixes that were needed last: a trace begins at the longest that fits.
+
+    What evaluating a trace gives does not depend on which prefixes happen to be there.
+    """
 
     def __init__(self, root: Session) -> None:
-        self._root = root
-        self._kept: OrderedDict[Trace, Session] = OrderedDict()
+        self._root = _State(root)
+        self._kept: OrderedDict[tuple[Trace, bool], _State] = OrderedDict()
 
     def evaluate(self, trace: Trace, objective: Objective, site_costs: bool, *, keep: int) -> Evaluation:
         """Apply a trace in a fork and measure: every state when that is cheap, else the last.
@@ -160,55 +196,40 @@ class PrefixTree:
             trace: What to apply.
             objective: What to measure.
             site_costs: Measure the sites too, and the last state only.
-            keep: Keep the session after so many entries: the next trace begins there.
+            keep: Keep the state after so many entries: the next trace begins there.
         """
-        start, session = self._longest_prefix(trace)
-        session = session.fork()
-        path, trimmed = list(session.trace), list(session.trace)
         every = objective.dense and not site_costs
-        best = Evaluation(trace, math.inf)
-        if every:
-            best = Evaluation(tuple(trimmed), session.measure(objective.name), tuple(path))
+        start, state = self._longest_prefix(trace, every)
+        state = state.fork()
+        if every and start == 0:
+            state.best = state.measure(objective.name)
         for position in range(start, len(trace)):
             if position == keep and position > start:
-                self._keep(trace[:position], session)
-                session = session.fork()
-            site, action = split_entry(trace[position])
-            try:
-                changed = session.apply(session.index(action), site)
-            except IllegalAction:
-                continue
-            path.append(trace[position])
-            if changed:
-                trimmed.append(trace[position])
-            if every and changed:
-                cost = session.measure(objective.name)
-                if cost < best.cost:
-                    best = Evaluation(tuple(trimmed), cost, tuple(path))
+                self._keep(trace[:position], every, state)
+                state = state.fork()
+            if state.apply(trace[position]) and every:
+                measured = state.measure(objective.name)
+                if measured.cost < state.best.cost:
+                    state.best = measured
         if not every:
-            costs = session.site_costs(objective.name) if site_costs else {}
-            cost = session.measure(objective.name)
-            best = Evaluation(tuple(trimmed), cost, tuple(path), site_costs=costs)
-        session.close()
-        return best
+            costs = state.session.site_costs(objective.name) if site_costs else {}
+            state.best = replace(state.measure(objective.name), site_costs=costs)
+        state.session.close()
+        return state.best
 
-    def _longest_prefix(self, trace: Trace) -> tuple[int, Session]:
+    def _longest_prefix(self, trace: Trace, every: bool) -> tuple[int, _State]:
         for length in range(len(trace), 0, -1):
-            if session := self._kept.get(trace[:length]):
-                self._kept.move_to_end(trace[:length])
-                return length, session
+            if state := self._kept.get((trace[:length], every)):
+                self._kept.move_to_end((trace[:length], every))
+                return length, state
         return 0, self._root
 
-    def _keep(self, prefix: Trace, session: Session) -> None:
-        self._kept[prefix] = session
+    def _keep(self, prefix: Trace, every: bool, state: _State) -> None:
+        self._kept[prefix, every] = state
         if len(self._kept) > PREFIXES:
-            self._kept.popitem(last=False)[1].close()
+            self._kept.popitem(last=False)[1].session.close()
 
 
 def _shared(first: Trace, second: Trace) -> int:
-    length = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        length += 1
-    return length
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -21,12 +21,12 @@ def genetic(
 ) -> Proposals:
     """Breed traces: tournament selection, one-point crossover, mutation; the best `elite` survive.
 
-    The first generation is the starts, each also with short random tails.
+    The first generation is the starts, and as many mutants of the better ones as there is room for.
     """
-    tails = population - len(space.starts)
-    heads = [space.starts[i % len(space.starts)].trace for i in range(max(0, tails))]
-    born = yield Batch([head + space.random_trace(rng, 6) for head in heads])
-    alive = _distinct([*space.starts, *born])
+    alive = _distinct(space.starts)
+    room = max(0, population - len(alive))
+    born = yield Batch([space.mutate(_select(alive, tournament, rng).trace, rng) for _ in range(room)])
+    alive = _distinct([*alive, *born])
     while True:
         alive = alive[:population]
         children: list[Trace] = []

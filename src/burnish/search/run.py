@@ -16,7 +16,7 @@ from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.worker import Limits, Worker
 from burnish.search.budget import Budget
-from burnish.search.evaluate import BudgetSpent, Evaluator
+from burnish.search.evaluate import NOTHING, BudgetSpent, Evaluator
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 LONGEST = 60  # entries of a trace, those at single sites not counted
@@ -74,7 +74,7 @@ def run(
     start = time.monotonic()
     end = None if budget.seconds is None else start + budget.seconds
     goal = task.objective(objective)
-    best = Evaluation((), math.inf)
+    best = NOTHING
     evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
 
     vain = 0

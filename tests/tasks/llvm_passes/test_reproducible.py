@@ -20,7 +20,9 @@ PIPELINES = {item.text: item.pipeline for item in PASSES}
 STEPS = 10
 
 
-def survivable_trace(open_sandbox: OpenSandbox, name: str, seed: int, *, sites: bool) -> tuple[list[str], str]:
+def survivable_trace(
+    open_sandbox: OpenSandbox, name: str, seed: int, *, sites: bool
+) -> tuple[list[str], str]:
     """Return a random trace, made in another process, and the digest of where it leads."""
     session = open_sandbox(TASK.open, program(name), Limits(deadline_seconds=30))
     rng = np.random.default_rng(seed)
@@ -72,9 +74,7 @@ def test_random_trace_gives_the_same_bitcode_in_every_way(open_sandbox: OpenSand
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16, 216))
-def test_200_random_traces_give_the_same_bitcode_in_every_way(
-    open_sandbox: OpenSandbox, seed: int
-) -> None:
+def test_200_random_traces_give_the_same_bitcode_in_every_way(open_sandbox: OpenSandbox, seed: int) -> None:
     check_trace(open_sandbox, FILES[seed % len(FILES)], seed)
 
 

@@ -1,0 +1,183 @@
+"""burnish optimize, as it is called."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from burnish import _native
+from burnish.cli import main
+from burnish.core.result import Result
+from burnish.toolchain import find_tool
+from tests.conftest import children
+from tests.sources import DATA
+
+QUICK = ["--budget", "5", "--workers", "1"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_left: None) -> Path:
+    """Work in a folder of its own, with copies of some programs."""
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("strings.c", "matrix.c", "classes.cpp", "features.ll", "structs.c"):
+        shutil.copy(DATA / name, work)
+    monkeypatch.chdir(work)
+    return work
+
+
+def optimize(*arguments: str) -> int:
+    return main(["optimize", *arguments, *QUICK])
+
+
+def results(text: str) -> list[Result]:
+    return [Result.from_json(line) for line in text.splitlines()]
+
+
+def test_table_shows_both_measures_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    assert optimize("strings.c", "matrix.c") == 0
+    shown, progress = capsys.readouterr()
+    assert progress == ""
+    for word in ("strings.c", "matrix.c", "all 2", "instructions", ".text bytes", "evaluations", "seconds"):
+        assert word in shown
+    for word in ("-O0", "-Oz", "-O3", "burnish", "to -Oz"):
+        assert word in shown
+    assert Path("strings.o").exists() and Path("matrix.o").exists()
+
+
+@pytest.mark.parametrize("name", ["classes.cpp", "features.ll"])
+def test_object_is_as_large_as_the_result_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert optimize(name, "-o", "out.o", "--json") == 0
+    (result,) = results(capsys.readouterr().out)
+    assert _native.object_sizes(Path("out.o").read_bytes()).text_bytes == result.cost
+    assert result.cost <= result.baselines["Oz"]
+    assert result.source == (name,)
+    assert result.valid
+
+
+def test_o0_is_clangs_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert optimize("structs.c", "--json") == 0
+    (result,) = results(capsys.readouterr().out)
+    for level in ("O0", "O2", "Oz"):
+        command = [str(find_tool("clang")), f"-{level}", "-c", "structs.c", "-o", "clang.o"]
+        subprocess.run(command, check=True)
+        theirs = _native.object_sizes(Path("clang.o").read_bytes()).text_bytes
+        assert result.baselines[level] == theirs
+
+
+def test_bitcode_is_accepted_and_written(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("in.bc").write_bytes(_native.Module(Path("features.ll").read_bytes()).bitcode())
+    assert optimize("in.bc", "-o", "out.bc", "--json", "--objective", "ir-instructions") == 0
+    (result,) = results(capsys.readouterr().out)
+    module = _native.Module(Path("out.bc").read_bytes())
+    assert module.instruction_count() == result.cost
+    assert result.fallback or module.digest() == result.state
+
+
+def test_text_is_written() -> None:
+    assert optimize("matrix.c", "-o", "out.ll") == 0
+    assert "define" in Path("out.ll").read_text()
+    assert _native.Module(Path("out.ll").read_bytes()).has_function("transpose")
+
+
+def test_several_files_go_to_a_folder() -> None:
+    Path("objects").mkdir()
+    assert optimize("strings.c", "matrix.c", "-o", "objects") == 0
+    assert sorted(path.name for path in Path("objects").iterdir()) == ["matrix.o", "strings.o"]
+
+
+def test_linked_files_become_one_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert optimize("strings.c", "matrix.c", "--link", "--json") == 0
+    (result,) = results(capsys.readouterr().out)
+    assert result.program == "strings.c+matrix.c"
+    assert _native.object_sizes(Path("linked.o").read_bytes()).text_bytes == result.cost
+
+
+def test_clangs_options_follow_the_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("needs.c").write_text("int answer(void) { return ANSWER; }\n")
+    assert optimize("needs.c") == 2
+    assert "ANSWER" in capsys.readouterr().err
+    assert main(["optimize", "needs.c", "--json", *QUICK, "--", "-DANSWER=42"]) == 0
+    assert results(capsys.readouterr().out)[0].source == ("needs.c", "-DANSWER=42")
+
+
+def test_result_file_is_one_line_each() -> None:
+    assert optimize("strings.c", "matrix.c", "--result", "found.jsonl") == 0
+    rows = results(Path("found.jsonl").read_text())
+    assert [row.program for row in rows] == ["strings.c", "matrix.c"]
+
+
+def test_option_that_ignores_always_inline_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(DATA / "always_inline.c", ".")
+    assert optimize("always_inline.c", "--ignore-always-inline", "--result", "r.jsonl") == 0
+    assert "not comparable with clang's levels" in capsys.readouterr().out
+    assert results(Path("r.jsonl").read_text())[0].options == {"always_inline": "False"}
+
+
+BROKEN: dict[str, bytes] = {
+    "empty.bc": b"",
+    "zeros.bc": b"\0" * 64,
+    "foreign.ll": b'target triple = "riscv64-unknown-linux-gnu"\n',
+    "text.ll": b"not a module\n",
+    "broken.c": b"int f( {\n",
+    "notes.txt": b"",
+}
+
+
+@pytest.mark.parametrize("name", [*BROKEN, "missing.c", "missing.bc"])
+def test_bad_input_is_one_error_and_touches_no_output(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if name in BROKEN:
+        Path(name).write_bytes(BROKEN[name])
+    Path("out.o").write_bytes(b"precious")
+    stamp = os.stat("out.o").st_mtime_ns
+    assert optimize(name, "-o", "out.o") == 2
+    shown, error = capsys.readouterr()
+    assert shown == ""
+    assert error.startswith("burnish: error: ")
+    assert name in error
+    assert "Traceback" not in error
+    assert error.count("\n") == 1 or name == "broken.c"  # clang's own diagnostics are shown in full
+    assert Path("out.o").read_bytes() == b"precious"
+    assert os.stat("out.o").st_mtime_ns == stamp
+
+
+def test_bad_second_file_is_found_before_the_first_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.c").write_text("int f( {\n")
+    assert optimize("strings.c", "broken.c") == 2
+    assert not Path("strings.o").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["strings.c", "-o", "out.exe"], "ends in .o, .bc or .ll"),
+        (["strings.c", "-o", "nowhere/out.o"], "there is no folder"),
+        (["strings.c", "matrix.c", "-o", "out.o"], "expected a folder"),
+        (["strings.c", "--objective", "text-byte"], "did you mean 'text-bytes'"),
+        (["strings.c", "--budget", "soon"], "expected seconds"),
+    ],
+)
+def test_bad_option_is_an_error(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["optimize", *QUICK, *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_unwritable_folder_is_an_error_that_leaves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("file").write_text("")
+    assert optimize("strings.c", "-o", "file/out.o") == 2
+    assert children() == set()
+
+
+def test_progress_is_silent_where_nobody_watches() -> None:
+    command = [sys.executable, "-m", "burnish.cli", "optimize", "strings.c", "--json", "--budget", "1.5s"]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=120)
+    assert done.stderr == b""
+    assert json.loads(done.stdout)["program"] == "strings.c"

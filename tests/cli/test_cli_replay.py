@@ -1,0 +1,101 @@
+"""burnish replay: a result is what it was, or the difference is said."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from burnish.cli import main
+from burnish.core.result import Result
+from tests.sources import DATA
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+
+@pytest.fixture(scope="module")
+def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with results of two programs, made once."""
+    folder = tmp_path_factory.mktemp("optimized")
+    for name in ("dispatch.c", "floating.c"):
+        shutil.copy(DATA / name, folder)
+    files = [str(folder / name) for name in ("dispatch.c", "floating.c")]
+    arguments = ["--budget", "6", "--workers", "1", "--quiet", "-o", str(folder)]
+    assert main(["optimize", *files, *arguments, "--result", str(folder / "found.jsonl")]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(optimized: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of it that may be changed."""
+    copy = tmp_path / "copy"
+    shutil.copytree(optimized, copy)
+    return copy
+
+
+def rows(folder: Path) -> list[Result]:
+    return [Result.from_json(line) for line in (folder / "found.jsonl").read_text().splitlines()]
+
+
+def write(folder: Path, *lines: str) -> str:
+    path = folder / "changed.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_result_is_the_same_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(folder / "found.jsonl")]) == 0
+    assert capsys.readouterr().out.count("the same again") == 2
+
+
+def test_json_says_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(folder / "found.jsonl"), "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line["same"], line["problem"]) for line in lines] == [(True, ""), (True, "")]
+
+
+def test_changed_program_is_noticed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = rows(folder)[0]
+    other = folder / "other.c"
+    other.write_text("int f(void) { return 1; }\n")
+    assert main(["replay", write(folder, first.to_json()), "--program", str(other)]) == 1
+    assert "the program is not the same" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cost": 1.0}, "text-bytes is "),
+        ({"trace": ["clang<O3>"], "fallback": ""}, "text-bytes is |another module"),
+    ],
+)
+def test_changed_result_is_noticed(
+    folder: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], message: str
+) -> None:
+    line = json.dumps(json.loads(rows(folder)[0].to_json()) | change)
+    assert main(["replay", write(folder, line)]) == 1
+    assert re.search(message, capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "line", ["", "{}", "[1, 2]", "no result", '{"trace": 3}', '{"trace": [], "more": 1}']
+)
+def test_what_is_no_result_is_an_input_error(
+    folder: Path, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    assert main(["replay", write(folder, line)]) == 2
+    assert capsys.readouterr().err.startswith("burnish: error: ")
+
+
+def test_missing_file_is_an_input_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(tmp_path / "missing.jsonl")]) == 2
+    assert "missing.jsonl" in capsys.readouterr().err
+
+
+def test_unknown_task_is_an_input_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = json.dumps(json.loads(rows(folder)[0].to_json()) | {"task": "llvm_passes-v99"})
+    assert main(["replay", write(folder, line)]) == 2
+    assert "llvm_passes-v99" in capsys.readouterr().err
