@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -135,7 +134,7 @@ def test_bad_input_is_one_error_and_touches_no_output(name: str, capsys: pytest.
     if name in BROKEN:
         Path(name).write_bytes(BROKEN[name])
     Path("out.o").write_bytes(b"precious")
-    stamp = os.stat("out.o").st_mtime_ns
+    stamp = Path("out.o").stat().st_mtime_ns
     assert optimize(name, "-o", "out.o") == 2
     shown, error = capsys.readouterr()
     assert shown == ""
@@ -144,7 +143,7 @@ def test_bad_input_is_one_error_and_touches_no_output(name: str, capsys: pytest.
     assert "Traceback" not in error
     assert error.count("\n") == 1 or name == "broken.c"  # clang's own diagnostics are shown in full
     assert Path("out.o").read_bytes() == b"precious"
-    assert os.stat("out.o").st_mtime_ns == stamp
+    assert Path("out.o").stat().st_mtime_ns == stamp
 
 
 def test_bad_second_file_is_found_before_the_first_is_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -168,7 +168,7 @@ def applied_for(traces: list[Trace], tree: PrefixTree) -> int:
 
 def test_prefixes_are_applied_once() -> None:
     head = ("halve", "halve", "subtract(1)")
-    traces = [(*head, action) for action in sorted(counting_task.ACTIONS)]
+    traces: list[Trace] = [(*head, action) for action in sorted(counting_task.ACTIONS)]
     assert applied_for(traces, PrefixTree(Watched(PROGRAM))) == len(head) + len(traces)
 
 

@@ -20,7 +20,7 @@ from burnish.search.space import Batch, Proposals, Space
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import OPTIMUM, TASK, counters
 from tests.core.failures import failing_task
-from tests.sources import program
+from tests.sources import program as compiled
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -30,10 +30,9 @@ EVERY = pytest.mark.parametrize("method", SEARCHES)
 FINITE = ("greedy", "beam")  # they end by themselves
 
 
-def searched(task: Task, method: str, budget: str, **options: Any) -> Result:
-    options = {"workers": 1, "limits": LIMITS, "program": PROGRAM} | options
-    source = options.pop("program")
-    return search(task, source, method=method, budget=Budget.parse(budget), **options)
+def searched(task: Task, method: str, budget: str, program: Program = PROGRAM, **options: Any) -> Result:
+    options = {"workers": 1, "limits": LIMITS} | options
+    return search(task, program, method=method, budget=Budget.parse(budget), **options)
 
 
 def told(result: Result) -> tuple[object, ...]:
@@ -58,7 +57,7 @@ def test_result_depends_on_the_seed_alone(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["genetic", "beam", "sitewise"])
 def test_llvm_result_depends_on_the_seed_alone(method: str) -> None:
-    source = program("structs.c")
+    source = compiled("structs.c")
     one, two = (searched(LLVM, method, "40", workers=workers, seed=4, program=source) for workers in (1, 2))
     assert told(one) == told(two)
     assert one.cost <= searched(LLVM, method, "2", program=source).cost
@@ -142,8 +141,8 @@ def test_search_that_has_nothing_new_ends(budget: str) -> None:
 
 def test_starts_come_first() -> None:
     seen: list[Progress] = []
-    searched(LLVM, "random", "3", program=program("structs.c"), progress=seen.append, objective="text-bytes")
-    session = LLVM.baseline("Oz")(program("structs.c"))
+    searched(LLVM, "random", "3", program=compiled("structs.c"), progress=seen.append, objective="text-bytes")
+    session = LLVM.baseline("Oz")(compiled("structs.c"))
     assert seen[-1].best.cost <= session.measure("text-bytes")
 
 

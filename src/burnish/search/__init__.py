@@ -31,7 +31,7 @@ SEARCHES: dict[str, Search] = {
     "mixed": mixed,
 }
 
-DEFAULT = "genetic"
+DEFAULT = "mixed"
 
 __all__ = ["DEFAULT", "SEARCHES", "Budget", "Progress", "search"]
 

@@ -18,18 +18,19 @@ def genetic(
     elite: int = 8,
     tournament: int = 3,
     crossover: float = 0.6,
+    immigrants: int = 6,
 ) -> Proposals:
     """Breed traces: tournament selection, one-point crossover, mutation; the best `elite` survive.
+
+    In every generation some `immigrants` come from elsewhere: a random start with a short random tail.
 
     The first generation is the starts, and as many mutants of the better ones as there is room for.
     """
     alive = _distinct(space.starts)
-    room = max(0, population - len(alive))
-    born = yield Batch([space.mutate(_select(alive, tournament, rng).trace, rng) for _ in range(room)])
-    alive = _distinct([*alive, *born])
     while True:
         alive = alive[:population]
-        children: list[Trace] = []
+        heads = rng.integers(len(space.starts), size=immigrants)
+        children = [space.starts[head].trace + space.random_trace(rng, 6) for head in heads]
         while len(children) < population - elite:
             mother, father = (_select(alive, tournament, rng) for _ in range(2))
             child = mother.trace

@@ -74,7 +74,8 @@ def test_normalized_observations_are_divided_by_the_instructions() -> None:
     instructions = session.measure("ir-instructions")
     for name in ("opcode-counts", "autophase"):
         expected = np.asarray(session.observe(name), dtype=np.float64) / instructions
-        np.testing.assert_allclose(session.observe(f"{name}-normalized"), expected, rtol=1e-6)
+        shares = np.asarray(session.observe(f"{name}-normalized"), dtype=np.float64)
+        assert np.allclose(shares, expected, rtol=1e-6)
 
 
 def test_module_without_code_has_features() -> None:

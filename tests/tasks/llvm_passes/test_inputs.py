@@ -113,7 +113,7 @@ def test_name_of_the_program_is_in_the_message() -> None:
 
 
 def test_baseline_of_an_impossible_coroutine_is_a_crash() -> None:
-    with pytest.raises(CompilerCrash, match="-Oz: .*coro.id.retcon"):
+    with pytest.raises(CompilerCrash, match=r"-Oz: .*coro\.id\.retcon"):
         open_baseline(Program("input", "llvm", COROUTINE), "Oz")
 
 

@@ -12,9 +12,9 @@ from burnish.core.worker import Limits, Worker
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session
-from tests.conformance import wander
 from tests.conftest import OpenSandbox
 from tests.sources import FILES, program
+from tests.walks import wander
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}
 STEPS = 10
