@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 
 from burnish import Result
 
-OTHERS = {"O2": "#bbbbbb", "Os": "#7f9fbf"}
+OTHERS = {"Os": "#7f9fbf"}
 
 
 def main() -> None:
@@ -50,11 +50,10 @@ def draw(results: list[Result], picture: Path) -> None:
     axes.hlines(rows, burnished, 100, colors="#d9480f", linewidth=2.5)
     axes.scatter(burnished, rows, 52, "#d9480f", zorder=3, label="burnish")
     for row, value in zip(rows, burnished, strict=True):
-        axes.annotate(
-            f"{value - 100:+.1f} %", (value, row), (-7, -3), textcoords="offset points", ha="right", size=8
-        )
+        label = f"{value - 100:+.1f} %" if value < 100 else "as -Oz"
+        axes.annotate(label, (value, row), (-7, -3), textcoords="offset points", ha="right", size=8)
     axes.axvline(100, color="black", linewidth=1, label="clang -Oz")
-    axes.set_xlim(min(burnished) - 9, 150)
+    axes.set_xlim(left=min(burnished) - 9)
     axes.set_yticks(rows, names)
     axes.get_yticklabels()[-1].set_fontweight("bold")
     axes.set_xlabel(".text bytes, clang -Oz = 100 (less is better)")

@@ -97,7 +97,11 @@ def collect(options: argparse.Namespace) -> None:
 
 def select(options: argparse.Namespace) -> None:
     rows = [json.loads(line) for line in read_lines(options.state)]
-    traces = list(dict.fromkeys(tuple(trace) for row in rows for trace in row["traces"] if set(trace) <= set(TASK.actions)))
+    traces = list(
+        dict.fromkeys(
+            tuple(trace) for row in rows for trace in row["traces"] if set(trace) <= set(TASK.actions)
+        )
+    )
     traces = [("clang<Oz>",), *[trace for trace in traces if trace != ("clang<Oz>",)]]
     wanted = {row["program"] for row in rows}
     files = [item for item in programs(options.sources, options.files) if item.name in wanted]

@@ -43,7 +43,7 @@ def test_table_shows_both_measures_side_by_side(capsys: pytest.CaptureFixture[st
     assert optimize("strings.c", "matrix.c") == 0
     shown, progress = capsys.readouterr()
     assert progress == ""
-    for word in ("strings.c", "matrix.c", "all 2", "instructions", ".text bytes", "evaluations", "seconds"):
+    for word in ("strings.c", "matrix.c", "all 2", "IR instrs", ".text B", "evals", "sec"):
         assert word in shown
     for word in ("-O0", "-Oz", "-O3", "burnish", "to -Oz"):
         assert word in shown

@@ -12,7 +12,7 @@ from rich.table import Table
 from burnish.core.result import Result
 
 SHOWN = ("O0", "Oz", "O3")
-MEASURES = {"ir-instructions": "instructions", "text-bytes": ".text bytes"}  # always side by side
+MEASURES = {"ir-instructions": "IR instrs", "text-bytes": ".text B"}  # always side by side
 
 
 def results_table(results: Sequence[Result]) -> None:
@@ -23,10 +23,10 @@ def results_table(results: Sequence[Result]) -> None:
     table.add_column("", no_wrap=True)
     for name in SHOWN:
         table.add_column(f"-{name}", justify="right")
-    table.add_column("burnish", justify="right", style="bold")
-    table.add_column("to -Oz", justify="right")
-    table.add_column("evaluations", justify="right", no_wrap=True)
-    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("burnish", justify="right", style="bold", no_wrap=True)
+    table.add_column("to -Oz", justify="right", no_wrap=True)
+    table.add_column("evals", justify="right", no_wrap=True)
+    table.add_column("sec", justify="right", no_wrap=True)
     for result in results:
         rows = [_costs(result, objective) for objective in MEASURES]
         _add(table, Path(result.program).name, rows, result.evaluations, result.seconds)
@@ -45,7 +45,7 @@ def _add(
 ) -> None:
     for number, (unit, costs) in enumerate(zip(MEASURES.values(), rows, strict=True)):
         change = 100 * (costs["result"] / costs["Oz"] - 1)
-        cells = [*(f"{costs[level]:.0f}" for level in SHOWN), f"{costs['result']:.0f}", f"{change:+.1f} %"]
+        cells = [*(f"{costs[level]:.0f}" for level in SHOWN), f"{costs['result']:.0f}", f"{change:+.1f}%"]
         effort = ["", ""] if number else [str(evaluations), f"{seconds:.1f}"]
         table.add_row("" if number else name, unit, *cells, *effort)
 
