@@ -21,7 +21,46 @@ namespace {
 using Vector = nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>;
 using Matrix = nb::ndarray<nb::numpy, int64_t, nb::ndim<2>>;
 using Without = nb::call_guard<nb::gil_scoped_release>;
-using Names = std::optional<std::vector<std::string>>;
+
+// LLVM's names are bytes. What is not UTF-8 comes to Python, and back, as it does for file names.
+nb::str decoded(const std::string &bytes) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(bytes.data(), bytes.size(), "surrogateescape"));
+}
+
+std::string encoded(nb::handle text) {
+  auto bytes = nb::steal<nb::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+  if (!bytes.is_valid())
+    throw nb::python_error();
+  return std::string(bytes.c_str(), bytes.size());
+}
+
+nb::list decoded(const std::vector<std::string> &names) {
+  nb::list list;
+  for (const std::string &name : names)
+    list.append(decoded(name));
+  return list;
+}
+
+nb::list decoded(const std::vector<std::pair<std::string, int64_t>> &pairs) {
+  nb::list list;
+  for (const auto &[name, value] : pairs)
+    list.append(nb::make_tuple(decoded(name), value));
+  return list;
+}
+
+template <class Error> void translate(nb::module_ &m, const char *name, PyObject *base) {
+  static PyObject *type; // of each Error
+  type = nb::exception<Error>(m, name, base).ptr();
+  nb::register_exception_translator([](const std::exception_ptr &error, void *) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error &raised) {
+      std::string_view text = raised.what(); // for people: what is not UTF-8 is spelled out
+      auto message = nb::steal(PyUnicode_DecodeUTF8(text.data(), text.size(), "backslashreplace"));
+      PyErr_SetObject(type, message.ptr());
+    }
+  });
+}
 
 Vector owned(std::unique_ptr<int64_t[]> values, size_t size) {
   int64_t *data = values.release();
@@ -31,9 +70,10 @@ Vector owned(std::unique_ptr<int64_t[]> values, size_t size) {
 
 nb::bytes to_bytes(const std::string &text) { return nb::bytes(text.data(), text.size()); }
 
-Vector opcode_counts(const Module &module, const std::optional<std::string> &function) {
+Vector opcode_counts(const Module &module, const std::optional<nb::str> &function) {
   auto values = std::make_unique<int64_t[]>(burnish::opcode_count_size);
-  burnish::opcode_counts(module, function ? &*function : nullptr, values.get());
+  std::string name = function ? encoded(*function) : "";
+  burnish::opcode_counts(module, function ? &name : nullptr, values.get());
   return owned(std::move(values), burnish::opcode_count_size);
 }
 
@@ -63,6 +103,16 @@ nb::bytes bitcode(const Module &module) {
   return to_bytes(*bytes);
 }
 
+bool run(Module &module, const std::string &pipeline, const std::string &level,
+         const std::optional<nb::typed<nb::sequence, nb::str>> &functions) {
+  std::vector<std::string> names;
+  if (functions)
+    for (nb::handle name : *functions)
+      names.push_back(encoded(name));
+  nb::gil_scoped_release release;
+  return burnish::run_pipeline(module, pipeline, level, functions ? &names : nullptr);
+}
+
 nb::bytes emit_object(const Module &module, const std::string &level, const std::string &cpu) {
   std::string bytes;
   {
@@ -82,33 +132,32 @@ void init_module(Module *self, nb::bytes content, const std::string &name) {
 
 NB_MODULE(_native, m) {
   burnish::install_fatal_error_handler();
-  nb::exception<burnish::InputError>(m, "InputError", PyExc_ValueError);
-  nb::exception<burnish::PipelineError>(m, "PipelineError", PyExc_ValueError);
-  nb::exception<burnish::FatalError>(m, "FatalError", PyExc_RuntimeError);
+  translate<burnish::InputError>(m, "InputError", PyExc_ValueError);
+  translate<burnish::PipelineError>(m, "PipelineError", PyExc_ValueError);
+  translate<burnish::FatalError>(m, "FatalError", PyExc_RuntimeError);
 
   nb::class_<Module>(m, "Module")
       .def("__init__", &init_module, "content"_a, "name"_a = "input")
       .def("bitcode", &bitcode)
-      .def("print", &Module::print, Without())
+      .def("print", [](const Module &module) { return decoded(module.print()); }, nb::sig("def print(self) -> str"))
       .def("digest", &Module::digest, Without())
       .def("structural_hash", &Module::structural_hash, Without())
       .def("verify", &Module::verify, Without())
       .def("clone", &Module::clone, Without())
-      .def("extract", &Module::extract, "function"_a, Without())
+      .def("extract", [](const Module &module, nb::str name) { return module.extract(encoded(name)); }, "function"_a)
       .def_static("link", &Module::link, "parts"_a, "internalize"_a = false, Without())
-      .def_prop_ro("functions", &Module::functions)
-      .def("has_function", &Module::has_function, "name"_a) // with a body
+      .def_prop_ro("functions", [](const Module &module) { return decoded(module.functions()); },
+                   nb::sig("def functions(self) -> list[str]"))
+      .def("has_function", [](const Module &module, nb::str name) { return module.has_function(encoded(name)); },
+           "name"_a) // with a body
       .def_prop_ro("triple", &Module::triple)
-      .def(
-          "run",
-          [](Module &module, const std::string &pipeline, const std::string &level, const Names &functions) {
-            return burnish::run_pipeline(module, pipeline, level, functions ? &*functions : nullptr);
-          },
-          "pipeline"_a, "level"_a = "Oz", "functions"_a = nb::none(), Without())
+      .def("run", &run, "pipeline"_a, "level"_a = "Oz", "functions"_a = nb::none())
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
       .def("instruction_count", &burnish::instruction_count)
-      .def("instruction_count_by_function", &burnish::instruction_count_by_function)
+      .def("instruction_count_by_function",
+           [](const Module &module) { return decoded(burnish::instruction_count_by_function(module)); },
+           nb::sig("def instruction_count_by_function(self) -> list[tuple[str, int]]"))
       .def("opcode_counts", &opcode_counts, "function"_a = nb::none())
       .def("autophase", &autophase)
       .def("function_properties", &function_properties)
@@ -117,7 +166,8 @@ NB_MODULE(_native, m) {
   nb::class_<burnish::Sizes>(m, "Sizes")
       .def_ro("text_bytes", &burnish::Sizes::text_bytes)
       .def_ro("object_bytes", &burnish::Sizes::object_bytes)
-      .def_ro("functions", &burnish::Sizes::functions);
+      .def_prop_ro("functions", [](const burnish::Sizes &sizes) { return decoded(sizes.functions); },
+                   nb::sig("def functions(self) -> list[tuple[str, int]]"));
   m.def(
       "object_sizes",
       [](nb::bytes object) { return burnish::object_sizes(std::string(object.c_str(), object.size())); },

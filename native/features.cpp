@@ -155,14 +155,20 @@ void autophase_edges(const BasicBlock &block, int64_t *out) {
   out[TwoEach] += predecessors == 2 && successors == 2;
 }
 
+void autophase_constant(const ConstantInt &constant, int64_t *out) {
+  out[Const32Bit] += constant.getBitWidth() == 32;
+  out[Const64Bit] += constant.getBitWidth() == 64;
+  out[NumConstZeroes] += constant.isZero();
+  out[NumConstOnes] += constant.isOne();
+}
+
 void autophase_operands(const Instruction &instruction, int64_t *out) {
   for (const Use &operand : instruction.operands())
-    if (auto *constant = dyn_cast<ConstantInt>(operand)) {
-      out[Const32Bit] += constant->getBitWidth() == 32;
-      out[Const64Bit] += constant->getBitWidth() == 64;
-      out[NumConstZeroes] += constant->isZero();
-      out[NumConstOnes] += constant->isOne();
-    }
+    if (auto *constant = dyn_cast<ConstantInt>(operand))
+      autophase_constant(*constant, out);
+  if (auto *branch = dyn_cast<SwitchInst>(&instruction)) // whose case values were operands in LLVM 10
+    for (const auto &branch_case : branch->cases())
+      autophase_constant(*branch_case.getCaseValue(), out);
   if (auto *call = dyn_cast<CallInst>(&instruction))
     if (const Function *callee = call->getCalledFunction())
       out[ReturnInt] += callee->getReturnType()->isIntegerTy();

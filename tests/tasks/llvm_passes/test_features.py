@@ -39,7 +39,6 @@ def test_autophase_is_as_counted_by_hand(module: _native.Module) -> None:
         assert (name, features[name]) == (name, EXPECTED["autophase"][name])
 
 
-@pytest.mark.xfail(reason="LLVM 23 no longer keeps a switch's case values among its operands", strict=True)
 def test_case_values_are_constants_as_in_autophase(module: _native.Module) -> None:
     features = named(TASK.observations["autophase"].columns, module.autophase())
     for name in CASE_VALUES:

@@ -152,8 +152,6 @@ def read_module(program: Program) -> _native.Module:
         raise ProgramError(f"{program.name}: {error}") from None
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: LLVM cannot read this: {error}") from None
-    except UnicodeDecodeError:  # LLVM quotes the damaged part, say a target triple
-        raise ProgramError(f"{program.name}: LLVM cannot read this, and what it says is not text") from None
 
 
 def open_session(program: Program, options: Options = Options()) -> ModuleSession:
