@@ -1,16 +1,16 @@
 """Env.step in a sandbox against one `opt` process per step, interleaved, on the same passes.
 
-    python benchmarks/step.py [--steps 60] [--output benchmarks/results/step.json]
+    python benchmarks/step.py [--episodes 8] [--output benchmarks/results/step.json]
 
-Two modules: one of about 800 instructions, one of about 25,000. Each step of a seeded random
-sequence is made three times, in turn, from the same state:
+Two modules: one of about 800 instructions, one of about 25,000. Every episode of 20 seeded random steps
+is made three times, one way after the other:
 
 - `Env.step`: in a worker process, with the 70 opcode counts, the reward and the mask;
-- `opt`: a process that reads the module, runs the pass and writes the module;
-- `in process`: the native call alone, to see what the environment adds to the pass.
+- `opt`: a process for each step, that reads the module, runs the pass and writes the module;
+- `native`: the pass alone, in this process.
 
-Times are wall-clock seconds. The environment's overhead is the median, over the steps, of
-Env.step less the native call.
+Times are wall-clock. The overhead is measured with a pass that changes nothing: the median of Env.step less
+the median of the same native work (pass and counts) in this process.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +30,11 @@ from burnish import Env, Program
 from burnish.corpora import Unit, fetch, find_package, translation_units
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 from burnish.tasks.llvm_passes.actions import PASSES, as_opt_pipeline
-from burnish.tasks.llvm_passes.session import open_session
+from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 from burnish.toolchain import clang_version, find_tool
 
+EPISODE = 20
+IDLE = "strip-dead-prototypes"  # what it does, the first step has done
 MODULES = {"zopfli": 800, "pycosat": 25_000}  # package: about how many instructions are wanted
 
 
@@ -39,24 +42,50 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--episodes", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     rows = [
-        measure(pick(package, size, options.sources), options.steps, options.seed)
+        measure(pick(package, size, options.sources), options.episodes, options.seed)
         for package, size in MODULES.items()
     ]
-    print("| module | instructions | steps | Env.step | opt | ratio | median overhead |")
-    print("|---|---|---|---|---|---|---|")
+    print("| module | instructions | steps | Env.step | opt | ratio | native | own overhead |")
+    print("|---|---|---|---|---|---|---|---|")
     for row in rows:
         print(
             f"| {row['module']} | {row['instructions']} | {row['steps']} | {row['env_seconds']:.3f} s "
-            f"| {row['opt_seconds']:.3f} s | {row['ratio']:.1f}x | {row['overhead_microseconds']:.0f} us |"
+            f"| {row['opt_seconds']:.3f} s | {row['ratio']:.1f}x | {row['native_seconds']:.3f} s "
+            f"| {row['overhead_microseconds']:.0f} us |"
         )
     if options.output:
         options.output.write_text(json.dumps({"clang": clang_version(), "rows": rows}, indent=2) + "\n")
+
+
+def timed(call: Callable[..., object], *arguments: object) -> float:
+    """Return how many seconds a call takes."""
+    start = time.perf_counter()
+    call(*arguments)
+    return time.perf_counter() - start
+
+
+def overhead(env: Env, native: ModuleSession) -> float:
+    """Return what a step takes beyond its native work: the median over steps that change nothing."""
+    idle = env.task.actions.index(IDLE)
+    env.reset()
+
+    def work() -> None:
+        native.module.run(IDLE)
+        native.module.opcode_counts()  # the cost is the first of them
+
+    steps: list[float] = []
+    works: list[float] = []
+    for _ in range(10):
+        steps += [timed(env.step, idle) for _ in range(EPISODE - 1)]
+        works += [timed(work) for _ in range(EPISODE - 1)]
+        env.reset()
+    return statistics.median(steps) - statistics.median(works)
 
 
 def pick(package: str, instructions: int, sources: Path) -> Program:
@@ -69,43 +98,40 @@ def pick(package: str, instructions: int, sources: Path) -> Program:
     )
 
 
-def measure(program: Program, steps: int, seed: int) -> dict[str, object]:
-    """Make the same steps in the three ways, in turn."""
+def measure(program: Program, episodes: int, seed: int) -> dict[str, object]:
+    """Make the same steps in the three ways, an episode of each in turn."""
     choices = [i for i, item in enumerate(PASSES) if as_opt_pipeline([item.text])]
-    actions = np.random.default_rng(seed).choice(choices, size=steps)
-    env = Env(TASK, program, observation="opcode-counts", objective="ir-instructions", max_steps=steps + 1)
-    env.reset(seed=seed)
+    rng = np.random.default_rng(seed)
+    env = Env(TASK, program, observation="opcode-counts", objective="ir-instructions", max_steps=EPISODE)
     native = open_session(program)
     size = int(native.measure("ir-instructions"))
     seconds: dict[str, list[float]] = {"env": [], "opt": [], "native": []}
-    with tempfile.TemporaryDirectory() as folder:
-        before, after = Path(folder) / "before.bc", Path(folder) / "after.bc"
-        before.write_bytes(native.module.bitcode())
-        for action in map(int, actions):
-            item = PASSES[action]
-            start = time.perf_counter()
-            env.step(action)
-            seconds["env"].append(time.perf_counter() - start)
-            command = [str(find_tool("opt")), f"-passes={item.pipeline}", str(before), "-o", str(after)]
-            start = time.perf_counter()
-            subprocess.run(command, check=True)
-            seconds["opt"].append(time.perf_counter() - start)
-            start = time.perf_counter()
-            native.module.run(item.pipeline, "Oz")
-            seconds["native"].append(time.perf_counter() - start)
-            after.replace(before)
+    for _ in range(episodes):
+        actions = [int(action) for action in rng.choice(choices, size=EPISODE)]
+        env.reset()
+        seconds["env"] += [timed(env.step, action) for action in actions]
+        with tempfile.TemporaryDirectory() as folder:
+            before, after = Path(folder) / "before.bc", Path(folder) / "after.bc"
+            before.write_bytes(native.module.bitcode())
+            for action in actions:
+                passes = f"-passes={PASSES[action].pipeline}"
+                command = [str(find_tool("opt")), passes, str(before), "-o", str(after)]
+                seconds["opt"].append(timed(subprocess.run, command))
+                after.replace(before)
+        session = native.fork()
+        seconds["native"] += [timed(session.module.run, PASSES[action].pipeline) for action in actions]
+    own = overhead(env, native)
     env.close()
-    overheads = [one - other for one, other in zip(seconds["env"], seconds["native"], strict=True)]
     total = {name: sum(values) for name, values in seconds.items()}
     return {
         "module": program.name,
         "instructions": size,
-        "steps": steps,
+        "steps": episodes * EPISODE,
         "env_seconds": round(total["env"], 4),
         "opt_seconds": round(total["opt"], 4),
         "native_seconds": round(total["native"], 4),
         "ratio": round(total["opt"] / total["env"], 2),
-        "overhead_microseconds": round(1e6 * statistics.median(overheads), 1),
+        "overhead_microseconds": round(1e6 * own, 1),
     }
 
 

@@ -29,7 +29,7 @@ from burnish.core.trace import Trace
 
 VALUE, ITEM, ERROR, LOST = range(4)  # LOST: an error after which this process must not be used
 
-SPIN_SECONDS = 2e-4
+SPIN_SECONDS = 1e-3
 
 LENGTH = struct.Struct("<Q")
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import IllegalAction, UnknownName
-from burnish.core.trace import WHOLE_PROGRAM, entry, split_entry
+from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
 
 Mask = NDArray[np.bool_]
 Observed = NDArray[Any] | str | bytes
@@ -98,11 +98,14 @@ class Session(ABC):
     def close(self) -> None:  # noqa: B027 - most sessions hold nothing beyond memory
         """Give back what the session holds."""
 
-    def replay(self, trace: Iterable[str]) -> None:
-        """Apply the entries of a trace, one after the other."""
+    def replay(self, trace: Iterable[str]) -> Trace:
+        """Apply the entries of a trace, one after the other; return those for which a change was reported."""
+        changed = []
         for text in trace:
             site, action = split_entry(text)
-            self.apply(self.index(action), site)
+            if self.apply(self.index(action), site):
+                changed.append(text)
+        return tuple(changed)
 
     def index(self, action: str) -> int:
         """Return an action's index.

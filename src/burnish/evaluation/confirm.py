@@ -26,25 +26,30 @@ def replay(
     *,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> tuple[Sandbox, tuple[str, ...]]:
-    """Replay a trace in a new process, twice, and check the state: (session, the checks in words).
+    """Replay a trace in two new processes and check the state: (session, the checks in words).
+
+    Entries that changed nothing are left out of the second replay; where that leads to the same state, the
+    session is that one, and its trace the shorter.
 
     Raises:
         ReplayError: the two processes do not reach the same state.
         CompilerCrash: the compiler does not survive the trace, or its checker rejects the state.
     """
-    sessions = [Sandbox(task.open, program, limits=limits) for _ in range(2)]
-    for session in sessions:
-        session.replay(trace)
-    first, second = sessions
-    if first.digest() != second.digest():
-        first.shutdown()
-        second.shutdown()
+    first = Sandbox(task.open, program, limits=limits)
+    shorter, state = first.replay(trace), first.digest()
+    first.shutdown()
+    for candidate in dict.fromkeys((shorter, trace)):
+        session = Sandbox(task.open, program, limits=limits)
+        session.replay(candidate)
+        if session.digest() == state:
+            break
+        session.shutdown()
+    else:
         raise ReplayError(f"{program.name}: two replays of the same trace differ: {trace}")
-    second.shutdown()
     checks = ["replayed in two new processes: the same state"]
-    if checker := first.verify():
+    if checker := session.verify():
         checks.append(f"{checker} accepts it")
-    return first, tuple(checks)
+    return session, tuple(checks)
 
 
 def measure_baselines(
@@ -102,17 +107,17 @@ def confirm(
     try:
         session, checks = replay(task, program, found.trace, limits=limits)
         costs = {objective: session.measure(objective) for objective in task.objectives}
-        state = session.digest()
+        state, trace = session.digest(), tuple(session.trace)
         session.shutdown()
         valid = True
     except (CompilerCrash, ReplayError) as error:
-        costs, state, checks, valid = reference, "", (f"failed: {error}",), False
+        costs, state, trace, checks, valid = reference, "", (), (f"failed: {error}",), False
     fallback = ""
     if not valid or costs[found.objective] >= reference[found.objective]:
         costs, state, fallback = reference, "", task.reference
     return replace(
         found,
-        trace=() if fallback else found.trace,
+        trace=() if fallback else trace,
         fallback=fallback,
         cost=costs[found.objective],
         baselines={name: costs[found.objective] for name, costs in baselines.items()},

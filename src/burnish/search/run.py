@@ -115,7 +115,7 @@ def run(
         objective=goal.name,
         method=method,
         seed=seed,
-        trace=best.trace,
+        trace=best.path,
         cost=best.cost,
         baselines={},
         evaluations=evaluator.evaluations,

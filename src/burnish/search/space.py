@@ -16,7 +16,7 @@ class Evaluation:
 
     trace: Trace  # what was proposed, up to the cheapest state, less the entries that changed nothing
     cost: float  # infinity after a crash
-    path: Trace = ()  # up to the cheapest state, with every entry that was applied
+    path: Trace = ()  # the same with every entry that was applied: what surely leads there
     error: str = ""
     site_costs: dict[str, float] = field(default_factory=dict, repr=False)
 

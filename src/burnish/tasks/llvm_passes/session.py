@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
@@ -44,7 +45,8 @@ class ModuleSession(Session):
         self.module = module
         self.options = options
         self._applied: list[int] = []
-        self._sizes: _native.Sizes | None = None  # of the current state
+        self._counts: NDArray[np.int64] | None = None  # of the current state, as is
+        self._sizes: _native.Sizes | None = None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Every pass applies to the program; function and loop passes apply to a function."""
@@ -64,14 +66,15 @@ class ModuleSession(Session):
                 changed = self.module.run(item.function_pipeline, self.options.level, [site])
         except _native.FatalError as error:
             raise CompilerCrash(f"{item.text}: {error}") from None
-        if changed:
-            self._sizes = None
+        self._counts = self._sizes = None  # even where LLVM reports no change: some passes forget to
         self._applied.append(action)
         self.record(action, site)
         return changed
 
     def observe(self, space: str) -> Observed:
         """Return one of OBSERVATIONS."""
+        if space == "opcode-counts":
+            return self.opcode_counts().copy()
         try:
             return observe(self.module, space, self._applied)
         except KeyError:
@@ -83,7 +86,7 @@ class ModuleSession(Session):
             return self.site_costs(objective).get(site, 0.0)
         match objective:
             case "ir-instructions":
-                return float(max(1, self.module.instruction_count()))
+                return float(max(1, self.opcode_counts()[0]))
             case "text-bytes":
                 return float(max(1, self.sizes().text_bytes))
         raise UnknownName.among("objective", objective, OBJECTIVES)
@@ -113,8 +116,14 @@ class ModuleSession(Session):
         copy = ModuleSession(self.module.clone(), self.options)
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
-        copy._sizes = self._sizes
+        copy._counts, copy._sizes = self._counts, self._sizes
         return copy
+
+    def opcode_counts(self) -> NDArray[np.int64]:
+        """Return int64[70]: totals and the count of each opcode in this state."""
+        if self._counts is None:
+            self._counts = self.module.opcode_counts()
+        return self._counts
 
     def sizes(self) -> _native.Sizes:
         """Return the sizes of the object that the back end makes of this state."""
