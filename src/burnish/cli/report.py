@@ -88,8 +88,9 @@ def _table(summary: Summary, directory: Path) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    count = len(summary.records)
     table = Table(box=box.SIMPLE_HEAD, show_footer=True)
-    table.add_column("output", f"{len(summary.records)} files", overflow="fold")
+    table.add_column("output", f"{count} file{'' if count == 1 else 's'}", overflow="fold")
     table.add_column("source", overflow="fold")
     table.add_column("level")
     table.add_column(".text", f"{summary.text_bytes_before:,}", justify="right")

@@ -1,0 +1,81 @@
+"""Are -O0 ... -Oz what clang runs? Object files of 50 real C files at six levels, against `clang -c`.
+
+    python benchmarks/baselines.py [--files 50]
+
+For each file and level: clang's own object, and burnish's from the level's own front end (`fresh`) and
+from the one module that -Oz' front end makes (`shared`). Equal means: the same number of
+.text bytes and the same size of the file. Exit code 1 if one differs, but for -O0 from -Oz' front end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+from burnish import Program, _native
+from burnish.corpora import Unit, fetch, find_package, translation_units
+from burnish.tasks.llvm_passes import LANGUAGE
+from burnish.tasks.llvm_passes.session import open_baseline
+from burnish.toolchain import LEVELS, find_tool
+
+PACKAGES = ("zopfli", "brotli", "lz4", "cmarkgfm")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--files", type=int, default=50)
+    parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
+    options = parser.parse_args()
+    units = (
+        unit
+        for package in map(find_package, PACKAGES)
+        for unit in translation_units(fetch(package, options.sources), package)
+        if isinstance(unit, Unit) and unit.language == "c"
+    )
+    equal: Counter[tuple[str, str]] = Counter()
+    count = 0
+    for unit in islice(units, options.files):
+        count += 1
+        shared = Program(unit.name, LANGUAGE, unit.compile("Oz"))
+        for level in LEVELS:
+            wanted = sizes(clang_object(unit, level))
+            fresh = Program(unit.name, LANGUAGE, unit.compile(level))
+            equal["fresh", level] += sizes(open_baseline(fresh, level).emit_object()) == wanted
+            equal["shared", level] += sizes(open_baseline(shared, level).emit_object()) == wanted
+    print(f"| of {count} files, equal to clang's object | {' | '.join(LEVELS)} |")
+    print("|---" * (len(LEVELS) + 1) + "|")
+    for kind, words in (
+        ("fresh", "the level's own front end"),
+        ("shared", "one module, from -Oz' front end"),
+    ):
+        print(f"| {words} | {' | '.join(str(equal[kind, level]) for level in LEVELS)} |")
+    promised = [("fresh", level) for level in LEVELS] + [
+        ("shared", level) for level in LEVELS if level != "O0"
+    ]
+    sys.exit(any(equal[key] != count for key in promised))
+
+
+def clang_object(unit: Unit, level: str) -> bytes:
+    """Compile with clang alone, from the folder and with the options that burnish uses."""
+    options = [f"-fmacro-prefix-map={unit.root}/=", *unit.options]
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "unit.o"
+        command = [str(find_tool("clang")), *options, f"-{level}", "-c", unit.path, "-o", str(output)]
+        subprocess.run(command, cwd=unit.root, check=True)
+        return output.read_bytes()
+
+
+def sizes(content: bytes) -> tuple[int, int]:
+    measured = _native.object_sizes(content)
+    return measured.text_bytes, measured.object_bytes
+
+
+if __name__ == "__main__":
+    main()
