@@ -5,6 +5,8 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
+import burnish.envs  # noqa: F401 - registers the environments
+
 env = gymnasium.make(
     "burnish/LLVMPasses-v0",
     programs=Path(__file__).with_name("hot.c"),

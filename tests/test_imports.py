@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     **{name: BELOW_ALL | MIDDLE for name in ABOVE},
     "driver": BELOW_ALL | MIDDLE | ABOVE,
     "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver"},
-    "registration": BELOW_ALL | {"tasks"},
+    "envs": BELOW_ALL | {"tasks"},
 }
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
 

@@ -8,7 +8,6 @@ import pytest
 
 from burnish.core.env import Env, log_reward
 from burnish.core.errors import InputError, UnknownName
-from burnish.registration import register
 from tests.core.counting_task import TASK, counters
 from tests.sources import DATA
 
@@ -75,9 +74,7 @@ def test_wrong_arguments_are_input_errors() -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 def test_gymnasium_makes_the_environment() -> None:
-    if ID not in gymnasium.registry:  # an installed burnish has an entry point for it
-        register()
-    env = gymnasium.make(ID, programs=DATA / "matrix.c", observation="autophase")
+    env = gymnasium.make(f"burnish.envs:{ID}", programs=DATA / "matrix.c", observation="autophase")
     observed, info = env.reset(seed=0)
     assert observed.shape == (56,)
     assert info["mask"].all()
