@@ -10,7 +10,7 @@ from pathlib import Path
 
 from burnish.core.errors import BurnishError, InputError, UnknownName
 from burnish.driver.compiling import compile_and_improve
-from burnish.driver.requests import OBJECTIVES, Optimizer, Options, default_optimizer
+from burnish.driver.requests import OBJECTIVES, Optimized, Optimizer, OptimizeRequest, Options
 
 HELP = """\
 usage: burnish {name} [OPTION]... CLANG-ARGUMENT...
@@ -24,12 +24,19 @@ burnish's options come first; what follows the first other argument (or --) is c
   --objective NAME   text-bytes (default at -Os and -Oz) or ir-instructions; given, it holds at every
                      level, each against clang's own result at that level
   --budget SECONDS   of search for each file (default 2)
-  --search NAME      how to search: genetic (default), beam, ...
+  --search NAME      how to search: mixed (default), genetic, beam, ...
   --seed N           of the search (default 0)
   --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
                      builds that change directories
   --help             this text; burnish {name} -- --help shows clang's
 """
+
+
+def default_optimizer(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Search LLVM's passes; imported where it runs, since most calls of a compiler never need it."""
+    from burnish.driver.optimizer import optimize
+
+    return optimize(bitcode, request)
 
 
 def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_optimizer) -> int:

@@ -51,10 +51,3 @@ class Unimproved(Exception):
     def __init__(self, why: str, evaluations: int = 0) -> None:
         super().__init__(why)
         self.evaluations = evaluations  # of the search that was in vain
-
-
-def default_optimizer(bitcode: bytes, request: OptimizeRequest) -> Optimized:
-    """Search LLVM's passes; imported where it runs, since most calls of a compiler never need it."""
-    from burnish.driver.optimizer import optimize
-
-    return optimize(bitcode, request)
