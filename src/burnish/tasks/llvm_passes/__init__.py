@@ -31,7 +31,7 @@ def make_task(options: Options = Options()) -> Task:  # noqa: B008 - frozen
         baselines=baselines(options.cpu),
         reference=options.level,
         max_steps=45,
-        starts=STARTS,
+        starts=tuple(dict.fromkeys([(f"clang<{options.level}>",), *STARTS])),  # the reference first
         options={
             name: str(value) for name, value in asdict(options).items() if value != getattr(Options(), name)
         },
