@@ -1,6 +1,8 @@
 """What the documentation shows is run."""
 
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def python_blocks() -> list[tuple[str, str]]:
@@ -33,6 +36,31 @@ def test_example_runs(example):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def console_blocks() -> list[tuple[str, str]]:
+    """Return the README's commands of burnish that need nothing but hot.c, with what they print."""
+    console = r"```console\n\$ (burnish (?:optimize|passes) [^\n]*)\n(.*?)```"
+    blocks = re.findall(console, README.read_text(), flags=re.S)
+    assert len(blocks) == 2
+    return blocks
+
+
+@pytest.mark.parametrize(("command", "printed"), console_blocks(), ids=["optimize", "passes"])
+def test_the_readme_shows_what_is_printed(command, printed, tmp_path):
+    shutil.copy(ROOT / "examples" / "hot.c", tmp_path)
+    words = [sys.executable, "-m", "burnish.cli", *shlex.split(command)[1:]]
+    done = subprocess.run(
+        words, cwd=tmp_path, env=os.environ | {"COLUMNS": "80"}, capture_output=True, text=True, check=True
+    )
+    assert without_times(done.stdout) == without_times(printed)
+
+
+def without_times(text: str) -> list[list[str]]:
+    """Return the words of each line but (milli)seconds: the decimals that have no unit beside them."""
+    time = re.compile(r"\d+\.\d")
+    rows = [[word for word in line.split() if not time.fullmatch(word)] for line in text.splitlines()]
+    return [row for row in rows if row and not set("".join(row)) <= {"─"}]
 
 
 def test_the_readme_has_python_to_run():
