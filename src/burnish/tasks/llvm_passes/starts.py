@@ -1,7 +1,8 @@
 """Traces worth trying first: any search begins with them.
 
-The first is what clang -Oz does (for another level, that level comes before it). The others were found on 28 files of the training split and chosen, one by
-one, for how much the best of the portfolio gains with them; in this order their use falls:
+The first is what clang -Oz does; for another level, that level comes before it. The others were found on
+28 files of the training split and chosen, one by one, for how much the best of the portfolio gains with
+them; in this order their use falls:
 
     python benchmarks/portfolio.py collect --state portfolio.jsonl --files 4 --budget 9s
     python benchmarks/portfolio.py select --state portfolio.jsonl --files 4 --size 16
