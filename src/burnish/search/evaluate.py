@@ -100,7 +100,7 @@ class Evaluator:
             for worker in [w for w in running if now - heard[w] > self._deadline_seconds]:
                 worker.close()
                 error = f"no answer within {self._deadline_seconds:g} seconds"
-                yield self._crashed(error, running.pop(worker), chunks)
+                yield from self._crashed(error, running.pop(worker), chunks)
 
     def _collect(
         self, worker: Worker, running: dict[Worker, deque[Trace]], chunks: deque[list[Trace]]
@@ -108,7 +108,7 @@ class Evaluator:
         try:
             more, evaluation = worker.receive()
         except CompilerCrash as error:
-            yield self._crashed(str(error), running.pop(worker), chunks)
+            yield from self._crashed(str(error), running.pop(worker), chunks)
             return
         if more:
             yield evaluation, running[worker].popleft()
@@ -117,13 +117,15 @@ class Evaluator:
 
     def _crashed(
         self, error: str, unanswered: deque[Trace], chunks: deque[list[Trace]]
-    ) -> tuple[Evaluation, Trace]:
+    ) -> Iterator[tuple[Evaluation, Trace]]:
         """Blame the trace that was being evaluated, and give the others of its chunk to the next worker."""
         self.crashes += 1
+        if not unanswered:  # it died after its last answer
+            return
         trace = unanswered.popleft()
         if unanswered:
             chunks.appendleft(list(unanswered))
-        return Evaluation(trace, math.inf, trace, error), trace
+        yield Evaluation(trace, math.inf, trace, error), trace
 
     def _patience(
         self, heard: dict[Worker, float], running: dict[Worker, deque[Trace]], end: float | None
