@@ -49,7 +49,10 @@ check: $(ready)
 
 bench: $(ready)
 	$(python) benchmarks/step.py
-	$(python) benchmarks/check_projects.py --cc "burnish cc" --never-larger
+	$(python) benchmarks/baselines.py
+	$(python) benchmarks/random_actions.py
+	$(python) benchmarks/check_projects.py --cc "burnish cc --budget 3" --never-larger
+	$(python) benchmarks/never_worse.py
 
 # The types of the extension, read off the extension; kept in git for type checkers.
 stub: $(ready)

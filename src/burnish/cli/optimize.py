@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.cli.arguments import split_at_dashes
-from burnish.cli.progress import SearchProgress
+from burnish.cli.jobs import Job, Settings, optimize_job, write_results
 from burnish.cli.tables import results_table
 from burnish.core.errors import InputError
-from burnish.core.program import Program
-from burnish.core.result import Result
-from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
-from burnish.evaluation import optimize, replay
-from burnish.files import write_atomically
 from burnish.programs import link_programs, load_program
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
-from burnish.toolchain import IR_SUFFIXES, bitcode_to_object
-
-
-@dataclass(frozen=True)
-class Job:
-    """One program to optimize, and where it goes."""
-
-    program: Program
-    source: tuple[str, ...]  # the files and clang's options
-    output: Path
-    clang: tuple[str, ...] = ()
-    variants: dict[str, Program] = field(default_factory=dict)
-    """By level: the program where clang's front end makes other code for it."""
+from burnish.toolchain import IR_SUFFIXES
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,9 +22,14 @@ def main(arguments: Sequence[str]) -> int:
     words, clang = split_at_dashes(arguments)
     options = _parser().parse_args(words)
     task = make_task(Options(always_inline=not options.ignore_always_inline))
-    objective = task.objective(options.objective).name
-    budget = Budget.parse(options.budget)
-    limits = Limits(options.deadline, int(options.memory * GIB))
+    settings = Settings(
+        budget=Budget.parse(options.budget),
+        objective=task.objective(options.objective).name,
+        method=options.search,
+        seed=options.seed,
+        workers=options.workers,
+        limits=Limits(options.deadline, int(options.memory * GIB)),
+    )
     jobs = (
         [_linked(options, clang)]
         if options.link
@@ -50,49 +37,16 @@ def main(arguments: Sequence[str]) -> int:
     )
     results = []
     for job in jobs:
-        with SearchProgress(
-            job.program.name, task.reference, quiet=options.json or options.quiet
-        ) as progress:
-            result = optimize(
-                task,
-                job.program,
-                objective=objective,
-                method=options.search,
-                budget=budget,
-                seed=options.seed,
-                workers=options.workers,
-                limits=limits,
-                variants=job.variants,
-                on_reference=progress.reference,
-                progress=progress,
-            )
-        result = replace(result, source=job.source)
-        write_output(task, job, result)
+        result = optimize_job(task, job, settings, quiet=options.json or options.quiet)
         results.append(result)
         if options.json:
             print(result.to_json(), flush=True)
     if options.result:
-        write_atomically(options.result, "".join(f"{result.to_json()}\n" for result in results).encode())
+        write_results(options.result, results)
     if not options.json:
         results_table(results)
         print(f"wrote {', '.join(str(job.output) for job in jobs)}")
     return 0 if all(result.valid for result in results) else 1
-
-
-def write_output(task: Task, job: Job, result: Result) -> None:
-    """Write the optimized program, or the fallback, in the form that the output's name asks for."""
-    trace = result.trace
-    if result.fallback:
-        task, trace = replace(task, open=task.baseline(result.fallback)), ()
-    session, _ = replay(task, job.program, trace)
-    try:
-        content = session.observe("ir" if job.output.suffix == ".ll" else "bitcode")
-    finally:
-        session.shutdown()
-    data = content.encode() if isinstance(content, str) else bytes(content)
-    if job.output.suffix == ".o":
-        data = bitcode_to_object(data, job.clang, level=task.reference)
-    write_atomically(job.output, data)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from pathlib import Path
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
 from burnish.core.program import Program
 from burnish.core.result import Result
-from burnish.evaluation import replay
+from burnish.evaluation import replay_result
 from burnish.programs import link_programs, load_program
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import Options, make_task
@@ -62,19 +62,15 @@ def _check(row: Result, path: Path | None) -> str:
     if program.digest != row.digest:
         return f"the program is not the same: its digest is {program.digest}, the result's {row.digest}"
     try:
-        if row.fallback:
-            session, _ = replay(task, program, ())
-            baseline = task.baseline(row.fallback)(program)
-            cost, state = baseline.measure(row.objective), ""
-        else:
-            session, _ = replay(task, program, row.trace)
-            cost, state = session.measure(row.objective), session.digest()
+        session = replay_result(task, program, row)
+        cost, state = session.measure(row.objective), session.digest()
         session.shutdown()
     except (CompilerCrash, ReplayError) as error:
         return str(error)
     if cost != row.cost:
         return f"{row.objective} is {cost:.0f}, the result's {row.cost:.0f}"
-    return "" if state == row.state else "another module of the same cost"
+    same = row.fallback or state == row.state  # a baseline's state is not in the result
+    return "" if same else "another module of the same cost"
 
 
 def _load(row: Result) -> Program:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from burnish.evaluation.confirm import confirm, measure_baselines, replay
+from burnish.evaluation.confirm import confirm, measure_baselines, replay, replay_result
 from burnish.evaluation.job import optimize
 
-__all__ = ["confirm", "measure_baselines", "optimize", "replay"]
+__all__ = ["confirm", "measure_baselines", "optimize", "replay", "replay_result"]

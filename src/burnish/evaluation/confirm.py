@@ -52,6 +52,24 @@ def replay(
     return session, tuple(checks)
 
 
+def replay_result(
+    task: Task,
+    program: Program,
+    result: Result,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> Sandbox:
+    """Replay what a result stands for, as `replay` does: its trace, or the baseline that was kept.
+
+    Raises:
+        ReplayError: two processes do not reach the same state.
+        CompilerCrash: the compiler does not survive it, or its checker rejects the state.
+    """
+    if result.fallback:
+        task = replace(task, open=task.baseline(result.fallback))
+    return replay(task, program, result.trace, limits=limits)[0]
+
+
 def measure_baselines(
     task: Task,
     program: Program,

@@ -1,0 +1,80 @@
+"""One program from the search to the file: what `optimize` and `demo` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from burnish.cli.progress import SearchProgress
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.task import Task
+from burnish.core.worker import Limits
+from burnish.evaluation import optimize, replay_result
+from burnish.files import write_atomically
+from burnish.search import DEFAULT, Budget
+from burnish.toolchain import bitcode_to_object
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program to optimize, and where it goes."""
+
+    program: Program
+    source: tuple[str, ...]  # the files and clang's options
+    output: Path
+    clang: tuple[str, ...] = ()
+    variants: dict[str, Program] = field(default_factory=dict)
+    """By level: the program where clang's front end makes other code for it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to search."""
+
+    budget: Budget
+    objective: str = "text-bytes"
+    method: str = DEFAULT
+    seed: int = 0
+    workers: int | None = None  # None: one for each core
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+
+
+def optimize_job(task: Task, job: Job, settings: Settings, *, quiet: bool) -> Result:
+    """Optimize a program under a live line, and write the output."""
+    with SearchProgress(job.program.name, task.reference, quiet=quiet) as progress:
+        result = optimize(
+            task,
+            job.program,
+            objective=settings.objective,
+            method=settings.method,
+            budget=settings.budget,
+            seed=settings.seed,
+            workers=settings.workers,
+            limits=settings.limits,
+            variants=job.variants,
+            on_reference=progress.reference,
+            progress=progress,
+        )
+    result = replace(result, source=job.source)
+    _write_output(task, job, result, settings.limits)
+    return result
+
+
+def write_results(path: Path, results: Sequence[Result]) -> None:
+    """Write results as JSON lines."""
+    write_atomically(path, "".join(f"{result.to_json()}\n" for result in results).encode())
+
+
+def _write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:
+    """Write the optimized program, or the fallback, in the form that the output's name asks for."""
+    session = replay_result(task, job.program, result, limits=limits)
+    try:
+        content = session.observe("ir" if job.output.suffix == ".ll" else "bitcode")
+    finally:
+        session.shutdown()
+    data = content.encode() if isinstance(content, str) else bytes(content)
+    if job.output.suffix == ".o":
+        data = bitcode_to_object(data, job.clang, level=task.reference)
+    write_atomically(job.output, data)
