@@ -21,16 +21,18 @@ CORE = {"core"}
 NEIGHBOURS = {"toolchain", "files", "programs"}  # single files that every folder may use
 MIDDLE = {"tasks", "corpora", "search", "agents"}
 ABOVE = {"cluster", "evaluation"}
-BELOW_ALL = CORE | NEIGHBOURS | {"_native"}
+BESIDE_TASKS = {"representations", "execution"}  # what a program looks like, and what it does when it runs
+BELOW_ALL = CORE | NEIGHBOURS | BESIDE_TASKS | {"_native"}
 
 ALLOWED: dict[str, set[str]] = {
     "core": set(),
     **{name: CORE | (NEIGHBOURS - {name}) | {"_native"} for name in NEIGHBOURS},
+    **{name: CORE | NEIGHBOURS | {"_native"} for name in BESIDE_TASKS},
     **{name: BELOW_ALL for name in MIDDLE},
     **{name: BELOW_ALL | MIDDLE for name in ABOVE},
     "driver": BELOW_ALL | MIDDLE | ABOVE,
     "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver"},
-    "envs": BELOW_ALL | {"tasks"},
+    "envs": BELOW_ALL | {"tasks", "corpora"},
 }
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
 

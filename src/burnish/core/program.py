@@ -3,8 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a program: what it is given, and what it must print."""
+
+    name: str  # of the input, such as "small"
+    arguments: tuple[str, ...] = ()
+    stdin: bytes = field(default=b"", repr=False)
+    expected: bytes | None = field(default=None, repr=False)
+    """Its standard output where that is known; otherwise what the program prints at -O0 counts."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How to build, run and check a program: link its object with these, then execute each of the runs."""
+
+    runs: tuple[Run, ...]
+    objects: tuple[bytes, ...] = field(default=(), repr=False)  # of what is not optimized
+    link_arguments: tuple[str, ...] = ()  # clang's, such as "-lm"
+    files: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
+    """Names and contents in the folder that the program runs in."""
+
+    @cached_property
+    def digest(self) -> str:
+        """32 hexadecimal digits of BLAKE2b over all of it."""
+        return hashlib.blake2b(repr(astuple(self)).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -17,6 +44,7 @@ class Program:
     name: str
     language: str  # what the content is written in, such as "llvm"; a task opens one language
     content: bytes = field(repr=False)
+    workload: Workload | None = field(default=None, repr=False, compare=False)  # None: it cannot be run
 
     @cached_property
     def digest(self) -> str:
