@@ -50,10 +50,8 @@ def snapshot(task: Task, session: Session) -> dict[str, object]:
         known[objective] = session.measure(objective), session.site_costs(objective)
     for name in task.observations:
         observed = session.observe(name)
-        if isinstance(observed, np.ndarray):
-            known[name] = str(observed.dtype), observed.tolist()
-        else:
-            known[name] = observed
+        arrays = observed if isinstance(observed, tuple) else (observed,)
+        known[name] = [(str(a.dtype), a.tolist()) if isinstance(a, np.ndarray) else a for a in arrays]
     return known
 
 

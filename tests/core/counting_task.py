@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from burnish.core.errors import ProgramError, UnknownName
-from burnish.core.objective import Objective, Observation
+from burnish.core.objective import GraphArrays, Objective, Observation
 from burnish.core.program import Program
 from burnish.core.session import Mask, Observed, Session
 from burnish.core.task import Task
@@ -29,6 +29,23 @@ OBSERVATIONS = {
     "shares": Observation("shares", "The same / 1000", shape=(COLUMNS,), dtype="float32", high=1),
     "text": Observation("text", "The program that is left", kind="text"),
     "bytes": Observation("bytes", "The same in ASCII", kind="bytes"),
+    "digits": Observation("digits", "The letters of the program's text", kind="sequence", high=127),
+    "shares-of-each": Observation(
+        "shares-of-each",
+        "For each counter, its share of 1000 and of the sum",
+        kind="sequence",
+        shape=(2,),
+        dtype="float32",
+        high=1,
+    ),
+    "order": Observation(
+        "order",
+        "A node for the program and each counter, an edge from it to the counter, the larger ones first",
+        kind="graph",
+        shape=(2,),
+        high=LARGEST,
+        columns=("is a counter", "value"),
+    ),
 }
 OBJECTIVES = {
     "total": Objective("total", "units", "1 + the sum of the counters"),
@@ -64,6 +81,13 @@ class CountingSession(Session):
             return self.digest()
         if space == "bytes":
             return self.digest().encode()
+        if space == "digits":
+            return np.frombuffer(self.digest().encode(), dtype=np.uint8).astype(np.int64)
+        if space == "shares-of-each":
+            ordered = np.array(sorted(self.counters.values()), dtype=np.float32)
+            return np.stack([ordered / LARGEST, ordered / max(1, ordered.sum())], axis=1)
+        if space == "order":
+            return self._graph()
         values = np.zeros(COLUMNS, dtype=np.int64)
         values[: len(self.counters)] = sorted(self.counters.values(), reverse=True)
         return values if space == "values" else (values / LARGEST).astype(np.float32)
@@ -80,6 +104,12 @@ class CountingSession(Session):
 
     def sites(self) -> tuple[str, ...]:
         return tuple(sorted(self.counters, key=lambda name: (-self.counters[name], name)))
+
+    def _graph(self) -> GraphArrays:
+        values = [self.counters[name] for name in self.sites()]
+        nodes = np.array([(0, sum(values) and 1), *((1, value) for value in values)], dtype=np.int64)
+        edges = np.array([(0, 1 + i, 0, i) for i in range(len(values))], dtype=np.int64)
+        return GraphArrays(nodes, edges.reshape(-1, 4))
 
     def _named(self, site: str) -> list[str]:
         return [name for name in self.counters if site in (WHOLE_PROGRAM, name)]
@@ -115,7 +145,7 @@ def _parse(program: Program) -> dict[str, int]:
 
 TASK = Task(
     name="counting",
-    version=3,
+    version=4,
     language="counters",
     actions=ACTIONS,
     observations=OBSERVATIONS,

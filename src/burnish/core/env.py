@@ -12,8 +12,8 @@ import numpy as np
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
-from burnish.core.session import Mask, Observed, Session
-from burnish.core.spaces import space_of
+from burnish.core.session import Mask, Session
+from burnish.core.spaces import as_member, space_of
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.worker import Limits, Worker
@@ -100,7 +100,7 @@ class Env(gymnasium.Env[Any, int]):
         self._session: Session | None = None
         self._sites: tuple[str, ...] = (WHOLE_PROGRAM,)
         self._mask: Mask = np.zeros(0, dtype=bool)
-        self._last: Observed = b""
+        self._last: Any = b""
         self._cost = math.nan
         self._steps = 0
 
@@ -123,7 +123,7 @@ class Env(gymnasium.Env[Any, int]):
         self._sites = (WHOLE_PROGRAM, *session.sites()[: self._site_count])
         self._steps = 0
         self._cost = session.measure(self.objective.name)
-        self._last = session.observe(self._observation.name)
+        self._last = as_member(session.observe(self._observation.name))
         self._mask = self._full_mask(session.mask(self._sites))
         return self._last, self._info(cost=self._cost)
 
@@ -150,7 +150,7 @@ class Env(gymnasium.Env[Any, int]):
             self._mask = np.zeros_like(self._mask)
             return self._last, self.failure_reward, True, False, self._info(error=str(error))
         self._steps += 1
-        self._last = step.observed
+        self._last = as_member(step.observed)
         reward = 0.0
         if cost is not None:
             reward = log_reward(self._cost, cost)

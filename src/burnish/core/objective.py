@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -17,13 +20,25 @@ class Objective:
     dense: bool = True  # cheap enough to measure after every step
 
 
+class GraphArrays(NamedTuple):
+    """The value of a graph observation: a directed multigraph with typed edges."""
+
+    nodes: NDArray[np.int64]  # [N, C]: a row of the observation's columns for each node
+    edges: NDArray[np.int64]  # [E, 4]: source and target (rows of nodes), flow, position
+
+
 @dataclass(frozen=True)
 class Observation:
-    """One way to look at a state: the array's shape, dtype, range and columns, or text, or bytes."""
+    """One way to look at a state.
+
+    An `array` has `shape`. A `sequence` is an array of any length, of elements of that shape. A `graph`
+    is GraphArrays, where `shape` is that of one node's row. `low`, `high` and `columns` are the array's,
+    the elements' or the node rows'. The others are `text` and `bytes`.
+    """
 
     name: str
     description: str
-    kind: Literal["array", "text", "bytes"] = "array"
+    kind: Literal["array", "sequence", "graph", "text", "bytes"] = "array"
     shape: tuple[int, ...] = ()
     dtype: str = "int64"
     low: float = 0

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import IllegalAction, UnknownName
+from burnish.core.objective import GraphArrays
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
 
 Mask = NDArray[np.bool_]
-Observed = NDArray[Any] | str | bytes
+Observed = NDArray[Any] | GraphArrays | str | bytes
 
 
 class Step(NamedTuple):

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from burnish.core.objective import Observation
+from burnish.core.objective import GraphArrays, Observation
+from burnish.core.session import Observed
 
 
 class Content(spaces.Space[Any]):
@@ -43,16 +44,53 @@ class Content(spaces.Space[Any]):
 
 def space_of(observation: Observation) -> spaces.Space[Any]:
     """Return the Gymnasium space that an observation's values lie in."""
-    if observation.kind == "text":
-        return Content(str)
-    if observation.kind == "bytes":
-        return Content(bytes)
+    match observation.kind:
+        case "text":
+            return Content(str)
+        case "bytes":
+            return Content(bytes)
+        case "graph":
+            edge = spaces.Box(0, _most(np.dtype(np.int64)), shape=(2,), dtype=np.int64)  # flow, position
+            return spaces.Graph(_box(observation), edge)
+        case "sequence":
+            return spaces.Sequence(_element(observation), stack=True)
+        case "array":
+            return _box(observation)
+
+
+def as_member(observed: Observed) -> Any:
+    """Return what a session observed as a member of its space: a graph as Gymnasium's GraphInstance.
+
+    That has nodes int64[N, C], edges int64[E, 2] (flow, position), edge_links int64[E, 2] (source, target).
+    """
+    if isinstance(observed, GraphArrays):
+        edges = observed.edges
+        return spaces.GraphInstance(observed.nodes, edges[:, 2:], edges[:, :2])
+    return observed
+
+
+def _element(observation: Observation) -> spaces.Space[Any]:
+    """Return the space of a sequence's elements; Gymnasium takes single integers as Discrete only."""
+    dtype = np.dtype(observation.dtype)
+    if observation.shape or dtype.kind not in "iu":
+        return _box(observation)
+    low = int(observation.low)
+    high = int(min(observation.high, _most(dtype)))
+    return spaces.Discrete(high - low + 1, start=low)
+
+
+def _box(observation: Observation) -> spaces.Box:
     dtype = np.dtype(observation.dtype)
     high = observation.high
     if dtype.kind in "iu":
-        high = min(high, np.iinfo(dtype).max)
+        high = min(high, _most(dtype))
     return spaces.Box(
         low=np.full(observation.shape, observation.low, dtype=dtype),
         high=np.full(observation.shape, high, dtype=dtype),
         dtype=dtype.type,
     )
+
+
+def _most(dtype: np.dtype[Any]) -> int:
+    """Return the largest bound that Gymnasium can sample up to: it adds one."""
+    return int(np.iinfo(dtype).max) - 1
