@@ -3,6 +3,7 @@
 #include "features.h"
 #include "module.h"
 #include "passes.h"
+#include "spawn.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -177,4 +178,15 @@ NB_MODULE(_native, m) {
   m.def("opcode_count_names", &burnish::opcode_count_names);
   m.def("function_property_names", &burnish::function_property_names);
   m.def("llvm_version", &burnish::llvm_version);
+
+  m.def(
+      "spawn",
+      [](const std::string &executable, const std::vector<std::string> &arguments,
+         const std::vector<std::string> &environment, const std::string &directory, int input, int output,
+         int errors, const std::vector<std::pair<int, uint64_t>> &limits, int cpu) {
+        return burnish::spawn({executable, arguments, environment, directory, input, output, errors, limits, cpu});
+      },
+      "executable"_a, "arguments"_a, "environment"_a, "directory"_a, "input"_a, "output"_a, "errors"_a, "limits"_a,
+      "cpu"_a = -1, Without()); // the process' number, or a negative errno
+  m.def("open_counter", &burnish::open_counter, "type"_a, "config"_a); // a descriptor, or a negative errno
 }

@@ -59,15 +59,16 @@ def open_sandbox(nothing_left: None) -> Iterator[OpenSandbox]:
     opened.clear()
 
 
-def children() -> set[int]:
-    """Return the numbers of this process' children, those that nobody waited for included."""
+def children(parent: int | None = None) -> set[int]:
+    """Return the numbers of a process' children (by default ours), those nobody waited for included."""
+    parent = os.getpid() if parent is None else parent
     found = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
-            parent = int(status.read_text().rpartition(")")[2].split()[1])
+            its_parent = int(status.read_text().rpartition(")")[2].split()[1])
         except OSError:  # it ended while we looked
             continue
-        if parent == os.getpid():
+        if its_parent == parent:
             found.add(int(status.parent.name))
     return found
 

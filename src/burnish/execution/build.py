@@ -1,0 +1,69 @@
+"""Object to executable."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.core.errors import CompileError, CompilerTimeout
+from burnish.core.program import Workload
+from burnish.execution.folder import temporary_folder
+from burnish.toolchain import find_tool
+
+
+def link(
+    object_bytes: bytes,
+    workload: Workload,
+    destination: Path,
+    *,
+    sanitizers: Sequence[str] = (),
+    timeout_seconds: float = 60.0,
+) -> Path:
+    """Link a program's object with the rest of it, and return `destination`.
+
+    For C++, the workload's `link_arguments` have `--driver-mode=g++`.
+
+    Args:
+        object_bytes: The object file of what is optimized.
+        workload: What it is linked with, and how.
+        destination: Where the executable goes.
+        sanitizers: Whose run-time libraries are needed: "address", "undefined".
+        timeout_seconds: Of the linker.
+
+    Raises:
+        CompileError: the linker rejects it; the message is what it printed.
+        CompilerTimeout: the linker does not end.
+        MissingTool: clang is not installed.
+    """
+    with temporary_folder() as folder:
+        names = [f"{number}.o" for number in range(1 + len(workload.objects))]
+        for name, content in zip(names, (object_bytes, *workload.objects), strict=True):
+            (folder / name).write_bytes(content)
+        command = [str(find_tool("clang")), *names, "-o", str(destination.absolute())]
+        command += [f"-fsanitize={','.join(sanitizers)}"] if sanitizers else []
+        command += [f"-Wl,-rpath,{_library_folder()}", *workload.link_arguments]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,  # messages name the objects, not a folder that is gone
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=timeout_seconds,
+            )
+        except subprocess.TimeoutExpired:
+            raise CompilerTimeout(f"linking took more than {timeout_seconds:g} seconds") from None
+    if done.returncode:
+        report = done.stderr.decode(errors="replace").strip()
+        raise CompileError(f"linking failed: {' '.join(command[1:])}\n{report}")
+    return destination
+
+
+@functools.cache
+def _library_folder() -> Path:
+    """Return where clang's own libc++ and libunwind are: the system's loader does not look there."""
+    command = [str(find_tool("clang")), "-print-file-name=libunwind.so.1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return Path(done.stdout.strip()).resolve().parent
