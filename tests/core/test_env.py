@@ -6,18 +6,13 @@ import gymnasium
 import numpy as np
 import pytest
 
-from burnish.core.env import Env, log_reward
+from burnish.core.env import Env
 from burnish.core.errors import InputError, UnknownName
 from tests.core.counting_task import TASK, counters
 from tests.sources import DATA
 
 ID = "burnish/LLVMPasses-v0"
 PROGRAMS = [counters("a=8"), counters("a=6 b=4"), counters("a=5")]
-
-
-def test_reward_is_the_log_of_the_ratio() -> None:
-    assert log_reward(8, 2) == pytest.approx(2 * np.log(2))
-    assert log_reward(2, 8) == -log_reward(8, 2)
 
 
 def test_programs_take_turns() -> None:

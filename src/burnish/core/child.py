@@ -24,7 +24,7 @@ from typing import Any
 
 from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory
 from burnish.core.program import Program
-from burnish.core.session import Session
+from burnish.core.session import Session, Start
 from burnish.core.trace import Trace
 
 VALUE, ITEM, ERROR, LOST = range(4)  # LOST: an error after which this process must not be used
@@ -97,6 +97,16 @@ def call_session(key: int, method: str, *arguments: Any) -> Any:
 def fork_session(key: int, copy: int) -> None:
     """Fork a session under another number."""
     sessions[copy] = sessions[key].fork()
+
+
+def start_session(
+    key: int, copy: int, opening: tuple[Callable[[Program], Session], Program, Trace] | None, *arguments: Any
+) -> Start:
+    """Open a session, unless it is there, fork it under another number, and start the copy."""
+    if opening:
+        open_session(key, *opening)
+    fork_session(key, copy)
+    return sessions[copy].start(*arguments)
 
 
 def close_session(key: int) -> None:

@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from burnish.core.errors import CompilerCrash, IllegalAction, InputError
+from burnish.core.episodes import Episode, EpisodeLog
+from burnish.core.errors import (
+    CompilerCrash,
+    IllegalAction,
+    InputError,
+    ProgramError,
+    UnknownName,
+)
+from burnish.core.opened import OpenProgram
 from burnish.core.program import Program
-from burnish.core.sandbox import Sandbox
-from burnish.core.session import Mask, Session
+from burnish.core.reward import reward_named
+from burnish.core.session import Mask, Observed, Session, Start, Step
 from burnish.core.spaces import as_member, space_of
 from burnish.core.task import Task
-from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.trace import WHOLE_PROGRAM, entry
+from burnish.core.turns import Order, Programs, Turns
 from burnish.core.worker import Limits, Worker
 
+First = tuple[Any, dict[str, Any]]
+Next = tuple[Any, float, bool, bool, dict[str, Any]]
 
-def log_reward(before: float, after: float) -> float:
-    """log(before / after): the rewards of an episode add up to log(start / final) on any path."""
-    return math.log(before / after)
+MOST_SKIPPED = 20  # programs in a row that cannot be opened
 
 
 class Env(gymnasium.Env[Any, int]):
     """One program per episode; an action per step; the reward is log(cost before / cost after).
 
-    Action: Discrete((1 + sites) * n). Index `s * n + a` is action `a` at the whole program (s = 0) or
-    at the s-th of the program's sites, in the order in which the session names them.
+    Action: Discrete((1 + sites) * n). Index `s * n + a` is action `a` of the n at the whole program
+    (s = 0) or at the s-th of the program's sites, in the order in which the session names them.
 
-    Observation: one of the task's observations, by name.
+    Observation: one of the task's observations, or a Dict of several.
 
-    `info` has `mask` (bool[(1 + sites) * n]: what is legal now; also `action_masks()`), `cost` (None
-    where it was not measured), `program`, and after a crash `error`.
+    `info` has `mask` (bool[(1 + sites) * n]: what is legal now; also `action_masks()`), `cost` (where it
+    was measured), `program`, after reset `baselines` (costs, where any was asked for) and `skipped` (the
+    names of programs that could not be opened, if any), and after a crash `error`.
 
     terminated: nothing is legal any more, or the compiler crashed (the reward is then
     `failure_reward`, the observation the last one that there was). truncated: `max_steps` reached.
@@ -44,14 +58,20 @@ class Env(gymnasium.Env[Any, int]):
     def __init__(
         self,
         task: Task,
-        programs: Program | Sequence[Program],
+        programs: Programs,
         *,
-        observation: str | None = None,
+        observation: str | Sequence[str] | None = None,
         objective: str | None = None,
-        max_steps: int | None = None,
+        reward: str = "log",
+        baselines: Sequence[str] = (),
+        actions: Sequence[str] | None = None,
         sites: int = 0,
+        max_steps: int | None = None,
+        order: Order = "cycle",
+        weights: Sequence[float] | None = None,
         dense: bool | None = None,
         failure_reward: float = -1.0,
+        log: str | os.PathLike[str] | None = None,
         limits: Limits | None = Limits(),  # noqa: B008 - frozen
         render_mode: str | None = None,
     ) -> None:
@@ -59,103 +79,121 @@ class Env(gymnasium.Env[Any, int]):
 
         Args:
             task: What the programs are optimized by.
-            programs: Taken one per episode, in turn.
-            observation: Its name in the task; the first one by default.
+            programs: One, several, or a function from a number to a program, for an endless supply.
+                What a sequence holds is looked at when it is its turn.
+            observation: Its name in the task, or several names; the task's first one by default.
             objective: Its name in the task; the first one by default.
-            max_steps: Steps per episode; the task's own number by default.
+            reward: "log", "difference" or "over-<a baseline>": see burnish.core.reward.
+            baselines: Those whose costs are to be in `info`, once in an episode.
+            actions: The names of those to choose from; all of the task's by default.
             sites: How many of a program's sites can be acted on, beside the whole program.
+            max_steps: Steps per episode; the task's own number by default.
+            order: How the programs take turns: "cycle", "shuffle" or "sample". reset(seed=) seeds it.
+            weights: Of the programs, for "sample"; equal ones by default.
             dense: Reward every step, or only the last; by default as the objective says.
             failure_reward: What a crash costs.
+            log: A file to which each episode is appended as a line of JSON.
             limits: Of the worker process; None runs the compiler in this process: nothing is caught.
             render_mode: "ansi": render() returns the program, the cost and the trace as text.
 
         Raises:
-            InputError: there is no program, or one is of another language.
-            UnknownName: no such observation or objective.
+            InputError: there is no program, one is of another language, or the weights do not fit.
+            UnknownName: no such observation, objective, reward, baseline, action or order.
         """
         self.task = task
-        self.programs = [programs] if isinstance(programs, Program) else list(programs)
-        if not self.programs:
-            raise InputError("an environment needs at least one program")
-        for program in self.programs:
-            if program.language != task.language:
-                raise InputError(
-                    f"{program.name}: {task.id} opens {task.language!r}, not {program.language!r}"
-                )
+        self._turns = Turns(programs, order, weights)
+        if isinstance(self.programs, (list, tuple)):
+            for program in self.programs:
+                self._check_language(program)
         self.objective = task.objective(objective)
-        self._observation = task.observation(observation)
+        self._names = _names(task, observation)
+        self._several = not (observation is None or isinstance(observation, str))
+        spaces = {name: space_of(task.observation(name)) for name in self._names}
+        self.observation_space = gymnasium.spaces.Dict(spaces) if self._several else spaces[self._names[0]]
+        self._reward = reward_named(task, reward)
+        wanted = dict.fromkeys((*self._reward.baselines, *baselines))
+        openers = {name: task.baseline(name) for name in wanted}
+        self.actions = task.actions if actions is None else tuple(actions)
+        self._numbers = _numbers(task, self.actions)
         self.max_steps = max_steps or task.max_steps
         self.dense = self.objective.dense if dense is None else dense
         self.failure_reward = failure_reward
         self.render_mode = render_mode
-        self._action_count = (1 + sites) * len(task.actions)
+        self._action_count = (1 + sites) * len(self.actions)
         self.action_space = gymnasium.spaces.Discrete(self._action_count)  # type: ignore[assignment]
-        self.observation_space = space_of(self._observation)
-        self._limits = limits
         self._worker = Worker(limits) if limits else None
-        self._site_count = sites
-        self._next = 0
-        self._program = self.programs[0]
-        self._root: tuple[str, Session] | None = None
+        self._opened = OpenProgram(task, self._worker, self._names, self.objective.name, sites, openers)
+        self._log = EpisodeLog(log) if log else None
+        self._program: Program | None = None
         self._session: Session | None = None
         self._sites: tuple[str, ...] = (WHOLE_PROGRAM,)
-        self._mask: Mask = np.zeros(0, dtype=bool)
-        self._last: Any = b""
-        self._cost = math.nan
+        self._mask: Mask = np.zeros(self._action_count, dtype=bool)
+        self._last: Any = None
+        self._cost = self._unit = math.nan
         self._steps = 0
+        self._forked = False
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> First:
         """Open the next program, or the one that `options["program"]` names or is.
 
-        With a seed, the turn goes on from the program of that number (modulo how many there are): the
-        same seed gives the same episodes, seeds in a row begin with different programs.
+        A seed restarts the order: the same seed gives the same episodes. Where they cycle, it is also the
+        number of the first program (modulo how many there are), so seeds in a row begin with different
+        ones. Of several programs, those that cannot be opened are skipped, with a warning.
 
         Raises:
             InputError: `options["program"]` is not the name of one of the programs.
+            ProgramError: it cannot be opened; nor can the only program, or many in a row.
         """
-        super().reset(seed=seed)
-        if seed is not None:
-            self._next = seed
-        program = self._choose((options or {}).get("program"))
-        session = self._open(program)
-        self._sites = (WHOLE_PROGRAM, *session.sites()[: self._site_count])
-        self._steps = 0
-        self._cost = session.measure(self.objective.name)
-        self._last = as_member(session.observe(self._observation.name))
-        self._mask = self._full_mask(session.mask(self._sites))
-        return self._last, self._info(cost=self._cost)
+        return self.begin_reset(seed=seed, options=options)()
 
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> Next:
         """Apply one action.
 
         Raises:
             IllegalAction: the mask forbids it; nothing happened.
         """
-        session = self._opened()
-        number, index = divmod(int(action), len(self.task.actions))
-        if not 0 <= number < len(self._sites):
-            raise IllegalAction(f"action {action}: the program has {len(self._sites) - 1} sites of that kind")
+        return self.begin_step(action)()
+
+    def multistep(self, actions: Sequence[int]) -> Next:
+        """Apply several actions, and measure and look once: a step whose reward is their sum.
+
+        Raises:
+            IllegalAction: one is illegal where it comes; those before it are applied.
+            InputError: there is none.
+        """
+        if not len(actions):
+            raise InputError("multistep needs at least one action")
+        session = self.session
+        for action in actions[:-1]:
+            index, site = self._decode(action)
+            try:
+                session.apply(index, site)
+            except CompilerCrash as error:
+                return self._crashed(error, index, site)
+            self._steps += 1
+        return self.step(actions[-1])
+
+    def begin_reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> Callable[[], First]:
+        """Start what reset() does, and return the function that waits for it: for many at a time."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._turns.restart(seed)
+        wanted = (options or {}).get("program")
+        program = self._turns.next(self.np_random) if wanted is None else self._named(wanted)
+        return partial(self._finish_reset, program, self._begin(program), wanted is None)
+
+    def begin_step(self, action: int) -> Callable[[], Next]:
+        """Start what step() does, and return the function that waits for it: for many at a time."""
+        session = self.session
+        index, site = self._decode(action)
         last = self._steps + 1 >= self.max_steps
         objective = self.objective.name if self.dense or last else None
-        try:
-            step = session.step(index, self._sites[number], self._observation.name, objective, self._sites)
-            self._mask = self._full_mask(step.mask)
-            terminated = not self._mask.any()
-            cost = step.cost
-            if cost is None and terminated:
-                cost = session.measure(self.objective.name)
-        except CompilerCrash as error:
-            self._mask = np.zeros_like(self._mask)
-            return self._last, self.failure_reward, True, False, self._info(error=str(error))
-        self._steps += 1
-        self._last = as_member(step.observed)
-        reward = 0.0
-        if cost is not None:
-            reward = log_reward(self._cost, cost)
-            self._cost = cost
-        return self._last, reward, terminated, last, self._info(cost=cost)
+        if self._log:
+            self._log.expect()
+        begun = session.begin_step(index, site, self._names, objective, self._sites)
+        return partial(self._finish_step, begun, index, site, last)
 
     def action_masks(self) -> Mask:
         """Return what is legal now: bool[action_space.n]. The name is sb3-contrib's."""
@@ -166,66 +204,203 @@ class Env(gymnasium.Env[Any, int]):
         unit = self.objective.unit
         return "\n".join([f"{self.session.digest()[:8]}  {self._cost:g} {unit}", *self.trace])
 
+    def commandline(self) -> str:
+        """Return the command that leads from the program to this state, without burnish.
+
+        Raises:
+            InputError: there is none: the task has no such tool, or the tool no text for an action.
+        """
+        if not self.task.commandline:
+            raise InputError(f"{self.task.id}: no command leads to a state")
+        return self.task.commandline(self.trace)
+
+    def fork(self) -> Env:
+        """Return a second environment in the same state of the same episode.
+
+        Both go on independently, in one worker process: closing the original ends it for both.
+        """
+        twin = copy.copy(self)
+        twin._session = self.session.fork()
+        twin._opened = copy.copy(self._opened)
+        twin._turns = copy.deepcopy(self._turns)
+        twin._np_random = copy.deepcopy(self._np_random)
+        twin._log = None
+        twin._forked = True
+        return twin
+
     def close(self) -> None:
-        """End the worker process."""
-        self._session = self._root = None
-        if self._worker:
+        """End the worker process; of a fork, only the session."""
+        if self._log:
+            self._log.abandon()
+        if self._forked and self._session:
+            self._session.close()
+        self._session = None
+        self._opened.close()
+        if self._worker and not self._forked:
             self._worker.close()
+
+    @property
+    def programs(self) -> Sequence[Program] | Callable[[int], Program]:
+        """What the programs are taken from."""
+        return self._turns.programs
 
     @property
     def session(self) -> Session:
         """The open session: fork it, observe it in other ways."""
-        return self._opened()
+        if self._session is None:
+            raise gymnasium.error.ResetNeeded("call reset() first")
+        return self._session
+
+    @property
+    def program(self) -> Program:
+        """The program of this episode."""
+        if self._program is None:
+            raise gymnasium.error.ResetNeeded("call reset() first")
+        return self._program
 
     @property
     def trace(self) -> tuple[str, ...]:
         """What was applied in this episode."""
-        return tuple(self._opened().trace)
+        return tuple(self.session.trace)
 
     @property
     def cost(self) -> float:
         """The cost that was measured last."""
         return self._cost
 
-    def _choose(self, wanted: str | Program | None) -> Program:
+    def _named(self, wanted: str | Program) -> Program:
         if isinstance(wanted, Program):
             return wanted
-        if wanted is None:
-            program = self.programs[self._next % len(self.programs)]
-            self._next += 1
-            return program
-        for program in self.programs:
-            if program.name == wanted:
-                return program
-        raise InputError(f"no program named {wanted!r} in this environment")
+        return self._turns.find(wanted)
 
-    def _open(self, program: Program) -> Session:
-        """Open a program; the one of the last episode is forked, not read again."""
+    def _check_language(self, program: Program) -> None:
+        if program.language != self.task.language:
+            raise InputError(
+                f"{program.name}: {self.task.id} opens {self.task.language!r}, not {program.language!r}"
+            )
+
+    def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
+        self._check_language(program)
+        if self._log:
+            self._log.abandon()
         if self._session:
             self._session.close()
-        if self._root is None or self._root[0] != program.digest:
-            if self._root:
-                self._root[1].close()
-            root = (
-                Sandbox(self.task.open, program, worker=self._worker)
-                if self._worker
-                else self.task.open(program)
-            )
-            self._root = (program.digest, root)
+            self._session = None
+        return self._opened.begin(program)
+
+    def _finish_reset(
+        self, program: Program, begun: Callable[[], tuple[Session, Start]], in_turn: bool
+    ) -> First:
+        skipped: list[str] = []
+        most = min(self._turns.count or MOST_SKIPPED, MOST_SKIPPED)
+        while True:
+            try:
+                self._session, start = begun()
+                break
+            except ProgramError as error:
+                skipped.append(program.name)
+                if not in_turn or len(skipped) == most:
+                    raise
+                gymnasium.logger.warn(f"skipped: {error}")
+                program = self._turns.next(self.np_random)
+                begun = self._begin(program)
         self._program = program
-        self._session = self._root[1].fork()
-        return self._session
+        self._sites = start.sites
+        self._steps = 0
+        self._cost = start.cost
+        self._last = self._member(start.observed)
+        self._mask = self._legal(start.mask)
+        costs = self._opened.baseline_costs(program)
+        self._unit = self._reward.unit([costs[name] for name in self._reward.baselines])
+        if self._log:
+            self._log.begin(self._episode(costs))
+        more = {"baselines": costs} if costs else {}
+        return self._last, self._info(self._cost) | more | ({"skipped": skipped} if skipped else {})
 
-    def _opened(self) -> Session:
-        if self._session is None:
-            raise gymnasium.error.ResetNeeded("call reset() before step()")
-        return self._session
+    def _finish_step(self, begun: Callable[[], Step], index: int, site: str, last: bool) -> Next:
+        try:
+            step = begun()
+            self._mask = self._legal(step.mask)
+            terminated = not self._mask.any()
+            cost = step.cost
+            if cost is None and terminated:
+                cost = self.session.measure(self.objective.name)
+        except CompilerCrash as error:
+            return self._crashed(error, index, site)
+        self._steps += 1
+        self._last = self._member(step.observed)
+        reward = 0.0
+        if cost is not None:
+            reward = self._reward.of(self._cost, cost, self._unit)
+            self._cost = cost
+        self._write(index, site, reward, cost)
+        if self._log and (terminated or last):
+            self._log.end("terminated" if terminated else "truncated")
+        return self._last, reward, terminated, last, self._info(cost)
 
-    def _full_mask(self, mask: Mask) -> Mask:
-        """Pad with False where the program has fewer sites than the action space."""
+    def _crashed(self, error: CompilerCrash, index: int, site: str) -> Next:
+        self._mask = np.zeros_like(self._mask)
+        self._write(index, site, self.failure_reward, None)
+        if self._log:
+            self._log.end("crashed", str(error))
+        return self._last, self.failure_reward, True, False, self._info(None) | {"error": str(error)}
+
+    def _decode(self, action: int) -> tuple[int, str]:
+        """Return an action's index in the task, and its site."""
+        number, choice = divmod(int(action), len(self.actions))
+        if not 0 <= number < len(self._sites):
+            raise IllegalAction(f"action {action}: the program has {len(self._sites) - 1} sites of that kind")
+        return int(self._numbers[choice]), self._sites[number]
+
+    def _legal(self, mask: Mask) -> Mask:
+        """Select the actions to choose from; False where the program has fewer sites than the space."""
+        if len(self.actions) != len(self.task.actions):
+            mask = mask.reshape(-1, len(self.task.actions))[:, self._numbers].ravel()
         missing = self._action_count - len(mask)
         return np.pad(mask, (0, missing)) if missing else mask
 
-    def _info(self, cost: float | None = None, error: str | None = None) -> dict[str, Any]:
-        info = {"mask": self._mask, "cost": cost, "program": self._program.name}
-        return info | {"error": error} if error else info
+    def _member(self, observed: tuple[Observed, ...]) -> Any:
+        if self._several:
+            return {name: as_member(value) for name, value in zip(self._names, observed, strict=True)}
+        return as_member(observed[0])
+
+    def _info(self, cost: float | None) -> dict[str, Any]:
+        info = {"mask": self._mask, "program": self.program.name}
+        return info if cost is None else info | {"cost": cost}
+
+    def _episode(self, costs: dict[str, float]) -> Episode:
+        return Episode(
+            task=self.task.id,
+            program=self.program.name,
+            digest=self.program.digest,
+            objective=self.objective.name,
+            reward=self._reward.name,
+            start=self._cost,
+            baselines=costs,
+            began=time.time(),
+        )
+
+    def _write(self, index: int, site: str, reward: float, cost: float | None) -> None:
+        if self._log:
+            self._log.step(entry(self.task.actions[index], site), reward, cost)
+
+
+def _numbers(task: Task, names: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the indices of actions by their names."""
+    known = {name: i for i, name in enumerate(task.actions)}
+    if not names or len(set(names)) != len(names):
+        raise InputError("the actions to choose from are one or more, each of them once")
+    for name in names:
+        if name not in known:
+            raise UnknownName.among("action", name, known)
+    return np.array([known[name] for name in names], dtype=np.int64)
+
+
+def _names(task: Task, observation: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of what is observed, each of them once."""
+    if observation is None or isinstance(observation, str):
+        return (task.observation(observation).name,)
+    names = tuple(dict.fromkeys(task.observation(name).name for name in observation))
+    if not names:
+        raise InputError("an environment needs at least one observation")
+    return names

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NoReturn
 
 from burnish.core import child
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
-from burnish.core.session import Mask, Observed, Session, Step
+from burnish.core.session import Mask, Observed, Session, Start, Step
 from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.worker import Limits, Worker
@@ -32,8 +33,9 @@ class Sandbox(Session):
         *,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         worker: Worker | None = None,
+        actions: Sequence[str] | None = None,
     ) -> None:
-        """Open the program in a worker process.
+        """Open the program in a worker process; where its actions are given, with the first call.
 
         Raises:
             ProgramError: the program cannot be read; a compiler that dies of it counts as that.
@@ -45,7 +47,7 @@ class Sandbox(Session):
         self._generation = -1
         self.trace: list[str] = []
         try:
-            super().__init__(self._open())
+            super().__init__(self._open() if actions is None else actions)
         except CompilerCrash as error:
             raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
 
@@ -96,24 +98,62 @@ class Sandbox(Session):
         return mask
 
     def step(
-        self, action: int, site: str, observation: str, objective: str | None, sites: Sequence[str]
+        self, action: int, site: str, observations: Sequence[str], objective: str | None, sites: Sequence[str]
     ) -> Step:
         """See Session; one round trip."""
-        step: Step = self._call("step", action, site, observation, objective, tuple(sites))
-        self.record(action, site)
-        return step
+        return self.begin_step(action, site, observations, objective, sites)()
+
+    def begin_step(
+        self, action: int, site: str, observations: Sequence[str], objective: str | None, sites: Sequence[str]
+    ) -> Callable[[], Step]:
+        """See Session; all that fails does so in the function that is returned."""
+        arguments = (action, site, tuple(observations), objective, tuple(sites))
+        try:
+            self._restore()
+            self._worker.send(child.call_session, self._key, "step", *arguments)
+        except CompilerCrash as error:
+            return partial(_fail, error)
+
+        def finish() -> Step:
+            step: Step = self._worker.receive()[1]
+            self.record(action, site)
+            return step
+
+        return finish
+
+    def begin_fork(
+        self,
+        observations: Sequence[str],
+        objective: str,
+        site_count: int,
+        baselines: Sequence[Callable[[], float]] = (),
+    ) -> Callable[[], tuple[Session, Start]]:
+        """See Session; one round trip, even where the program has to be opened first."""
+        copy = next(_numbers)
+        opening = None if self._is_open() else (self._opener, self._program, tuple(self.trace))
+        arguments = (tuple(observations), objective, site_count, tuple(baselines))
+        try:
+            self._worker.send(child.start_session, self._key, copy, opening, *arguments)
+        except CompilerCrash as error:
+            return partial(_fail, error)
+
+        def finish() -> tuple[Session, Start]:
+            start: Start = self._worker.receive()[1]
+            self._generation = self._worker.generation
+            return self._copy(copy), start
+
+        return finish
 
     def fork(self) -> Sandbox:
         """Return a second session in the same state, in the same process."""
         self._restore()
-        copy = object.__new__(Sandbox)
-        copy.__dict__.update(self.__dict__, trace=list(self.trace), _key=next(_numbers))
-        self._worker.call(child.fork_session, self._key, copy._key)
-        return copy
+        copy = next(_numbers)
+        self._worker.call(child.fork_session, self._key, copy)
+        return self._copy(copy)
 
     def close(self) -> None:
         """Drop the session; its process goes on: see shutdown()."""
-        if self._generation == self._worker.generation and self._worker.pid is not None:
+        if self._is_open():
             with contextlib.suppress(CompilerCrash):  # killed while idle: then the session is gone, too
                 self._worker.call(child.close_session, self._key)
         self._generation = -1
@@ -132,8 +172,17 @@ class Sandbox(Session):
         return self._worker.call(child.call_session, self._key, method, *arguments)
 
     def _restore(self) -> None:
-        if self._generation != self._worker.generation or self._worker.pid is None:
+        if not self._is_open():
             self._open()
+
+    def _is_open(self) -> bool:
+        worker = self._worker
+        return self._generation == worker.generation and worker.pid is not None and not worker.unanswered
+
+    def _copy(self, key: int) -> Sandbox:
+        copy = object.__new__(Sandbox)
+        copy.__dict__.update(self.__dict__, trace=list(self.trace), _key=key)
+        return copy
 
     def _open(self) -> tuple[str, ...]:
         actions: tuple[str, ...] = self._worker.call(
@@ -141,3 +190,7 @@ class Sandbox(Session):
         )
         self._generation = self._worker.generation
         return actions
+
+
+def _fail(error: CompilerCrash) -> NoReturn:
+    raise error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,21 @@ Mask = NDArray[np.bool_]
 Observed = NDArray[Any] | GraphArrays | str | bytes
 
 
+class Start(NamedTuple):
+    """What the beginning of an episode needs to know, gathered in one call."""
+
+    sites: tuple[str, ...]  # the whole program, and as many of its sites as were asked for
+    observed: tuple[Observed, ...]
+    cost: float
+    mask: Mask  # [len(sites) * n]
+    baselines: tuple[float, ...]
+
+
 class Step(NamedTuple):
     """What one step of an environment needs to know, gathered in one call."""
 
     changed: bool
-    observed: Observed
+    observed: tuple[Observed, ...]
     cost: float | None
     mask: Mask  # [len(sites) * n]
 
@@ -119,13 +130,47 @@ class Session(ABC):
         except KeyError:
             raise UnknownName.among("action", action, self.actions) from None
 
+    def start(
+        self,
+        observations: Sequence[str],
+        objective: str,
+        site_count: int,
+        baselines: Sequence[Callable[[], float]] = (),
+    ) -> Start:
+        """Find the first `site_count` sites, observe, measure, look at what is legal, call `baselines`."""
+        sites = (WHOLE_PROGRAM, *(self.sites()[:site_count] if site_count else ()))
+        observed = tuple(self.observe(name) for name in observations)
+        costs = tuple(baseline() for baseline in baselines)
+        return Start(sites, observed, self.measure(objective), self.mask(sites), costs)
+
+    def begin_fork(
+        self,
+        observations: Sequence[str],
+        objective: str,
+        site_count: int,
+        baselines: Sequence[Callable[[], float]] = (),
+    ) -> Callable[[], tuple[Session, Start]]:
+        """Return a function that forks this session and starts the copy; in a sandbox, it is at it then."""
+
+        def finish() -> tuple[Session, Start]:
+            copy = self.fork()
+            return copy, copy.start(observations, objective, site_count, baselines)
+
+        return finish
+
     def step(
-        self, action: int, site: str, observation: str, objective: str | None, sites: Sequence[str]
+        self, action: int, site: str, observations: Sequence[str], objective: str | None, sites: Sequence[str]
     ) -> Step:
         """Apply, observe, measure (unless `objective` is None) and look at what is legal at `sites`."""
         changed = self.apply(action, site)
         cost = None if objective is None else self.measure(objective)
-        return Step(changed, self.observe(observation), cost, self.mask(sites))
+        return Step(changed, tuple(self.observe(name) for name in observations), cost, self.mask(sites))
+
+    def begin_step(
+        self, action: int, site: str, observations: Sequence[str], objective: str | None, sites: Sequence[str]
+    ) -> Callable[[], Step]:
+        """Return a function that makes a step; in a sandbox, it is at it then."""
+        return partial(self.step, action, site, observations, objective, sites)
 
     def mask(self, sites: Sequence[str]) -> Mask:
         """Return what is legal at each of `sites`, side by side: bool[len(sites) * n]."""

@@ -36,6 +36,7 @@ class Task:
     max_steps: int
     starts: tuple[Trace, ...] = ()  # traces worth trying first
     options: Mapping[str, str] = field(default_factory=dict)  # what differs from the task's default
+    commandline: Callable[[Trace], str] | None = None  # of a tool that leads there, without burnish
 
     @property
     def id(self) -> str:

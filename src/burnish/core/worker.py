@@ -36,6 +36,7 @@ class Worker:
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
         self.generation = 0
+        self.unanswered = False  # a call was started and not waited for to its end
         self._process: _Process | None = None
 
     def call(
@@ -51,8 +52,14 @@ class Worker:
         return self.receive(deadline_seconds)[1]
 
     def send(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Start a call; `receive` brings its answers."""
+        """Start a call; `receive` brings its answers.
+
+        An earlier call that is unanswered (Ctrl-C, say) costs the process: the answers would be confused.
+        """
+        if self.unanswered:
+            self.close()
         process = self._started()
+        self.unanswered = True
         try:
             child.write_message(process.requests, (function, arguments))
         except BrokenPipeError:
@@ -69,6 +76,7 @@ class Worker:
         if reply is None:
             raise self._bury(process)
         kind, value = reply
+        self.unanswered = kind == child.ITEM
         if kind == child.LOST:
             self.close()
         if kind in (child.ERROR, child.LOST):
@@ -92,6 +100,7 @@ class Worker:
 
     def close(self) -> None:
         """Kill the child; a later call starts another."""
+        self.unanswered = False
         if self._process:
             self._process.finalize()
             self._process = None

@@ -1,0 +1,94 @@
+"""The program that is open in an environment, and the forks of it that episodes begin with."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from burnish.core.errors import CompilerCrash, CompilerTimeout, ProgramError
+from burnish.core.program import Program
+from burnish.core.reward import baseline_cost
+from burnish.core.sandbox import Sandbox
+from burnish.core.session import Session, Start
+from burnish.core.task import Opener, Task
+from burnish.core.worker import Worker
+
+KNOWN_BASELINES = 10_000  # programs whose baselines' costs are kept
+
+
+class OpenProgram:
+    """Begins episodes, in a worker or in this process: the program of the last one is not read again."""
+
+    def __init__(
+        self,
+        task: Task,
+        worker: Worker | None,
+        observations: Sequence[str],
+        objective: str,
+        site_count: int,
+        baselines: Mapping[str, Opener],
+    ) -> None:
+        self._task = task
+        self._worker = worker
+        self._look = (tuple(observations), objective, site_count)
+        self._baselines = baselines
+        self._costs: OrderedDict[str, tuple[float, ...]] = OrderedDict()  # by Program.digest
+        self._root: tuple[str, Session] | None = None
+
+    def begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
+        """Begin an episode and return the function that waits for it.
+
+        That raises:
+            ProgramError: the program cannot be opened; a compiler that dies of it counts as that.
+        """
+        begun = self._begin(program)
+
+        def finish() -> tuple[Session, Start]:
+            try:
+                try:
+                    session, start = begun()
+                except CompilerTimeout:
+                    raise
+                except CompilerCrash:  # once more: the worker may have died before this began
+                    session, start = self._begin(program)()
+            except CompilerCrash as error:
+                raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
+            self._keep(program, start.baselines)
+            return session, start
+
+        return finish
+
+    def baseline_costs(self, program: Program) -> dict[str, float]:
+        """Return what the baselines cost on a program that an episode began with."""
+        return dict(zip(self._baselines, self._costs[program.digest], strict=True))
+
+    def close(self) -> None:
+        """Forget the program."""
+        self._root = None
+
+    def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
+        observations, objective, site_count = self._look
+        openers = () if program.digest in self._costs else self._baselines.values()
+        costs = [partial(baseline_cost, opener, program, objective) for opener in openers]
+        if self._worker is None:  # this process opens it when it is waited for, so that it fails there
+            return lambda: self._open(program).begin_fork(observations, objective, site_count, costs)()
+        return self._open(program).begin_fork(observations, objective, site_count, costs)
+
+    def _open(self, program: Program) -> Session:
+        if self._root is None or self._root[0] != program.digest:
+            if self._root:
+                self._root[1].close()
+            self._root = (program.digest, self._session(program))
+        return self._root[1]
+
+    def _session(self, program: Program) -> Session:
+        if self._worker is None:
+            return self._task.open(program)
+        return Sandbox(self._task.open, program, worker=self._worker, actions=self._task.actions)
+
+    def _keep(self, program: Program, costs: tuple[float, ...]) -> None:
+        self._costs.setdefault(program.digest, costs)
+        self._costs.move_to_end(program.digest)
+        if len(self._costs) > KNOWN_BASELINES:
+            self._costs.popitem(last=False)

@@ -1,0 +1,80 @@
+"""Rewards: transformations of the cost before a step and the cost after it.
+
+`log` is log(before / after). The others are differences, before - after, in some unit, as CompilerGym has
+them (compiler_gym/envs/llvm/llvm_rewards.py there):
+
+- `difference`: in units of the objective (its IrInstructionCount);
+- `over-X`, where X is the task's first baseline, the unoptimized program: in shares of X's cost (its
+  IrInstructionCountNorm);
+- `over-X` for any other baseline: in shares of what X gains over the first one (its IrInstructionCountO3,
+  IrInstructionCountOz): a return of 1 is as good as X. Where X gains next to nothing, the share is of 1
+  unit or of 1 % of the unoptimized cost, whichever is less. For counts of a hundred and more that is
+  CompilerGym's max(gain, 1); a gain in seconds is seldom as much as 1.
+
+All of them telescope: an episode's rewards add up to that of one step from its start to its end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from burnish.core.errors import UnknownName
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.task import Task
+
+
+@dataclass(frozen=True)
+class Reward:
+    """One of the forms: which baselines it needs, and how."""
+
+    name: str
+    baselines: tuple[str, ...] = ()  # whose costs `unit` takes
+
+    def unit(self, costs: Sequence[float]) -> float:
+        """Return what a reward of 1 is worth, from the costs of `baselines` on the same program."""
+        match costs:
+            case []:
+                return 1.0
+            case [unoptimized]:
+                return unoptimized
+        unoptimized, baseline = costs
+        return max(unoptimized - baseline, min(1.0, unoptimized / 100))
+
+    def of(self, before: float, after: float, unit: float) -> float:
+        """Return the reward of a step; `unit` is `unit()` of its program."""
+        return math.log(before / after) if self.name == "log" else (before - after) / unit
+
+
+def rewards(task: Task) -> dict[str, Reward]:
+    """Return the forms that a task's rewards can have, by name."""
+    unoptimized, *others = task.baselines
+    forms = [
+        Reward("log"),
+        Reward("difference"),
+        Reward(f"over-{unoptimized}", (unoptimized,)),
+        *(Reward(f"over-{name}", (unoptimized, name)) for name in others),
+    ]
+    return {form.name: form for form in forms}
+
+
+def reward_named(task: Task, name: str) -> Reward:
+    """Return a form by its name.
+
+    Raises:
+        UnknownName: the task has no such reward.
+    """
+    known = rewards(task)
+    if name not in known:
+        raise UnknownName.among("reward", name, known)
+    return known[name]
+
+
+def baseline_cost(opener: Callable[[Program], Session], program: Program, objective: str) -> float:
+    """Return a program's cost in the state that a baseline leads to."""
+    session = opener(program)
+    cost = session.measure(objective)
+    session.close()
+    return cost
