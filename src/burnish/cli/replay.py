@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from burnish.cli.results import load_source, read_results, task_of
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
-from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.evaluation import replay_result
-from burnish.programs import link_programs, load_program
-from burnish.tasks import load_task
-from burnish.tasks.llvm_passes import Options, make_task
-from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES
+from burnish.programs import load_program
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     options = _parser().parse_args(arguments)
-    try:
-        lines = options.result.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{options.result}: {error}") from None
-    rows = [Result.from_json(line) for line in lines if line.strip()]
-    if not rows:
-        raise InputError(f"{options.result}: no result in it")
+    rows = read_results(options.result)
     if options.program and len(rows) > 1:
         raise InputError(f"--program is for a single result; {options.result} has {len(rows)}")
     good = True
@@ -55,10 +46,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(row: Result, path: Path | None) -> str:
     """Return what is different from the result; "" for nothing."""
-    task = load_task(row.task)
-    if row.options:
-        task = make_task(_options(row.options))
-    program = load_program(path) if path else _load(row)
+    task = task_of(row)
+    program = load_program(path) if path else load_source(row)
     if program.digest != row.digest:
         return f"the program is not the same: its digest is {program.digest}, the result's {row.digest}"
     try:
@@ -71,23 +60,3 @@ def _check(row: Result, path: Path | None) -> str:
         return f"{row.objective} is {cost:.0f}, the result's {row.cost:.0f}"
     same = row.fallback or state == row.state  # a baseline's state is not in the result
     return "" if same else "another module of the same cost"
-
-
-def _load(row: Result) -> Program:
-    if not row.source:
-        raise InputError(f"{row.program}: the result does not say where the program is; give --program")
-    known = C_SUFFIXES | CXX_SUFFIXES | IR_SUFFIXES
-    files = [word for word in row.source if not word.startswith("-") and Path(word).suffix in known]
-    clang = list(row.source[len(files) :])
-    programs = [load_program(Path(file), clang) for file in files]
-    return programs[0] if len(programs) == 1 else link_programs(programs)
-
-
-def _options(named: Mapping[str, str]) -> Options:
-    """Undo the text form of a task's options."""
-    default = Options()
-    return Options(
-        level=named.get("level", default.level),
-        always_inline=named.get("always_inline", "True") == "True",
-        cpu=named.get("cpu", default.cpu),
-    )

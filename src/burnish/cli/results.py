@@ -1,0 +1,66 @@
+"""Results in files, and the programs that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.task import Task
+from burnish.programs import link_programs, load_program
+from burnish.tasks import load_task
+from burnish.tasks.llvm_passes import Options, make_task
+from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES
+
+
+def read_results(path: Path) -> list[Result]:
+    """Read what `burnish optimize` wrote with --result or --json.
+
+    Raises:
+        InputError: there is no such file, no result in it, or something else.
+    """
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from None
+    rows = [Result.from_json(line) for line in lines if line.strip()]
+    if not rows:
+        raise InputError(f"{path}: no result in it")
+    return rows
+
+
+def task_of(row: Result) -> Task:
+    """Return the task with a result's options.
+
+    Raises:
+        UnknownName: there is no such task here, or none of that version.
+    """
+    task = load_task(row.task)
+    return make_task(_options(row.options)) if row.options else task
+
+
+def load_source(row: Result) -> Program:
+    """Load the program that a result is of from where the result says it is.
+
+    Raises:
+        InputError: it does not say, or the program is not there.
+    """
+    if not row.source:
+        raise InputError(f"{row.program}: the result does not say where the program is; give --program")
+    known = C_SUFFIXES | CXX_SUFFIXES | IR_SUFFIXES
+    files = [word for word in row.source if not word.startswith("-") and Path(word).suffix in known]
+    clang = list(row.source[len(files) :])
+    programs = [load_program(Path(file), clang) for file in files]
+    return programs[0] if len(programs) == 1 else link_programs(programs)
+
+
+def _options(named: Mapping[str, str]) -> Options:
+    """Undo the text form of a task's options."""
+    default = Options()
+    return Options(
+        level=named.get("level", default.level),
+        always_inline=named.get("always_inline", "True") == "True",
+        cpu=named.get("cpu", default.cpu),
+    )
