@@ -1,6 +1,8 @@
 // The Python face of the native core: burnish._native. Every call releases the GIL.
 #include "codegen.h"
+#include "embedding.h"
 #include "features.h"
+#include "graph.h"
 #include "module.h"
 #include "passes.h"
 #include "spawn.h"
@@ -21,6 +23,7 @@ namespace {
 
 using Vector = nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>;
 using Matrix = nb::ndarray<nb::numpy, int64_t, nb::ndim<2>>;
+using Vectors = nb::ndarray<nb::numpy, float, nb::ndim<2>>;
 using Without = nb::call_guard<nb::gil_scoped_release>;
 
 // LLVM's names are bytes. What is not UTF-8 comes to Python, and back, as it does for file names.
@@ -69,6 +72,21 @@ Vector owned(std::unique_ptr<int64_t[]> values, size_t size) {
   return Vector(data, {size}, owner);
 }
 
+// Arrays take over what the native core has made.
+template <class T> nb::capsule keeping(std::vector<T> *values) {
+  return nb::capsule(values, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+}
+
+Vector vector(std::vector<int64_t> &&values) {
+  auto *kept = new std::vector<int64_t>(std::move(values));
+  return Vector(kept->data(), {kept->size()}, keeping(kept));
+}
+
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<2>> matrix(std::vector<T> &&values, size_t columns) {
+  auto *kept = new std::vector<T>(std::move(values));
+  return nb::ndarray<nb::numpy, T, nb::ndim<2>>(kept->data(), {kept->size() / columns, columns}, keeping(kept));
+}
+
 nb::bytes to_bytes(const std::string &text) { return nb::bytes(text.data(), text.size()); }
 
 Vector opcode_counts(const Module &module, const std::optional<nb::str> &function) {
@@ -87,12 +105,41 @@ Vector autophase(const Module &module) {
 Matrix function_properties(Module &module) {
   std::vector<int64_t> rows;
   burnish::function_properties(module, rows);
-  size_t columns = burnish::function_property_names().size();
-  auto values = std::make_unique<int64_t[]>(rows.size());
-  std::copy(rows.begin(), rows.end(), values.get());
-  int64_t *data = values.release();
-  nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<int64_t *>(p); });
-  return Matrix(data, {rows.size() / columns, columns}, owner);
+  return matrix(std::move(rows), burnish::function_property_names().size());
+}
+
+using GraphTuple = nb::typed<nb::tuple, Matrix, Matrix, nb::typed<nb::list, nb::str>>;
+
+// The GIL is released while `make` reads the module.
+template <class Make> GraphTuple graph_tuple(size_t columns, Make &&make) {
+  burnish::Graph graph;
+  {
+    nb::gil_scoped_release release;
+    graph = make();
+  }
+  return nb::make_tuple(matrix(std::move(graph.nodes), columns),
+                        matrix(std::move(graph.edges), burnish::graph_edge_columns), decoded(graph.texts));
+}
+
+GraphTuple program_graph(const Module &module, bool types) {
+  return graph_tuple(burnish::program_graph_columns, [&] { return burnish::program_graph(module, types); });
+}
+
+GraphTuple block_graph(const Module &module) {
+  return graph_tuple(burnish::block_graph_columns, [&] { return burnish::block_graph(module); });
+}
+
+GraphTuple call_graph(const Module &module) {
+  return graph_tuple(burnish::call_graph_columns, [&] { return burnish::call_graph(module); });
+}
+
+nb::typed<nb::tuple, Vector, nb::typed<nb::list, nb::str>> instruction_sequence(const Module &module) {
+  burnish::Sequence sequence;
+  {
+    nb::gil_scoped_release release;
+    sequence = burnish::instruction_sequence(module);
+  }
+  return nb::make_tuple(vector(std::move(sequence.tokens)), decoded(sequence.texts));
 }
 
 nb::bytes bitcode(const Module &module) {
@@ -102,6 +149,25 @@ nb::bytes bitcode(const Module &module) {
     bytes = &module.bitcode();
   }
   return to_bytes(*bytes);
+}
+
+Matrix ir2vec_triplets(const Module &module) {
+  std::vector<int64_t> rows;
+  {
+    nb::gil_scoped_release release;
+    rows = burnish::ir2vec_triplets(module);
+  }
+  return matrix(std::move(rows), burnish::triplet_columns);
+}
+
+template <std::vector<float> (burnish::SeedVectors::*compute)(const Module &, bool) const>
+Vectors vectors(const burnish::SeedVectors &seed, const Module &module, bool flow_aware) {
+  std::vector<float> rows;
+  {
+    nb::gil_scoped_release release;
+    rows = (seed.*compute)(module, flow_aware);
+  }
+  return matrix(std::move(rows), seed.dimension());
 }
 
 bool run(Module &module, const std::string &pipeline, const std::string &level,
@@ -162,7 +228,20 @@ NB_MODULE(_native, m) {
       .def("opcode_counts", &opcode_counts, "function"_a = nb::none())
       .def("autophase", &autophase)
       .def("function_properties", &function_properties)
+      .def("program_graph", &program_graph, "types"_a = false) // nodes, edges, texts
+      .def("block_graph", &block_graph)
+      .def("call_graph", &call_graph)
+      .def("instruction_sequence", &instruction_sequence) // numbers of texts, texts
+      .def("ir2vec_triplets", &ir2vec_triplets)           // head, relation, tail, count
       .def("emit_object", &emit_object, "level"_a, "cpu"_a = "x86-64");
+
+  using burnish::SeedVectors;
+  nb::class_<SeedVectors>(m, "SeedVectors")
+      .def(nb::init<const std::string &>(), "path"_a, Without())
+      .def_prop_ro("dimension", &SeedVectors::dimension)
+      .def("instructions", &vectors<&SeedVectors::instructions>, "module"_a, "flow_aware"_a = true)
+      .def("functions", &vectors<&SeedVectors::functions>, "module"_a, "flow_aware"_a = true);
+  m.def("ir2vec_entities", &burnish::ir2vec_entities);
 
   nb::class_<burnish::Sizes>(m, "Sizes")
       .def_ro("text_bytes", &burnish::Sizes::text_bytes)

@@ -1,0 +1,39 @@
+// IR2Vec (VenkataKeerthy et al. 2020): vectors of instructions and functions from trained seed vectors.
+//
+// Entities, their classes and the vocabulary's file are LLVM's own (llvm/Analysis/IR2Vec.h). The flow-aware sums are
+// not: LLVM's add definitions without the paper's weight, so that they double with every operation (3e37 for one
+// function of BLAKE2).
+#pragma once
+
+#include "module.h"
+
+#include <utility>
+
+namespace burnish {
+
+class SeedVectors {
+public:
+  // Throws InputError: LLVM cannot read the vocabulary, JSON with Opcodes, Types and Arguments.
+  explicit SeedVectors(const std::string &path);
+
+  size_t dimension() const { return dimension_; }
+  // float32[instructions, dimension], in module order.
+  std::vector<float> instructions(const Module &module, bool flow_aware) const;
+  // float32[functions with a body, dimension]: sums over the instructions that can be reached.
+  std::vector<float> functions(const Module &module, bool flow_aware) const;
+
+private:
+  size_t dimension_;
+  std::vector<float> entities_; // [entities, dimension], with the weights of opcodes, types and operands
+};
+
+// Section of the vocabulary ("Opcodes", "Types", "Arguments") and key of every entity.
+std::vector<std::pair<std::string, std::string>> ir2vec_entities();
+
+inline constexpr size_t triplet_columns = 4; // head, relation, tail, count
+inline constexpr int64_t type_relation = 0, next_relation = 1, operand_relation = 2, most_relations = 10;
+// What seed vectors are trained on, as llvm-ir2vec writes it: an opcode's type, the next instruction's opcode in its
+// function, its operands (numbered from operand_relation; those far out share the last relation).
+std::vector<int64_t> ir2vec_triplets(const Module &module);
+
+} // namespace burnish
