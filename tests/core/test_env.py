@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gymnasium
-import numpy as np
 import pytest
 
 from burnish.core.env import Env

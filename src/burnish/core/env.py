@@ -101,7 +101,7 @@ class Env(gymnasium.Env[Any, int]):
             UnknownName: no such observation, objective, reward, baseline, action or order.
         """
         self.task = task
-        self._turns = Turns(programs, order, weights)
+        self.turns = Turns(programs, order, weights)
         if isinstance(self.programs, (list, tuple)):
             for program in self.programs:
                 self._check_language(program)
@@ -179,9 +179,9 @@ class Env(gymnasium.Env[Any, int]):
         """Start what reset() does, and return the function that waits for it: for many at a time."""
         super().reset(seed=seed)
         if seed is not None:
-            self._turns.restart(seed)
+            self.turns.restart(seed)
         wanted = (options or {}).get("program")
-        program = self._turns.next(self.np_random) if wanted is None else self._named(wanted)
+        program = self.turns.next(self.np_random) if wanted is None else self._named(wanted)
         return partial(self._finish_reset, program, self._begin(program), wanted is None)
 
     def begin_step(self, action: int) -> Callable[[], Next]:
@@ -222,7 +222,7 @@ class Env(gymnasium.Env[Any, int]):
         twin = copy.copy(self)
         twin._session = self.session.fork()
         twin._opened = copy.copy(self._opened)
-        twin._turns = copy.deepcopy(self._turns)
+        twin.turns = copy.deepcopy(self.turns)
         twin._np_random = copy.deepcopy(self._np_random)
         twin._log = None
         twin._forked = True
@@ -242,7 +242,7 @@ class Env(gymnasium.Env[Any, int]):
     @property
     def programs(self) -> Sequence[Program] | Callable[[int], Program]:
         """What the programs are taken from."""
-        return self._turns.programs
+        return self.turns.programs
 
     @property
     def session(self) -> Session:
@@ -271,7 +271,7 @@ class Env(gymnasium.Env[Any, int]):
     def _named(self, wanted: str | Program) -> Program:
         if isinstance(wanted, Program):
             return wanted
-        return self._turns.find(wanted)
+        return self.turns.find(wanted)
 
     def _check_language(self, program: Program) -> None:
         if program.language != self.task.language:
@@ -292,7 +292,7 @@ class Env(gymnasium.Env[Any, int]):
         self, program: Program, begun: Callable[[], tuple[Session, Start]], in_turn: bool
     ) -> First:
         skipped: list[str] = []
-        most = min(self._turns.count or MOST_SKIPPED, MOST_SKIPPED)
+        most = min(self.turns.count or MOST_SKIPPED, MOST_SKIPPED)
         while True:
             try:
                 self._session, start = begun()
@@ -302,7 +302,7 @@ class Env(gymnasium.Env[Any, int]):
                 if not in_turn or len(skipped) == most:
                     raise
                 gymnasium.logger.warn(f"skipped: {error}")
-                program = self._turns.next(self.np_random)
+                program = self.turns.next(self.np_random)
                 begun = self._begin(program)
         self._program = program
         self._sites = start.sites

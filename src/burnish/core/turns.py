@@ -28,9 +28,7 @@ class Turns:
     order, then all of them in another. sample: each time any of them, by `weights` where given.
     """
 
-    def __init__(
-        self, programs: Programs, order: Order, weights: Sequence[float] | None = None, first: int = 0
-    ) -> None:
+    def __init__(self, programs: Programs, order: Order, weights: Sequence[float] | None = None) -> None:
         if order not in get_args(Order):
             raise UnknownName.among("order", order, get_args(Order))
         self.programs: Sequence[Program] | Callable[[int], Program] = (
@@ -45,7 +43,8 @@ class Turns:
             )
         self._order = order
         self._shares = _shares(weights, order, self.count)
-        self._next = first
+        self.stride = 1  # of the cycle: of several environments with the same programs, each takes its share
+        self._next = 0
         self._shuffled: NDArray[np.int64] | None = None
 
     def restart(self, seed: int) -> None:
@@ -83,9 +82,10 @@ class Turns:
                 return int(rng.integers(count))
             return int(np.searchsorted(self._shares, rng.random(), side="right"))
         turn = self._next % count
-        self._next += 1
         if self._order == "cycle":
+            self._next += self.stride
             return turn
+        self._next += 1
         if self._shuffled is None or turn == 0:
             self._shuffled = rng.permutation(count)
         return int(self._shuffled[turn])
