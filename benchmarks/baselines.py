@@ -47,8 +47,8 @@ def main() -> None:
         for level in LEVELS:
             wanted = sizes(clang_object(unit, level))
             fresh = Program(unit.name, LANGUAGE, unit.compile(level))
-            equal["fresh", level] += sizes(open_baseline(fresh, level).emit_object()) == wanted
-            equal["shared", level] += sizes(open_baseline(shared, level).emit_object()) == wanted
+            equal["fresh", level] += sizes(open_baseline(fresh, level).object_code()) == wanted
+            equal["shared", level] += sizes(open_baseline(shared, level).object_code()) == wanted
     print(f"| of {count} files, equal to clang's object | {' | '.join(LEVELS)} |")
     print("|---" * (len(LEVELS) + 1) + "|")
     for kind, words in (

@@ -46,7 +46,7 @@ def snapshot(task: Task, session: Session) -> dict[str, object]:
     sites = session.sites()
     known: dict[str, object] = {"digest": session.digest(), "trace": tuple(session.trace), "sites": sites}
     known["mask"] = session.mask((WHOLE_PROGRAM, *sites[:NEAR]))[: len(task.actions)].tolist()
-    for objective in task.objectives:
+    for objective in task.exact_objectives:
         known[objective] = session.measure(objective), session.site_costs(objective)
     for name in task.observations:
         observed = session.observe(name)

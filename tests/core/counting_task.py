@@ -92,7 +92,7 @@ class CountingSession(Session):
         values[: len(self.counters)] = sorted(self.counters.values(), reverse=True)
         return values if space == "values" else (values / LARGEST).astype(np.float32)
 
-    def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
         if objective not in OBJECTIVES:
             raise UnknownName.among("objective", objective, OBJECTIVES)
         values = [self.counters[name] for name in self._named(site)]

@@ -61,8 +61,8 @@ class FailingSession(Session):
     def observe(self, space: str) -> Observed:
         return self.inner.observe(space)
 
-    def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        return self.inner.measure(objective, site)
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        return self.inner.cost(objective, site)
 
     def digest(self) -> str:
         return self.inner.digest()

@@ -8,7 +8,8 @@ BurnishError
 │   └── IllegalAction     the action does not apply in this state; the state is as it was
 ├── CompilerCrash         the compiler died or gave up; the session continues by replaying its trace
 │   ├── CompilerTimeout   it did not answer before its deadline
-│   └── CompilerMemory    it hit its memory limit
+│   ├── CompilerMemory    it hit its memory limit
+│   └── Miscompiled       the program that it made does something else
 ├── ReplayError           a trace did not lead where it had led before
 └── MissingTool           a part of the system is not installed; says which command installs it
 """
@@ -61,6 +62,10 @@ class CompilerTimeout(CompilerCrash):
 
 class CompilerMemory(CompilerCrash):
     """The compiler hit its memory limit."""
+
+
+class Miscompiled(CompilerCrash):
+    """The program that the compiler made crashes, hangs or prints something else than it should."""
 
 
 class ReplayError(BurnishError):

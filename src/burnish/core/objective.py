@@ -18,6 +18,14 @@ class Objective:
     unit: str
     description: str
     dense: bool = True  # cheap enough to measure after every step
+    by_site: bool = True  # sites have costs of their own
+    noisy: bool = False  # another number every time; better is what an interval says
+    needs_workload: bool = False  # only of programs that can be run
+
+    @property
+    def exact(self) -> bool:
+        """Whether every program has it, and always the same."""
+        return not (self.noisy or self.needs_workload)
 
 
 class GraphArrays(NamedTuple):

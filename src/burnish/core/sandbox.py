@@ -67,6 +67,10 @@ class Sandbox(Session):
         observed: Observed = self._call("observe", space)
         return observed
 
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """See Session."""
+        return self.measure(objective, site)
+
     def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
         """See Session."""
         cost: float = self._call("measure", objective, site)
@@ -91,6 +95,11 @@ class Sandbox(Session):
         """See Session."""
         costs: dict[str, float] = self._call("site_costs", objective)
         return costs
+
+    def object_code(self) -> bytes:
+        """See Session."""
+        code: bytes = self._call("object_code")
+        return code
 
     def mask(self, sites: Sequence[str]) -> Mask:
         """See Session."""

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.errors import IllegalAction, UnknownName
+from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.objective import GraphArrays
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
+from burnish.core.trade_off import factors, is_trade_off, product
 
 Mask = NDArray[np.bool_]
 Observed = NDArray[Any] | GraphArrays | str | bytes
@@ -72,12 +73,31 @@ class Session(ABC):
         """
 
     @abstractmethod
-    def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return the state's cost, above 0, or the part of it that one site has, 0 or above.
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Return what `measure` does for one of the task's objectives.
 
         Raises:
             UnknownName: the task has no such objective.
         """
+
+    def costs(self, objective: str) -> dict[str, float]:
+        """Return what `site_costs` does for one of the task's objectives."""
+        return {site: self.cost(objective, site) for site in self.sites()}
+
+    def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Return the state's cost, above 0, or the part of it that one site has, 0 or above.
+
+        Args:
+            objective: One of the task's, or a trade-off such as 'text-bytes^0.7*seconds^0.3'.
+            site: A name from `sites()`, or "" for the whole program.
+
+        Raises:
+            UnknownName: the task has no such objective.
+            InputError: the program has no such cost, say because it cannot be run.
+        """
+        if not is_trade_off(objective):
+            return self.cost(objective, site)
+        return product({name: self.cost(name, site) for name in factors(objective)}, objective)
 
     @abstractmethod
     def digest(self) -> str:
@@ -96,8 +116,27 @@ class Session(ABC):
         return ()
 
     def site_costs(self, objective: str) -> dict[str, float]:
-        """Return each site's own cost; where costs add up, what is chosen at one site is its own matter."""
-        return {site: self.measure(objective, site) for site in self.sites()}
+        """Return each site's own cost; nothing where sites have none of their own.
+
+        Where costs add up, what is chosen at one site is its own matter.
+        """
+        if not is_trade_off(objective):
+            return self.costs(objective)
+        by_name = {name: self.costs(name) for name in factors(objective)}
+        sites = next(iter(by_name.values()))
+        return {
+            site: product({name: costs[site] for name, costs in by_name.items()}, objective)
+            for site in sites
+            if all(site in costs for costs in by_name.values())
+        }
+
+    def object_code(self) -> bytes:
+        """Return the state as an object file, to be linked and run.
+
+        Raises:
+            InputError: the task makes none.
+        """
+        raise InputError(f"{type(self).__name__} makes no object files: its programs cannot be run")
 
     def fork(self) -> Session:
         """Return a second session in the same state; by default a new one that replays the trace."""

@@ -11,6 +11,7 @@ from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
+from burnish.core.trade_off import is_trade_off, trade_off
 
 Opener = Callable[[Program], Session]
 T = TypeVar("T")
@@ -31,7 +32,8 @@ class Task:
     observations: Mapping[str, Observation] = field(repr=False)  # the first one is the default
     objectives: Mapping[str, Objective] = field(repr=False)  # the first one is the default
     open: Opener
-    baselines: Mapping[str, Opener] = field(repr=False)  # sessions in the state that each leads to
+    baselines: Mapping[str, Opener] = field(repr=False)
+    """Sessions in the state that each leads to; the first one is the unoptimized program."""
     reference: str  # the baseline that a result is compared with
     max_steps: int
     starts: tuple[Trace, ...] = ()  # traces worth trying first
@@ -44,12 +46,20 @@ class Task:
         return f"{self.name}-v{self.version}"
 
     def objective(self, name: str | None = None) -> Objective:
-        """Return an objective by its name; the default one for None.
+        """Return an objective by its name, or a trade-off of several; the default one for None.
 
         Raises:
             UnknownName: the task has no such objective.
+            InputError: a trade-off is not written as one.
         """
+        if name is not None and is_trade_off(name):
+            return trade_off(name, self.objectives)
         return _look_up("objective", self.objectives, name)
+
+    @property
+    def exact_objectives(self) -> tuple[str, ...]:
+        """The objectives that every program has, and always the same."""
+        return tuple(name for name, objective in self.objectives.items() if objective.exact)
 
     def observation(self, name: str | None = None) -> Observation:
         """Return an observation by its name; the default one for None.

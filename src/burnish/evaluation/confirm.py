@@ -93,7 +93,7 @@ def measure_baselines(
         for name in names:
             variant = (variants or {}).get(name, program)
             session = Sandbox(task.baseline(name), variant, worker=worker)
-            costs[name] = {objective: session.measure(objective) for objective in task.objectives}
+            costs[name] = {objective: session.measure(objective) for objective in task.exact_objectives}
     finally:
         worker.close()
     return costs
@@ -124,7 +124,7 @@ def confirm(
         found = replace(found, trace=())
     try:
         session, checks = replay(task, program, found.trace, limits=limits)
-        costs = {objective: session.measure(objective) for objective in task.objectives}
+        costs = {objective: session.measure(objective) for objective in task.exact_objectives}
         state, trace = session.digest(), tuple(session.trace)
         session.shutdown()
         valid = True
@@ -142,7 +142,7 @@ def confirm(
         beside={
             objective: {"result": costs[objective]}
             | {name: row[objective] for name, row in baselines.items()}
-            for objective in task.objectives
+            for objective in task.exact_objectives
             if objective != found.objective
         },
         state=state,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
@@ -63,7 +64,7 @@ def run(
         objective: What to minimise; the task's first by default.
         budget: Where to stop.
         seed: Of every random choice.
-        workers: Processes; by default one for each core.
+        workers: Processes; by default one for each core, and one alone for a noisy objective.
         limits: Of each process.
         progress: Called after every evaluation.
 
@@ -74,6 +75,8 @@ def run(
     end = None if budget.seconds is None else start + budget.seconds
     goal = task.objective(objective)
     best = NOTHING
+    if goal.noisy and workers is None:
+        workers = 1  # measurements would disturb each other, and compilers the measurements
     evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
 
     vain = 0
@@ -93,7 +96,7 @@ def run(
         return evaluator.known(batch)
 
     try:
-        space = _explore(task, program, evaluator.workers[0])
+        space = _explore(task, program, goal, evaluator.workers[0])
         starts: list[Evaluation] = []
         for trace in (*task.starts, ()):  # one by one: a short budget still sees the most promising
             starts += evaluate(Batch([trace]))
@@ -125,12 +128,12 @@ def run(
     )
 
 
-def _explore(task: Task, program: Program, worker: Worker) -> Space:
+def _explore(task: Task, program: Program, goal: Objective, worker: Worker) -> Space:
     """Look at the program once: what is legal, and which sites there are."""
     session = Sandbox(task.open, program, worker=worker)
     sites = session.sites()
     actions = _legal(session, WHOLE_PROGRAM)
-    site_actions = _legal(session, sites[0]) if sites else ()
+    site_actions = _legal(session, sites[0]) if sites and goal.by_site else ()
     session.close()
     return Space(actions, site_actions, sites, (), LONGEST)
 

@@ -44,7 +44,7 @@ class Space:
     """The actions, the starts with what they cost, and how long a trace may be."""
 
     actions: tuple[str, ...]  # legal on the whole program
-    site_actions: tuple[str, ...]  # legal on a single site
+    site_actions: tuple[str, ...]  # legal on a single site; none where sites have no costs
     sites: tuple[str, ...]
     starts: tuple[Evaluation, ...]  # the task's starting traces, the empty one among them
     max_length: int

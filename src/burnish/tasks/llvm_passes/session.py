@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +14,10 @@ from burnish.core.errors import CompilerCrash, InputError, ProgramError, Unknown
 from burnish.core.program import Program
 from burnish.core.session import Mask, Observed, Session
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES
-from burnish.tasks.llvm_passes.objectives import OBJECTIVES
+from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass
+from burnish.tasks.llvm_passes.objectives import cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 
 _EVERYWHERE: Mask = np.ones(len(PASSES), dtype=bool)
@@ -33,6 +37,14 @@ class Options:
     cpu: str = "x86-64"  # for functions that do not name their own
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a session begins: the program, and what is done to its module before the first action."""
+
+    program: Program
+    prepare: Callable[[_native.Module], None]
+
+
 class ModuleSession(Session):
     """A session over one LLVM module. Sites are its functions with a body.
 
@@ -40,13 +52,22 @@ class ModuleSession(Session):
     so a state is the same whether it was reached step by step, in one pipeline or after a fork.
     """
 
-    def __init__(self, module: _native.Module, options: Options) -> None:
+    def __init__(
+        self,
+        module: _native.Module,
+        options: Options,
+        origin: Origin,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
         super().__init__(ACTIONS)
         self.module = module
         self.options = options
+        self.origin = origin
+        self._stopwatch = stopwatch
         self._applied: list[int] = []
         self._counts: NDArray[np.int64] | None = None  # of the current state, as is
         self._sizes: _native.Sizes | None = None
+        self._object: bytes | None = None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Every pass applies to the program; function and loop passes apply to a function."""
@@ -58,15 +79,10 @@ class ModuleSession(Session):
         """Run one pass on the module or on one function."""
         if not (0 <= action < len(PASSES)) or site != WHOLE_PROGRAM:
             self.check_legal(action, site)
-        item = PASSES[action]
-        try:
-            if site == WHOLE_PROGRAM or item.function_pipeline is None:
-                changed = self.module.run(item.pipeline, self.options.level)
-            else:
-                changed = self.module.run(item.function_pipeline, self.options.level, [site])
-        except _native.FatalError as error:
-            raise CompilerCrash(f"{item.text}: {error}") from None
-        self._counts = self._sizes = None  # even where LLVM reports no change: some passes forget to
+        changed = run_pass(self.module, action, site, self.options.level)
+        self._counts = self._sizes = self._object = (
+            None  # even where LLVM reports no change: some passes forget to
+        )
         self._applied.append(action)
         self.record(action, site)
         return changed
@@ -80,27 +96,13 @@ class ModuleSession(Session):
         except KeyError:
             raise UnknownName.among("observation", space, OBSERVATIONS) from None
 
-    def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return one of OBJECTIVES, of the module (at least 1) or of one function (0 without code)."""
-        if site != WHOLE_PROGRAM:
-            return self.site_costs(objective).get(site, 0.0)
-        match objective:
-            case "ir-instructions":
-                return float(max(1, self.opcode_counts()[0]))
-            case "text-bytes":
-                return float(max(1, self.sizes().text_bytes))
-        raise UnknownName.among("objective", objective, OBJECTIVES)
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Return one of OBJECTIVES, of the module or of one function (0 without code of its own)."""
+        return cost(self, objective) if site == WHOLE_PROGRAM else self.costs(objective).get(site, 0.0)
 
-    def site_costs(self, objective: str) -> dict[str, float]:
-        """Return each function's instructions, or the bytes of its symbol."""
-        match objective:
-            case "ir-instructions":
-                pairs = self.module.instruction_count_by_function()
-            case "text-bytes":
-                pairs = self.sizes().functions
-            case _:
-                raise UnknownName.among("objective", objective, OBJECTIVES)
-        return {name: float(cost) for name, cost in pairs}
+    def costs(self, objective: str) -> dict[str, float]:
+        """Return each function's instructions, or the bytes of its symbol; nothing for other objectives."""
+        return costs(self, objective)
 
     def sites(self) -> tuple[str, ...]:
         """Return the functions' names, the largest first."""
@@ -113,10 +115,10 @@ class ModuleSession(Session):
 
     def fork(self) -> ModuleSession:
         """Clone by bitcode: LLVM's CloneModule does not always continue identically."""
-        copy = ModuleSession(self.module.clone(), self.options)
+        copy = ModuleSession(self.module.clone(), self.options, self.origin, self._stopwatch)
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
-        copy._counts, copy._sizes = self._counts, self._sizes
+        copy._counts, copy._sizes, copy._object = self._counts, self._sizes, self._object
         return copy
 
     def opcode_counts(self) -> NDArray[np.int64]:
@@ -128,17 +130,27 @@ class ModuleSession(Session):
     def sizes(self) -> _native.Sizes:
         """Return the sizes of the object that the back end makes of this state."""
         if self._sizes is None:
-            self._sizes = _native.object_sizes(self.emit_object())
+            self._sizes = _native.object_sizes(self.object_code())
         return self._sizes
 
-    def emit_object(self) -> bytes:
+    def object_code(self) -> bytes:
         """Return the object file that the back end makes of this state."""
-        try:
-            return self.module.emit_object(self.options.level, self.options.cpu)
-        except _native.FatalError as error:
-            raise CompilerCrash(f"code generation: {error}") from None
-        except _native.PipelineError as error:  # no such CPU
-            raise InputError(str(error)) from None
+        if self._object is None:
+            self._object = emit_object(self.module, self.options.level, self.options.cpu)
+        return self._object
+
+    def stopwatch(self) -> Stopwatch:
+        """Return what times the program, shared with all forks.
+
+        Raises:
+            InputError: the program cannot be run.
+        """
+        if self._stopwatch is None:
+            raise InputError(
+                f"{self.origin.program.name}: it is not known how to run this program (it has no workload); "
+                "say so with burnish optimize --run, or take one of the kernels"
+            )
+        return self._stopwatch
 
     def verify(self) -> str:
         """Run LLVM's verifier."""
@@ -149,20 +161,6 @@ class ModuleSession(Session):
         return "LLVM's verifier"
 
 
-def read_module(program: Program) -> _native.Module:
-    """Parse and verify a program's bitcode or IR text.
-
-    Raises:
-        ProgramError: it cannot be read, or is for another machine.
-    """
-    try:
-        return _native.Module(program.content, program.name)
-    except _native.InputError as error:
-        raise ProgramError(f"{program.name}: {error}") from None
-    except _native.FatalError as error:
-        raise ProgramError(f"{program.name}: LLVM cannot read this: {error}") from None
-
-
 def open_session(program: Program, options: Options = Options()) -> ModuleSession:
     """Open a program as clang's front end leaves it at the options' level, before any optimization.
 
@@ -170,16 +168,10 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
         ProgramError: it cannot be read, is for another machine, or LLVM gives up on its mandatory passes.
         InputError: there is no such level.
     """
-    module = read_module(program)
     try:
-        module.set_level_attributes(options.level)
-        if options.always_inline:
-            module.honour_mandatory()
-    except _native.PipelineError as error:
-        raise InputError(str(error)) from None
+        return _open(Origin(program, partial(_prepare, options=options)), options)
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None
-    return ModuleSession(module, options)
 
 
 def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSession:
@@ -190,12 +182,34 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
         InputError: there is no such level.
         CompilerCrash: LLVM gives up on it.
     """
-    module = read_module(program)
     try:
-        module.set_level_attributes(level)
-        module.run(f"clang<{level}>", level)
-    except _native.PipelineError as error:
-        raise InputError(str(error)) from None
+        return _open(Origin(program, partial(_optimize, level=level)), Options(level=level, cpu=cpu))
     except _native.FatalError as error:
         raise CompilerCrash(f"-{level}: {error}") from None
-    return ModuleSession(module, Options(level=level, cpu=cpu))
+
+
+def _open(origin: Origin, options: Options) -> ModuleSession:
+    program = origin.program
+    module = read_module(program)
+    try:
+        origin.prepare(module)
+    except _native.PipelineError as error:
+        raise InputError(str(error)) from None
+    unoptimized = partial(_unoptimized_object, program, options.cpu)
+    stopwatch = Stopwatch(program.workload, unoptimized) if program.workload else None
+    return ModuleSession(module, options, origin, stopwatch)
+
+
+def _prepare(module: _native.Module, options: Options) -> None:
+    module.set_level_attributes(options.level)
+    if options.always_inline:
+        module.honour_mandatory()
+
+
+def _optimize(module: _native.Module, level: str) -> None:
+    module.set_level_attributes(level)
+    module.run(f"clang<{level}>", level)
+
+
+def _unoptimized_object(program: Program, cpu: str) -> bytes:
+    return open_baseline(program, "O0", cpu).object_code()

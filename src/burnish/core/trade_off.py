@@ -1,0 +1,71 @@
+"""Trade-offs: several objectives as one, `text-bytes^0.7*seconds^0.3`.
+
+Its cost is the weighted geometric mean of theirs, so no unit matters, and its log reward is the weighted sum
+of their log rewards: 0.7 log(bytes before / after) + 0.3 log(seconds before / after).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.objective import Objective
+
+FORM = "expected objectives with exponents that add up to 1, such as 'text-bytes^0.7*seconds^0.3'"
+
+
+def is_trade_off(text: str) -> bool:
+    """Return whether it is meant to be a trade-off."""
+    return "*" in text or "^" in text
+
+
+def factors(text: str) -> dict[str, float]:
+    """Read a trade-off: the objectives' exponents. One objective by itself has the exponent 1.
+
+    Raises:
+        InputError: it is not written as one.
+    """
+    if not is_trade_off(text):
+        return {text: 1.0}
+    exponents: dict[str, float] = {}
+    for part in text.replace(" ", "").split("*"):
+        name, _, number = part.partition("^")
+        try:
+            exponent = float(number)
+        except ValueError:
+            raise InputError(f"trade-off {text!r}: {part!r} has no exponent; {FORM}") from None
+        if not name or name in exponents or not 0 < exponent < math.inf:
+            raise InputError(f"trade-off {text!r}: {part!r} is empty, repeated or not above 0; {FORM}")
+        exponents[name] = exponent
+    if not math.isclose(sum(exponents.values()), 1, abs_tol=1e-6):
+        raise InputError(f"trade-off {text!r}: the exponents add up to {sum(exponents.values()):g}; {FORM}")
+    return exponents
+
+
+def product(costs: Mapping[str, float], text: str) -> float:
+    """Return the cost of a trade-off from those of its objectives."""
+    return math.prod(math.pow(costs[name], exponent) for name, exponent in factors(text).items())
+
+
+def trade_off(text: str, known: Mapping[str, Objective]) -> Objective:
+    """Return a trade-off as an objective of its own.
+
+    Raises:
+        InputError: it is not written as one.
+        UnknownName: one of its objectives is not known.
+    """
+    exponents = factors(text)
+    for name in exponents:
+        if name not in known:
+            raise UnknownName.among("objective", name, known)
+    parts = [known[name] for name in exponents]
+    return Objective(
+        name="*".join(f"{name}^{exponent!r}" for name, exponent in exponents.items()),
+        unit=" * ".join(f"{part.unit}^{exponents[part.name]:g}" for part in parts),
+        description="weighted geometric mean of " + ", ".join(part.name for part in parts),
+        dense=all(part.dense for part in parts),
+        by_site=all(part.by_site for part in parts),
+        noisy=any(part.noisy for part in parts),
+        needs_workload=any(part.needs_workload for part in parts),
+    )

@@ -1,0 +1,103 @@
+"""What a program's runs cost, for whatever object a compiler makes of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from burnish.core.errors import Miscompiled
+from burnish.core.program import Workload
+from burnish.execution.alone import alone, quiet_core
+from burnish.execution.build import link
+from burnish.execution.check import differences, run_all
+from burnish.execution.folder import temporary_folder
+from burnish.execution.run import Execution, RunLimits, execute
+
+REPEATS = 3  # of each input; the least counts
+KEPT = 4096  # measurements that are remembered
+
+SECONDS = "seconds"
+
+
+class Stopwatch:
+    """Measures objects of one program, one at a time on a machine, and each object once.
+
+    An object is run only while it does what the unoptimized one does, and is not waited for much longer.
+    """
+
+    def __init__(self, workload: Workload, unoptimized: Callable[[], bytes]) -> None:
+        """Take the program's workload, and what makes its unoptimized object when that is needed."""
+        self.workload = workload
+        self.objects_run = 0
+        self._unoptimized = unoptimized
+        self._right: tuple[Execution, ...] | None = None
+        self._known: OrderedDict[tuple[bytes, str], float | str] = OrderedDict()
+
+    def measure(self, object_bytes: bytes, what: str = SECONDS) -> float:
+        """Return the sum over the inputs of the least of REPEATS.
+
+        Args:
+            object_bytes: The program's object file.
+            what: SECONDS of CPU time, in user code and in the kernel; or one of counters.COUNTERS.
+
+        Raises:
+            Miscompiled: the program ends or prints otherwise than the unoptimized one.
+            CompileError: it cannot be linked.
+            MissingTool: the machine has no such counter.
+        """
+        key = hashlib.blake2b(object_bytes, digest_size=16).digest(), what
+        if key not in self._known:
+            try:
+                self._remember(key, self._measure(object_bytes, what))
+            except Miscompiled as error:
+                self._remember(key, str(error))
+        self._known.move_to_end(key)
+        known = self._known[key]
+        if isinstance(known, str):
+            raise Miscompiled(known)
+        return known
+
+    def _measure(self, object_bytes: bytes, what: str) -> float:
+        if self._right is None:
+            self._right = self._run_unoptimized()
+        longest = max((item.wall_seconds for item in self._right), default=0.0)
+        limits = RunLimits(timeout_seconds=min(RunLimits().timeout_seconds, 1 + 10 * longest))
+        counters = () if what == SECONDS else (what,)
+        with temporary_folder() as folder, alone():
+            executable = link(object_bytes, self.workload, folder / "program")
+            self.objects_run += 1
+            rounds = []
+            for _ in range(REPEATS):
+                rounds.append(self._round(executable, limits, counters))
+                if problems := differences(self.workload, rounds[-1], self._right):
+                    raise Miscompiled(f"the program does something else: {problems[0]}")
+        return sum(min(_value(run, what) for run in runs) for runs in zip(*rounds, strict=True))
+
+    def _round(self, executable: Path, limits: RunLimits, counters: Sequence[str]) -> tuple[Execution, ...]:
+        return tuple(
+            execute(
+                executable,
+                run,
+                files=self.workload.files,
+                limits=limits,
+                cpu=quiet_core(),
+                counters=counters,
+            )
+            for run in self.workload.runs
+        )
+
+    def _run_unoptimized(self) -> tuple[Execution, ...]:
+        with temporary_folder() as folder:
+            executable = link(self._unoptimized(), self.workload, folder / "program")
+            return run_all(executable, self.workload)
+
+    def _remember(self, key: tuple[bytes, str], value: float | str) -> None:
+        self._known[key] = value
+        if len(self._known) > KEPT:
+            self._known.popitem(last=False)
+
+
+def _value(run: Execution, what: str) -> float:
+    return run.cpu_seconds if what == SECONDS else run.counters[what]

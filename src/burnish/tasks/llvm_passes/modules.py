@@ -1,0 +1,53 @@
+"""What is done to LLVM modules, with burnish's errors."""
+
+from __future__ import annotations
+
+from burnish import _native
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.program import Program
+from burnish.core.trace import WHOLE_PROGRAM
+from burnish.tasks.llvm_passes.actions import PASSES
+
+
+def run_pass(module: _native.Module, action: int, site: str, level: str) -> bool:
+    """Run one of PASSES on a module, or on one of its functions; return whether LLVM reports a change.
+
+    Raises:
+        CompilerCrash: LLVM gives up.
+    """
+    item = PASSES[action]
+    try:
+        if site == WHOLE_PROGRAM or item.function_pipeline is None:
+            return module.run(item.pipeline, level)
+        return module.run(item.function_pipeline, level, [site])
+    except _native.FatalError as error:
+        raise CompilerCrash(f"{item.text}: {error}") from None
+
+
+def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
+    """Return the object file that the back end makes of a module.
+
+    Raises:
+        CompilerCrash: LLVM gives up.
+        InputError: there is no such CPU.
+    """
+    try:
+        return module.emit_object(level, cpu)
+    except _native.FatalError as error:
+        raise CompilerCrash(f"code generation: {error}") from None
+    except _native.PipelineError as error:
+        raise InputError(str(error)) from None
+
+
+def read_module(program: Program) -> _native.Module:
+    """Parse and verify a program's bitcode or IR text.
+
+    Raises:
+        ProgramError: it cannot be read, or is for another machine.
+    """
+    try:
+        return _native.Module(program.content, program.name)
+    except _native.InputError as error:
+        raise ProgramError(f"{program.name}: {error}") from None
+    except _native.FatalError as error:
+        raise ProgramError(f"{program.name}: LLVM cannot read this: {error}") from None

@@ -1,0 +1,127 @@
+"""What is minimised is what clang writes and what the program does."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from burnish.core.env import Env
+from burnish.core.errors import InputError, MissingTool, UnknownName
+from burnish.core.program import Program, Workload
+from burnish.core.sandbox import Sandbox
+from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes.objectives import OBJECTIVES, level_for
+from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
+from burnish.toolchain import find_tool
+from tests.execution.programs import run
+from tests.sources import DATA, program
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+
+def runnable(*rounds: str) -> Program:
+    """Return behave.c, which works for so many rounds."""
+    plain = program("behave.c", "O3")
+    runs = tuple(run("work", number) for number in rounds or ("1000",))
+    return Program(plain.name, plain.language, plain.content, Workload(runs))
+
+
+@pytest.mark.parametrize("level", ["Oz", "O3"])
+@pytest.mark.parametrize("name", ["hash_table.c", "floating.c", "classes.cpp"])
+def test_object_bytes_are_those_of_the_file_that_clang_writes(tmp_path: Path, name: str, level: str) -> None:
+    driver = "clang++" if name.endswith("cpp") else "clang"
+    command = [str(find_tool(driver)), f"-{level}", "-c", str(DATA / name), "-o", str(tmp_path / "a.o")]
+    subprocess.run(command, check=True)
+    session = open_baseline(program(name, level), level)
+    assert session.measure("object-bytes") == (tmp_path / "a.o").stat().st_size
+
+
+def test_exact_objectives_are_those_that_any_program_has() -> None:
+    assert TASK.exact_objectives == ("ir-instructions", "text-bytes", "object-bytes")
+
+
+@pytest.mark.parametrize("objective", ["seconds", "cycles", "instructions", "text-bytes^0.5*seconds^0.5"])
+def test_program_that_cannot_be_run_is_told(objective: str) -> None:
+    session = open_session(program("matrix.c"))
+    with pytest.raises(InputError, match="not known how to run this program"):
+        session.measure(objective)
+    with pytest.raises(InputError, match="not known how to run this program"):
+        Sandbox(TASK.open, program("matrix.c")).measure(objective)
+
+
+@pytest.mark.parametrize("objective", ["cycles", "instructions"])
+def test_counters_count_or_say_why_not(objective: str) -> None:
+    session = open_session(runnable())
+    try:
+        assert session.measure(objective) > 1000
+    except MissingTool as error:
+        assert "counter" in str(error)
+
+
+def test_seconds_are_measured_once_for_an_object_in_all_forks() -> None:
+    session = open_session(runnable("1000", "2000"))
+    first = session.measure("seconds")
+    fork = session.fork()
+    assert fork.measure("seconds") == first > 0
+    fork.apply(fork.index("clang<O2>"))
+    fork.measure("seconds")
+    fork.fork().measure("seconds")
+    assert session.measure("seconds") == first
+    assert session.stopwatch().objects_run == 2
+
+
+def test_more_work_takes_more_seconds() -> None:
+    few, many = (open_session(runnable(rounds)).measure("seconds") for rounds in ("1", "20000000"))
+    assert few < many
+
+
+def test_seconds_have_no_sites() -> None:
+    session = open_session(runnable())
+    for objective in ("seconds", "object-bytes", "compile-seconds", "text-bytes^0.5*seconds^0.5"):
+        assert session.site_costs(objective) == {}
+    with pytest.raises(UnknownName):
+        session.site_costs("second")
+
+
+def test_compile_seconds_are_of_the_whole_way() -> None:
+    session = open_session(program("hash_table.c"))
+    assert session.measure("compile-seconds") > 0
+    few = min(session.measure("compile-seconds") for _ in range(3))
+    session.replay(["clang<O3>"] * 5)
+    assert session.measure("compile-seconds") > few
+    assert session.digest() == replayed(session.trace).digest()  # nothing of the session was touched
+
+
+def replayed(trace: list[str]) -> ModuleSession:
+    """Return another session after the same trace."""
+    session = open_session(program("hash_table.c"))
+    session.replay(trace)
+    return session
+
+
+def test_trade_off_of_exact_objectives() -> None:
+    session = open_session(program("hash_table.c"))
+    parts = [session.measure(name) for name in ("text-bytes", "ir-instructions")]
+    assert session.measure("text-bytes^0.5*ir-instructions^0.5") == pytest.approx(
+        (parts[0] * parts[1]) ** 0.5
+    )
+    costs = session.site_costs("text-bytes^0.5*ir-instructions^0.5")
+    assert set(costs) == set(session.sites())
+
+
+def test_trade_off_in_an_environment() -> None:
+    env = Env(TASK, runnable(), objective="text-bytes^0.7*seconds^0.3", max_steps=2)
+    _, info = env.reset()
+    assert info["cost"] > 0
+    env.step(env.task.actions.index("sroa<modify-cfg>"))
+    _, reward, *_ = env.step(env.task.actions.index("clang<Oz>"))
+    assert reward > 0  # -Oz is smaller and faster than nothing
+    env.close()
+
+
+def test_reference_is_what_one_would_otherwise_take() -> None:
+    assert [level_for(name) for name in OBJECTIVES] == ["Oz", "Oz", "Oz", "O3", "O3", "O3", "Oz"]
+    assert level_for("text-bytes^0.7*seconds^0.3") == "O3"
+    assert level_for("text-bytes^0.7*ir-instructions^0.3") == "Oz"
