@@ -20,6 +20,7 @@ EXTERNAL: Final = "[external]"
 FUNCTION: Final = "[function]"
 RESERVED: Final = (UNKNOWN, EXTERNAL, FUNCTION)
 SHIPPED: Final = "vocabulary.json"
+SIZE: Final = 2048  # numbers of the shipped vocabulary are below: the rows of a table of embeddings
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
     """
     try:
         return _parsed(path.read_text())
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: no vocabulary, which is JSON with origin and texts: {error}") from None
 
 

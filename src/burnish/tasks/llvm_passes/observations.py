@@ -8,6 +8,17 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.objective import Observation
 from burnish.core.session import Observed
+from burnish.representations.graph import (
+    BLOCK_COLUMNS,
+    CALL_COLUMNS,
+    PROGRAM_COLUMNS,
+    block_graph,
+    call_graph,
+    program_graph,
+)
+from burnish.representations.ir2vec import DIMENSION, program_vector
+from burnish.representations.tokens import tokens
+from burnish.representations.vocabulary import SIZE
 
 TRACE_LENGTH = 256
 
@@ -35,6 +46,10 @@ def _shares(name: str, description: str, columns: tuple[str, ...] | list[str]) -
     return Observation(name, description, shape=(len(columns),), dtype="float32", columns=columns)
 
 
+def _graph(name: str, description: str, columns: tuple[str, ...], low: int = 0) -> Observation:
+    return Observation(name, description, kind="graph", shape=(len(columns),), low=low, columns=columns)
+
+
 OBSERVATIONS: dict[str, Observation] = {
     item.name: item
     for item in (
@@ -52,6 +67,28 @@ OBSERVATIONS: dict[str, Observation] = {
             f"The last {TRACE_LENGTH} actions' indices, oldest first, plus one; 0 where there is none. "
             "Where they applied is not in it.",
             shape=(TRACE_LENGTH,),
+        ),
+        _graph(
+            "programl",
+            "ProGraML's graph (Cummins et al. 2021): instructions, variables, constants; "
+            "control, data and call edges",
+            PROGRAM_COLUMNS,
+            low=-1,  # the function of a constant
+        ),
+        _graph("cfg", "Every function's basic blocks; edges are control flow", BLOCK_COLUMNS),
+        _graph("callgraph", "Functions; edges are calls, their position is how many", CALL_COLUMNS),
+        Observation(
+            "ir2vec",
+            "The program's flow-aware vector of IR2Vec (VenkataKeerthy et al. 2020)",
+            shape=(DIMENSION,),
+            dtype="float32",
+            low=float("-inf"),
+        ),
+        Observation(
+            "tokens",
+            "The instructions in program order as programl's tokens, after a marker for each function",
+            kind="sequence",
+            high=SIZE - 1,
         ),
         Observation("ir", "The module as LLVM IR text", kind="text"),
         Observation("bitcode", "The module as bitcode with use-list orders", kind="bytes"),
@@ -83,6 +120,16 @@ def observe(module: _native.Module, space: str, applied: list[int]) -> Observed:
             return total
         case "trace":
             return _padded(applied)
+        case "programl":
+            return program_graph(module).arrays
+        case "cfg":
+            return block_graph(module).arrays
+        case "callgraph":
+            return call_graph(module).arrays
+        case "ir2vec":
+            return program_vector(module)
+        case "tokens":
+            return tokens(module)
         case "ir":
             return module.print()
         case "bitcode":
