@@ -4,8 +4,8 @@
     python benchmarks/kernels.py --write-expected
 
 Run times are the least of the repeats, in user milliseconds, as the kernel counts them for the child.
---write-expected runs every kernel at every size as `clang -O0` and, where there is a gcc, as `gcc -O2` build it,
-and writes what both print to src/burnish/corpora/kernels/expected.toml; it writes nothing where they differ.
+--write-expected runs every kernel at every size as `clang -O0` and, where there is a gcc, as `gcc -O2` build
+it, and writes what both print to src/burnish/corpora/kernels/expected.toml, or nothing where they differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The runnable suite: every kernel prints what is expected however it is built, and notices its own faults."""
+"""The runnable suite: every kernel prints what is expected however it is built, and notices its faults."""
 
 from __future__ import annotations
 
@@ -128,9 +128,10 @@ def test_unknown_names_are_explained():
         load_kernel("fft", "small")
 
 
-@pytest.mark.parametrize(
-    "arguments", [(), ("1",), ("0", "1"), ("1x", "1"), ("-1", "1"), ("99999999999999999999", "1")]
-)
+WRONG_ARGUMENTS = [(), ("1",), ("0", "1"), ("1x", "1"), ("-1", "1"), ("99999999999999999999", "1")]
+
+
+@pytest.mark.parametrize("arguments", WRONG_ARGUMENTS)
 def test_wrong_arguments_are_refused(arguments, tmp_path):
     program = build(find_kernel("sha256"), tmp_path / "program")
     done = execute(program, Run("wrong", arguments))

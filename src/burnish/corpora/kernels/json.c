@@ -226,7 +226,7 @@ static struct value *random_value(uint64_t *state, int depth) {
   if (depth == 0)
     value->kind = JSON_OBJECT;
   if (value->kind == JSON_NUMBER)
-    value->number = (int64_t)(next_random(state) >> (2 + random_below(state, 60))) - 1000;
+    value->number = (int64_t)(random_number(state) >> 2) - 1000;
   if (value->kind == JSON_STRING)
     value->text = random_text(state);
   if (value->kind >= JSON_ARRAY)

@@ -73,6 +73,13 @@ static inline uint32_t random_below(uint64_t *state, uint32_t bound) {
   return (uint32_t)((next_random(state) >> 32) * bound >> 32);
 }
 
+/* A number of 1 to 64 bits, each length as likely: many are small. Two draws are never in one expression, as C
+ * leaves open which is made first. */
+static inline uint64_t random_number(uint64_t *state) {
+  uint32_t shift = random_below(state, 64);
+  return next_random(state) >> shift;
+}
+
 /* 0 <= result < 1, a multiple of 2^-53 */
 static inline double random_unit(uint64_t *state) { return (double)(next_random(state) >> 11) * 0x1p-53; }
 
