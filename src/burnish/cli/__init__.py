@@ -17,6 +17,7 @@ COMMANDS = {
     "report": "what the drop-in compilers made of a build",
     "passes": "try passes by hand and see each one's effect",
     "tasks": "list tasks, their actions, observations and objectives",
+    "corpus": "make and look at corpora: pinned packages, your own files, random programs",
     "demo": "optimize a real project, fetched from the package index",
     "check-system": "say what the system lacks for compiling C",
 }

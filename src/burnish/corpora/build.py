@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -114,45 +115,52 @@ def translation_units(
         raise InputError(
             f"{root / within}: no such folder; expected {package} as unpacked by burnish.corpora.fetch"
         )
-    root = root.resolve()
-    tree = index_tree(root)
-    learnt: dict[str, tuple[str, ...]] = {}  # include roots by folder
+    tree = index_tree(root.resolve())
     found = 0
-    for path in tree.sources():
-        if found == limit:
-            return
-        if within and not path.startswith(f"{within}/"):
+    wanted = (path for path in tree.sources() if not within or path.startswith(f"{within}/"))
+    for _, paths in itertools.groupby(wanted, folder_of):
+        for unit, _ in compile_folder(tree, package, paths):
+            yield unit
+            found += isinstance(unit, Unit)
+            if found == limit:
+                return
+
+
+def compile_folder(
+    tree: SourceTree, package: Package, paths: Iterable[str], flags: tuple[str, ...] = ()
+) -> Iterator[tuple[Unit | Skipped | Failed, bytes]]:
+    """Compile files of one folder; yield each with its bitcode at -Oz, which is empty where there is none.
+
+    What is learnt from one file holds for the folder only: folders can be compiled in any order.
+    `flags` are clang's options for every file, beside those that burnish finds.
+    """
+    roots: tuple[str, ...] | None = None
+    for path in paths:
+        if reason := _reason_to_skip(tree.root / path, path):
+            yield Skipped(package.name, path, reason), b""
             continue
-        if reason := _reason_to_skip(root / path, path):
-            yield Skipped(package.name, path, reason)
-            continue
-        folder = folder_of(path)
-        if folder not in learnt:
-            learnt[folder] = _own_roots(tree, folder)
-        unit, roots = _compile_with_repairs(tree, package, path, learnt[folder])
-        learnt[folder] = roots
-        found += isinstance(unit, Unit)
-        yield unit
+        if roots is None:
+            roots = _own_roots(tree, folder_of(path))
+        unit, bitcode, roots = _compile_with_repairs(tree, package, path, Options(roots, flags))
+        yield unit, bitcode
 
 
 def _compile_with_repairs(
-    tree: SourceTree, package: Package, path: str, roots: tuple[str, ...]
-) -> tuple[Unit | Failed, tuple[str, ...]]:
-    """Return the unit, or why it cannot be one, and the include roots that were found on the way."""
-    options, error = Options(roots), ""
+    tree: SourceTree, package: Package, path: str, options: Options
+) -> tuple[Unit | Failed, bytes, tuple[str, ...]]:
+    """Return the unit, or why it cannot be one, its bitcode, and the include roots found on the way."""
+    error = ""
     for _ in range(MOST_REPAIRS):
         unit = _unit(tree.root, package, path, options)
         try:
-            unit.compile()
+            return unit, unit.compile(), options.roots
         except CompileError as rejection:
             error = first_error(str(rejection))
-        else:
-            return unit, options.roots
         better = repair(options, error, tree, folder_of(path), package.defines)
         if better is None:
             break
         options = better
-    return Failed(package.name, path, error), options.roots
+    return Failed(package.name, path, error), b"", options.roots
 
 
 def _unit(root: Path, package: Package, path: str, options: Options) -> Unit:

@@ -7,12 +7,13 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 
-from burnish.corpora.tree import GENERATED, HEADER_SUFFIXES, SourceTree, folder_of, libc_headers, without_dots
+from burnish.corpora.tree import HEADER_SUFFIXES, SourceTree, folder_of, libc_headers, without_dots
 from burnish.files import write_atomically
 
 TEMPLATE_SUFFIXES = (".in", ".cmake.in", ".cmake", ".in.cmake", ".meson.in")
 SETTING = re.compile(r"\s*#\s*(undef|cmakedefine01|cmakedefine|mesondefine)\s+(\w+)")
 PLACEHOLDER = re.compile(r"@(\w+)@")
+TYPE = re.compile(r"(?:^|_)(U?INT(?:8|16|32|64)|SSIZE)_T$")  # as in TIFF_INT16_T
 EXPORT_MACRO = re.compile(
     rb"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:EXPORT|NO_EXPORT|DEPRECATED|DEPRECATED_EXPORT|PRIVATE_EXPORT|PUBLIC|DLL)\b"
 )
@@ -60,7 +61,7 @@ def generate_header(tree: SourceTree, include: str, near: str, defines: Sequence
 def fill_template(text: str, values: Mapping[str, str]) -> str:
     """Return a config header for x86-64 Linux, from an autoconf, CMake or Meson template.
 
-    `values` are what is known of @NAME@; other placeholders become a size or 0.
+    `values` are what is known of @NAME@ and of settings; other placeholders become a type, a size or 0.
     """
     return "".join(_fill_line(line, values) for line in text.splitlines(keepends=True))
 
@@ -68,13 +69,22 @@ def fill_template(text: str, values: Mapping[str, str]) -> str:
 def _fill_line(line: str, values: Mapping[str, str]) -> str:
     if setting := SETTING.match(line):
         kind, name = setting.groups()
-        value = _setting(name)
+        value = values.get(name, _setting(name))
         if kind == "cmakedefine01":
             return f"#define {name} {int(value is not None)}\n"
         return "" if value is None else f"#ifndef {name}\n#define {name} {value}\n#endif\n"
     if PLACEHOLDER.fullmatch(line.strip()):  # a whole line to insert: nothing
         return ""
-    return PLACEHOLDER.sub(lambda found: values.get(found[1], str(_size_of(found[1]) or 0)), line)
+    return PLACEHOLDER.sub(lambda found: values.get(found[1]) or _placeholder(found[1]), line)
+
+
+def _placeholder(name: str) -> str:
+    """Return what configure would put for @NAME@: the size of a type, or a type."""
+    if size := _size_of(name):
+        return str(size)
+    if found := TYPE.search(name):
+        return "long" if found[1] == "SSIZE" else f"{found[1].lower()}_t"
+    return "0"
 
 
 def _setting(name: str) -> str | None:
@@ -123,7 +133,7 @@ def _export_header(tree: SourceTree) -> str:
 
 
 def _write(tree: SourceTree, folder: str, wanted: str, content: str) -> str:
-    include_root = f"{GENERATED}/{folder}" if folder else GENERATED
+    include_root = f"{tree.generated}/{folder}" if folder else tree.generated
     target = tree.root / include_root / wanted
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(target, content.encode())  # another process may be compiling the same package

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from burnish.corpora.config_headers import generate_header
-from burnish.corpora.tree import SourceTree
+from burnish.corpora.tree import FOREIGN, SourceTree
 
 ERROR = re.compile(r"error: (.*)")
 MISSING_FILE = re.compile(r"'([^']+)' file not found")
@@ -26,6 +26,7 @@ class Options:
 
     roots: tuple[str, ...] = ()  # include roots, relative to the sdist
     flags: tuple[str, ...] = ()
+    generated: tuple[str, ...] = ()  # includes that a header was written for
 
 
 def first_error(report: str) -> str:
@@ -52,13 +53,22 @@ def repair(
 
 def _add_root(options: Options, include: str, tree: SourceTree, near: str, defines: Sequence[str]) -> Options:
     root = tree.include_root(include, near)
-    if root is None:
-        root = generate_header(tree, include, near, defines)
+    made = None
+    if root is None or FOREIGN.search(f"{root}/{include}"):  # another system's config.h is the worse choice
+        made = generate_header(tree, include, near, defines)
+    if made is not None:
+        # once for each header: its root may be there already, for another
+        generated = tuple(dict.fromkeys([*options.generated, include]))
+        return replace(options, roots=_with(options.roots, made), generated=generated)
     if root is not None:
-        return options if root in options.roots else replace(options, roots=(*options.roots, root or "."))
+        return replace(options, roots=_with(options.roots, root))
     if include in PYTHON_HEADERS:  # last, so that it does not hide a header of the sdist
         return _add_flags(options, "-idirafter", sysconfig.get_path("include"))
     return options
+
+
+def _with(roots: tuple[str, ...], root: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*roots, root or "."]))
 
 
 def _add_flags(options: Options, *flags: str) -> Options:

@@ -15,11 +15,11 @@ from pathlib import Path, PurePosixPath
 
 from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
-GENERATED = ".generated"  # the folder of headers that burnish writes; it is no part of the sdist
+GENERATED = ".generated"  # where the headers that burnish writes go by default; it is no part of the sdist
 
 # Folders for systems and machines other than x86-64 Linux.
 FOREIGN = re.compile(
-    r"(^|/)(windows?|win32|win64|wince|msvc\w*|vc\d*|macos\w*|darwin|android|amiga|dos|os400|vms|arm\w*|aarch64|neon"
+    r"(^|/)(windows?|win|win32|win64|wince|msvc\w*|vc\d*|macos\w*|darwin|android|amiga|dos|os400|vms|arm\w*|aarch64|neon"
     r"|ppc\w*|powerpc|mips|riscv\w*|sparc\w*|s390x?|loongarch\w*|wasm|emscripten|cuda|opencl|CMakeFiles)(/|$)",
     re.IGNORECASE,
 )
@@ -44,6 +44,7 @@ class SourceTree:
     root: Path
     by_name: Mapping[str, tuple[str, ...]]  # a file's last name -> every path that ends in it
     shadowed: tuple[str, ...]  # includes that the sdist has, and that this machine happens to have too
+    generated: str = GENERATED  # where generated headers go: relative to the root, or absolute
 
     def sources(self) -> Iterator[str]:
         """Yield the C and C++ files, folder by folder."""
@@ -60,7 +61,21 @@ class SourceTree:
         wanted = without_dots(include)
         paths = self.by_name.get(PurePosixPath(wanted).name, ())
         roots = [path[: -len(wanted)].rstrip("/") for path in paths if f"/{path}".endswith(f"/{wanted}")]
-        return min(roots, key=lambda root: _distance(root, near), default=None)
+        best = min(roots, key=lambda root: _distance(root, near), default=None)
+        up = os.path.normpath(include).split("/").count("..")
+        return best if best is None or not up else self._below(best, up)
+
+    def _below(self, folder: str, levels: int) -> str | None:
+        """Return a folder so many levels deeper: from there, '../' leads to `folder`."""
+        start = len(folder.split("/")) if folder else 0
+        below = {
+            "/".join(parts[: start + levels])
+            for paths in self.by_name.values()
+            for path in paths
+            if (parts := path.split("/")) and len(parts) > start + levels
+            if not folder or path.startswith(f"{folder}/")
+        }
+        return min(below, default=None)
 
 
 def index_tree(root: Path) -> SourceTree:

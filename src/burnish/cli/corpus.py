@@ -1,0 +1,249 @@
+"""burnish corpus: programs to learn from and to test on, from pinned packages or from one's own files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from burnish.cli.arguments import split_at_dashes
+from burnish.cli.corpus_progress import BuildProgress, FetchProgress
+from burnish.cli.corpus_tables import packages_table, print_summary, programs_table, splits_table
+from burnish.core.errors import InputError, UnknownName
+from burnish.corpora.building import build
+from burnish.corpora.fetch import fetch
+from burnish.corpora.manifest import Package, find_package, load_manifest
+from burnish.corpora.own import Own, build_own
+from burnish.corpora.public import default_cache, default_folder, package_job
+from burnish.corpora.random_modules import SIZE, build_random
+from burnish.corpora.splits import assign_splits, group_of, remove_splits, write_splits
+from burnish.corpora.store import SPLITS, Corpus, open_corpus
+
+Add = Callable[..., argparse.Action]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    words, clang = split_at_dashes(arguments)
+    options = _parser().parse_args(words)
+    options.clang = clang
+    code: int = options.run(options)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="burnish corpus",
+        description="Make and look at a corpus: thousands of programs, compressed, opened one by one. "
+        "The public one is compiled from open-source packages that are pinned by digest and split by "
+        "project; nothing of theirs is executed.",
+        epilog="burnish corpus build --split train     burnish corpus build --from ~/project --folder mine",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    add = _command(commands, "fetch", _fetch, "download the packages and check their digests")
+    _add_packages(add)
+
+    add = _command(commands, "build", _build, "compile; go on where an earlier build was stopped")
+    _add_packages(add)
+    add("--jobs", type=int, metavar="N", help="processes; default: one for each core")
+    add("--limit", type=int, metavar="N", help="only the first N files of each package")
+    add("--again", action="store_true", help="also what is built already")
+    add("--from", dest="source", metavar="WHAT", help=_FROM_HELP)
+    add("--name", default="", help="with --from: what the package is called; default: its folder's name")
+    add("--functions", nargs="?", const="", metavar="NAME", help="with --from: each function, or this one")
+    add("--link", action="store_true", help="with --from: one program of all files")
+    add("--quiet", action="store_true", help="no progress")
+    _add_folder(add)
+
+    add = _command(commands, "random", _random, "generate random programs that can be run")
+    add("--count", type=int, default=100, help="default: 100")
+    add("--seed", type=int, default=0, help="of the first; the others count on from it")
+    add("--size", type=int, default=SIZE, help=f"about how many IR instructions each; default: {SIZE}")
+    add("--folder", type=Path, required=True, help="the corpus that they go to")
+
+    add = _command(commands, "list", _list, "what is in a corpus")
+    add("--split", choices=SPLITS)
+    add("--package")
+    add("--status", choices=("compiled", "failed", "skipped", "repeated"), help="default: programs only")
+    add("--smallest", type=int, default=0, metavar="N", help="IR instructions")
+    add("--largest", type=int, metavar="N", help="IR instructions")
+    add("--packages", action="store_true", help="packages instead of programs")
+    add("--json", action="store_true", help="one line of JSON for each")
+    _add_folder(add)
+
+    add = _command(commands, "stats", _stats, "sizes, and what did not compile, by split and package")
+    add("--json", action="store_true", help="one JSON object")
+    _add_folder(add)
+
+    add = _command(commands, "split", _split, "show which projects are in which split, or split one's own")
+    add("--assign", metavar="SHARES", help="such as train=8,val=1,test=1: split folder by folder")
+    add("--seed", type=int, default=0)
+    add("--reset", action="store_true", help="back to the splits that it was built with")
+    _add_folder(add)
+    return parser
+
+
+_FROM_HELP = (
+    "your own instead of the public packages: a folder with C, C++, .ll or .bc files, a "
+    "compile_commands.json, or a pattern such as 'build/*.bc'; clang's options follow a double dash"
+)
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    text: str,
+) -> Add:
+    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    parser.set_defaults(run=run)
+    return parser.add_argument
+
+
+def _add_packages(add: Add) -> None:
+    add("--split", default="train,val,test", metavar="NAMES", help="default: train,val,test")
+    add("--package", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
+    add("--sources", type=Path, default=default_cache(), metavar="DIR", help="for what is fetched")
+
+
+def _add_folder(add: Add) -> None:
+    add("--folder", type=Path, default=default_folder(), metavar="DIR", help="the corpus; default: a cache")
+
+
+def _chosen(options: argparse.Namespace) -> list[Package]:
+    if options.package:
+        return [find_package(name) for name in options.package]
+    splits = options.split.split(",")
+    for name in splits:
+        if name not in SPLITS:
+            raise UnknownName.among("split", name, SPLITS)
+    return [package for package in load_manifest() if package.split in splits]
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    packages = _chosen(options)
+    with FetchProgress(packages) as progress:
+        for package in packages:
+            progress.start(package)
+            fetch(package, options.sources, progress)
+    print(f"{len(packages)} packages are in {options.sources}")
+    return 0
+
+
+def _build(options: argparse.Namespace) -> int:
+    start = time.monotonic()
+    names = _build_own(options) if options.source else _build_public(options)
+    corpus = open_corpus(options.folder)
+    print_summary([row for row in corpus.rows if row.package in names])
+    seconds = time.monotonic() - start
+    print(f"{len(corpus)} programs in {options.folder}, digest {corpus.digest}, after {seconds:.0f} s")
+    return 0
+
+
+def _build_public(options: argparse.Namespace) -> list[str]:
+    packages = _chosen(options)
+    jobs = []
+    with FetchProgress(packages, quiet=options.quiet) as fetching:
+        for package in packages:
+            fetching.start(package)
+            root = fetch(package, options.sources, fetching)
+            jobs.append(package_job(root, package, options.limit))
+    with BuildProgress(quiet=options.quiet) as progress:
+        build(options.folder, jobs, processes=options.jobs, progress=progress, again=options.again)
+    return [package.name for package in packages]
+
+
+def _build_own(options: argparse.Namespace) -> list[str]:
+    own = Own(options.source, options.name, clang=options.clang, functions=options.functions)
+    with BuildProgress(quiet=options.quiet) as progress:
+        name = build_own(
+            options.folder,
+            own,
+            link=options.link,
+            processes=options.jobs,
+            progress=progress,
+            again=options.again,
+        )
+    return [name]
+
+
+def _random(options: argparse.Namespace) -> int:
+    build_random(options.folder, options.count, options.seed, options.size)
+    corpus = open_corpus(options.folder)
+    print(f"{len(corpus)} programs in {options.folder}, digest {corpus.digest}")
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    corpus = open_corpus(options.folder)
+    if options.package:
+        corpus = corpus.package(options.package)
+    largest = options.largest if options.largest is not None else sys.maxsize
+    rows = [
+        row
+        for row in corpus.rows
+        if (row.status == options.status if options.status else row.is_program)
+        and options.split in (None, row.split)
+        and options.smallest <= row.instructions <= largest
+    ]
+    if options.packages:
+        packages_table(rows)
+    elif options.json:
+        for row in rows:
+            print(json.dumps(asdict(row)))
+    else:
+        programs_table(rows)
+    return 0
+
+
+def _stats(options: argparse.Namespace) -> int:
+    corpus = open_corpus(options.folder)
+    if options.json:
+        print(json.dumps(_as_json(corpus)))
+    else:
+        print_summary(corpus.rows, detailed=True)
+        print(f"{len(corpus)} programs, digest {corpus.digest}")
+    return 0
+
+
+def _split(options: argparse.Namespace) -> int:
+    corpus = open_corpus(options.folder)
+    if options.reset:
+        remove_splits(options.folder)
+    elif options.assign:
+        groups: dict[str, int] = {}
+        for row in corpus.rows:
+            groups[group_of(row)] = groups.get(group_of(row), 0) + row.is_program
+        write_splits(
+            options.folder, assign_splits(groups, _shares(options.assign), options.seed), options.seed
+        )
+    splits_table(open_corpus(options.folder))
+    return 0
+
+
+def _shares(text: str) -> dict[str, float]:
+    """Read 'train=8,val=1,test=1'.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        return {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
+    except ValueError:
+        raise InputError(f"--assign {text}: expected shares such as train=8,val=1,test=1") from None
+
+
+def _as_json(corpus: Corpus) -> dict[str, object]:
+    totals: dict[str, dict[str, int]] = {}
+    for row in corpus.rows:
+        total = totals.setdefault(row.split, {"instructions": 0, "bitcode_bytes": 0, "stored_bytes": 0})
+        total[row.status] = total.get(row.status, 0) + 1
+        if row.is_program:
+            for key in ("instructions", "bitcode_bytes", "stored_bytes"):
+                total[key] += getattr(row, key)
+    return {"programs": len(corpus), "digest": corpus.digest, "splits": totals}

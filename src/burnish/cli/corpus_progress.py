@@ -1,0 +1,104 @@
+"""What is shown while packages are fetched and compiled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from burnish.corpora import building
+from burnish.corpora.manifest import Package
+
+LOG_SECONDS = 30.0  # between two lines where there is no terminal
+
+
+class FetchProgress:
+    """A bar of bytes for the package that arrives; nothing where all are there already."""
+
+    def __init__(self, packages: Sequence[Package], *, quiet: bool = False) -> None:
+        columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
+        console = Console(stderr=True)
+        self._bars = Progress(
+            *columns, console=console, transient=True, disable=quiet or not console.is_terminal
+        )
+        self._task = self._bars.add_task("fetching", total=sum(package.size_bytes for package in packages))
+        self._done, self._package = 0, 0
+        self._names = {package.name: number for number, package in enumerate(packages, 1)}
+
+    def __enter__(self) -> FetchProgress:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def start(self, package: Package) -> None:
+        """Say which package comes next."""
+        self._done += self._package
+        self._package = package.size_bytes
+        which = f"fetching {package} ({self._names[package.name]} of {len(self._names)})"
+        self._bars.update(self._task, description=which, completed=self._done)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show the bytes of a download."""
+        self._bars.update(self._task, completed=self._done + done)
+
+
+class BuildProgress:
+    """Packages, files, rate and time left: a bar on a terminal, else a line now and then."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True)
+        self._lines = not quiet and not self._console.is_terminal
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("files  {task.fields[rate]:.0f}/s "),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+            disable=quiet or not self._console.is_terminal,
+        )
+        self._task = self._bars.add_task("", total=None, rate=0.0)
+        self._start = self._logged = time.monotonic()
+
+    def __enter__(self) -> BuildProgress:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def __call__(self, progress: building.Progress) -> None:
+        """Show how far a build is."""
+        now = time.monotonic()
+        rate = (progress.files_done - progress.resumed) / max(now - self._start, 1e-9)
+        failed = progress.statuses.get("failed", 0)
+        text = f"{progress.packages_done}/{progress.packages} packages"
+        text += f"  {failed} failed" if failed else ""
+        if self._lines and now - self._logged > LOG_SECONDS:
+            self._logged = now
+            left = (progress.files - progress.files_done) / rate if rate else float("nan")
+            files = f"{progress.files_done}/{progress.files} files"
+            self._console.print(f"{text}  {files}  {rate:.0f}/s  {left:.0f} s left", highlight=False)
+        self._bars.update(
+            self._task, description=text, total=progress.files, completed=progress.files_done, rate=rate
+        )

@@ -1,0 +1,192 @@
+"""One package of a corpus as one file: rows that say what became of its files, and their bitcode.
+
+    {"format": ..., "package": ..., "recipe": ..., "rows_bytes": n, "content_bytes": m}    one line of JSON
+    n bytes: the rows, JSON lines, compressed by zstd
+    m bytes: the modules, each a zstd frame of its own; a row says where its frame begins
+
+A pack is written under another name and renamed, so it is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import zstandard
+
+from burnish import _native
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.files import write_atomically
+
+FORMAT = "burnish corpus 1"
+SUFFIX = ".pack"
+LEVEL = 17  # 19 is twice as slow for 2 % less
+
+Status = Literal["compiled", "failed", "skipped", "repeated"]
+"""repeated: compiled, but the same program is in another split, which keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One file of a package, and the program that it became."""
+
+    package: str
+    path: str  # relative to the package, with '/'
+    split: str
+    language: str  # of the source: "c", "c++" or "llvm"
+    status: Status
+    reason: str = ""  # why it is not compiled
+    digest: str = ""  # of the program
+    structure: str = ""  # equal for programs that differ in names only
+    instructions: int = 0  # of the module before any pass
+    bitcode_bytes: int = 0
+    offset: int = 0  # of its frame
+    stored_bytes: int = 0  # of its frame
+
+    @property
+    def name(self) -> str:
+        """Return what people call it: package/path."""
+        return f"{self.package}/{self.path}"
+
+    @property
+    def is_program(self) -> bool:
+        """Say whether it can be opened: compiled, with code in it, and of this split alone."""
+        return self.status == "compiled" and self.instructions > 0
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The rows of one package, without the content."""
+
+    path: Path
+    package: str
+    recipe: str  # digest of what it was built from; another one: it has to be built again
+    rows: tuple[Row, ...]
+    content_at: int  # where the first frame begins in the file
+
+
+def compiled_row(row: Row, bitcode: bytes) -> Row:
+    """Return a row with what its bitcode tells.
+
+    Raises:
+        InputError: LLVM cannot read it.
+    """
+    try:
+        module = _native.Module(bitcode, row.name)
+    except _native.InputError as error:
+        raise InputError(str(error)) from None
+    return replace(
+        row,
+        status="compiled",
+        digest=Program(row.name, "llvm", bitcode).digest,
+        structure=f"{module.structural_hash():016x}",
+        instructions=module.instruction_count(),
+        bitcode_bytes=len(bitcode),
+    )
+
+
+def compress(bitcode: bytes) -> bytes:
+    """Return a module as a frame: with its size and a checksum."""
+    return zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(bitcode)
+
+
+def write_pack(path: Path, package: str, recipe: str, items: Iterable[tuple[Row, bytes]]) -> None:
+    """Write rows and their frames, in the order of the paths; what has the same digest is stored once.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    rows: list[Row] = []
+    frames: list[bytes] = []
+    placed: dict[str, tuple[int, int]] = {}  # digest -> offset and size
+    end = 0
+    for row, frame in sorted(items, key=lambda item: item[0].path):
+        if not frame:
+            rows.append(row)
+            continue
+        if row.digest not in placed:
+            placed[row.digest] = end, len(frame)
+            frames.append(frame)
+            end += len(frame)
+        offset, size = placed[row.digest]
+        rows.append(replace(row, offset=offset, stored_bytes=size))
+    table = zstandard.compress("".join(_to_json(row) for row in rows).encode(), LEVEL)
+    head: dict[str, str | int] = {"format": FORMAT, "package": package, "recipe": recipe}
+    head |= {"rows_bytes": len(table), "content_bytes": end}
+    write_atomically(path, b"".join([json.dumps(head).encode(), b"\n", table, *frames]))
+
+
+def read_pack(path: Path) -> Pack:
+    """Read a pack's rows.
+
+    Raises:
+        InputError: it is missing, damaged, or no pack.
+    """
+    try:
+        with path.open("rb") as file:
+            line = file.readline(1 << 16)
+            head = json.loads(line)
+            if head["format"] != FORMAT:
+                raise _broken(path, f"its format is {head['format']!r}, expected {FORMAT!r}")
+            table = file.read(head["rows_bytes"])
+            content_at = file.tell()
+        size, expected = path.stat().st_size, content_at + head["content_bytes"]
+        if len(table) != head["rows_bytes"] or size != expected:
+            raise _broken(path, f"it has {size} bytes, expected {expected}")
+        rows = tuple(Row(**json.loads(line)) for line in zstandard.decompress(table).splitlines())
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the pack: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, zstandard.ZstdError) as error:
+        raise _broken(path, f"its head cannot be read ({error})") from None
+    return Pack(path, head["package"], head["recipe"], rows, content_at)
+
+
+def read_frame(path: Path, content_at: int, row: Row) -> bytes:
+    """Return the compressed module of a row.
+
+    Raises:
+        InputError: the pack is missing or too short.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(content_at + row.offset)
+            frame = file.read(row.stored_bytes)
+    except OSError as error:
+        raise InputError(
+            f"{path}: the pack of {row.name} cannot be read: {error.strerror}; build the corpus again"
+        ) from None
+    if len(frame) != row.stored_bytes:
+        raise _broken(path, f"it ends before {row.name}")
+    return frame
+
+
+def read_bitcode(path: Path, content_at: int, row: Row) -> bytes:
+    """Return the module of a row.
+
+    Raises:
+        InputError: the pack is missing or damaged.
+    """
+    try:
+        return zstandard.decompress(read_frame(path, content_at, row))
+    except zstandard.ZstdError as error:
+        raise _broken(path, f"{row.name} is damaged ({error})") from None
+
+
+def items_of(pack: Pack) -> Iterator[tuple[Row, bytes]]:
+    """Yield the rows of a pack with their frames."""
+    for row in pack.rows:
+        yield row, read_frame(pack.path, pack.content_at, row) if row.stored_bytes else b""
+
+
+def _to_json(row: Row) -> str:
+    """Return a line without the fields that have their default."""
+    default: dict[str, Any] = {field.name: field.default for field in fields(Row)}
+    return json.dumps({k: v for k, v in asdict(row).items() if v != default[k]}) + "\n"
+
+
+def _broken(path: Path, what: str) -> InputError:
+    return InputError(f"{path}: not a whole pack of burnish corpus: {what}; remove it and build again")

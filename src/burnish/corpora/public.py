@@ -1,0 +1,80 @@
+"""The public corpus: the pinned packages, fetched and compiled."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from burnish.corpora.build import FLAGS, Skipped, Unit, compile_folder
+from burnish.corpora.building import PackageJob, Part, recipe_of
+from burnish.corpora.manifest import Package, load_manifest
+from burnish.corpora.pack import Row
+from burnish.corpora.tree import SourceTree, folder_of, index_tree
+from burnish.toolchain import C_SUFFIXES, clang_version
+
+RECIPE = 2  # one more whenever what comes out of a package changes
+
+
+def default_cache() -> Path:
+    """Return the user's folder for what burnish can make again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "burnish"
+
+
+def default_folder() -> Path:
+    """Return where the public corpus is, unless somebody says otherwise."""
+    return default_cache() / "corpus"
+
+
+def chosen_packages(splits: Sequence[str], names: Sequence[str] = ()) -> list[Package]:
+    """Return the packages of some splits, or those of some names."""
+    if names:
+        return [package for package in load_manifest() if package.name in names]
+    return [package for package in load_manifest() if package.split in splits]
+
+
+def package_job(root: Path, package: Package, limit: int | None = None) -> PackageJob:
+    """Plan the build of a package.
+
+    Args:
+        root: The unpacked sdist, as `fetch` returns it.
+        package: Its entry in the manifest.
+        limit: Try only so many of its files, the first by path.
+    """
+    root = root.resolve()
+    paths = list(itertools.islice(index_tree(root).sources(), limit))
+    compile_paths = functools.partial(compile_paths_of, root, package)
+    parts = []
+    for folder, inside in itertools.groupby(paths, folder_of):
+        group = tuple(inside)
+        weight = sum((root / path).stat().st_size for path in group)
+        parts.append(Part(folder, group, compile_paths, package.split, weight))
+    recipe = recipe_of(RECIPE, package.sha256, package.split, package.defines, FLAGS, clang_version(), limit)
+    return PackageJob(package.name, recipe, tuple(parts))
+
+
+def compile_paths_of(
+    root: Path, package: Package, paths: tuple[str, ...], scratch: Path
+) -> Iterator[list[tuple[Row, bytes]]]:
+    """Compile files of one folder of a package; headers are generated in `scratch`.
+
+    There, and not beside the sources: a header that another folder, or an earlier build, has left
+    could change what is compiled.
+    """
+    tree = replace(_tree(root), generated=str(scratch))
+    for unit, bitcode in compile_folder(tree, package, paths):
+        language = "c" if Path(unit.path).suffix in C_SUFFIXES else "c++"
+        row = Row(package.name, unit.path, package.split, language, "compiled")
+        if isinstance(unit, Skipped):
+            row = replace(row, status="skipped", reason=unit.reason)
+        elif not isinstance(unit, Unit):
+            row = replace(row, status="failed", reason=unit.reason)
+        yield [(row, bitcode)]
+
+
+@functools.lru_cache(maxsize=2)
+def _tree(root: Path) -> SourceTree:
+    return index_tree(root)

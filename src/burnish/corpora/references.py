@@ -1,0 +1,155 @@
+"""Names for programs, usable wherever a file is: corpus:train, kernels:fft, random:0..99, hot.c.
+
+FILE                                      C, C++, .ll or .bc
+corpus:train  corpus:brotli               a split or a package of the public corpus
+corpus:brotli/c/dec/decode.c              one program of it; * and ? stand for any letters
+corpus@FOLDER:train                       the same of another corpus
+kernels:fft  kernels:*                    programs of the runnable suite
+workloads:NAME                            real programs that can be run
+random:7  random:0..99  random:7:5000     random programs by seed, also of another size
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import overload
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.program import Program
+from burnish.corpora.public import default_folder
+from burnish.corpora.random_modules import SIZE, random_module
+from burnish.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.programs import load_program
+
+KINDS = ("corpus", "kernels", "workloads", "random")
+SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?(?::(\d+))?")
+
+
+@dataclass(frozen=True)
+class Programs(Sequence[Program]):
+    """Programs that are made when they are asked for."""
+
+    names: Sequence[str]
+    load: Callable[[str], Program] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int) -> Program: ...
+    @overload
+    def __getitem__(self, index: slice) -> Programs: ...
+    def __getitem__(self, index: int | slice) -> Program | Programs:
+        if isinstance(index, slice):
+            return Programs(self.names[index], self.load)
+        return self.load(self.names[index])
+
+
+def is_reference(text: str) -> bool:
+    """Say whether this is a name as above, and not that of a file."""
+    kind = re.split("[:@]", text, maxsplit=1)[0]
+    return kind in KINDS and ":" in text and not Path(text).exists()
+
+
+def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Sequence[Program]:
+    """Return the programs that a name stands for; where there are many, each is read when it is asked for.
+
+    Args:
+        text: A file, or a name as above.
+        arguments: clang's options, for a C or C++ file.
+        level: What clang's front end is told, for a C or C++ file.
+
+    Raises:
+        UnknownName: there is nothing of that name; the message suggests the nearest ones.
+        InputError: the file or the corpus is not there, or cannot be used.
+    """
+    if not is_reference(text):
+        return [load_program(_file(text), arguments, level=level)]
+    kind, _, name = text.rpartition(":") if text.startswith("corpus@") else text.partition(":")
+    if kind == "corpus":
+        return _of_corpus(_public(), name)
+    if kind.startswith("corpus@"):
+        return _of_corpus(open_corpus(Path(kind.removeprefix("corpus@")).expanduser()), name)
+    if kind == "random":
+        return _random(text, name)
+    return _of_suite(kind, name)
+
+
+def resolve_one(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
+    """Return the one program that a name stands for.
+
+    Raises:
+        UnknownName: there is nothing of that name.
+        InputError: the name stands for several programs, or the file cannot be used.
+    """
+    programs = resolve(text, arguments, level=level)
+    if len(programs) != 1:
+        raise InputError(f"{text}: {len(programs)} programs, expected one; the first is {programs[0].name}")
+    return programs[0]
+
+
+def _of_corpus(corpus: Corpus, name: str) -> Sequence[Program]:
+    if not name:
+        return corpus
+    if name in SPLITS or any(row.split == name for row in corpus.rows):
+        return corpus.split(name)
+    if name in corpus.packs:
+        return corpus.package(name)
+    if any(letter in name for letter in "*?["):
+        found = corpus.where(lambda row: fnmatch.fnmatchcase(row.name, name))
+        if len(found):
+            return found
+    elif "/" not in name:
+        splits = dict.fromkeys(row.split for row in corpus.rows)
+        raise UnknownName.among(f"split or package in {corpus.folder}", name, [*splits, *corpus.packs])
+    return [corpus.find(name)]
+
+
+def _public() -> Corpus:
+    folder = default_folder()
+    try:
+        return open_corpus(folder)
+    except InputError as error:
+        raise InputError(f"{error}\nthe public corpus is made with: burnish corpus build") from None
+
+
+def _of_suite(kind: str, name: str) -> Sequence[Program]:
+    if kind == "kernels":
+        from burnish.corpora.kernels import kernel_names, load_kernel
+
+        names, load = kernel_names(), load_kernel
+    else:
+        from burnish.corpora.workloads import load_workload, workload_names
+
+        names, load = workload_names(), load_workload
+    found = fnmatch.filter(names, name)
+    if not found:
+        raise UnknownName.among(kind.removesuffix("s"), name, names)
+    return Programs(tuple(found), load)
+
+
+def _random(text: str, name: str) -> Sequence[Program]:
+    found = SEEDS.fullmatch(name)
+    if not found:
+        raise InputError(f"{text}: expected a seed, such as random:7, or seeds, such as random:0..99")
+    first, last = int(found[1]), int(found[2] or found[1])
+    size = int(found[3] or SIZE)
+    if last < first:
+        raise InputError(f"{text}: there is no seed from {first} to {last}")
+    return Programs([f"{seed}:{size}" for seed in range(first, last + 1)], _random_of)
+
+
+def _random_of(name: str) -> Program:
+    seed, size = map(int, name.split(":"))
+    return random_module(seed, size)
+
+
+def _file(text: str) -> Path:
+    path = Path(text)
+    if not path.exists() and "/" not in text and not path.suffix and ":" in text:
+        raise UnknownName.among("kind of program", text.partition(":")[0], KINDS)
+    return path

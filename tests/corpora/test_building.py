@@ -1,0 +1,163 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sdists import make_package
+
+from burnish.core.errors import InputError
+from burnish.corpora import building
+from burnish.corpora.building import PackageJob, Part, build
+from burnish.corpora.pack import Row
+from burnish.corpora.public import package_job
+from burnish.corpora.store import open_corpus
+
+BODY = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
+
+
+def source(number):
+    return f"int answer_{number}(int x) {{ return x * {number} + 7; }}\n{BODY}"
+
+
+@pytest.fixture
+def package(tree):
+    """Return a function that plans a package of some folders, with a generated header in each."""
+    files = {"config.h.in": "#undef HAVE_STDIO_H\n"}
+    for folder in range(6):
+        for number in range(3):
+            code = '#include "config.h"\n' + source(10 * folder + number)
+            files[f"f{folder}/{number}.c"] = code
+    files["f0/bad.c"] = "int bad = ;\n" + BODY
+    root = tree(files)
+    return lambda **changes: package_job(root, make_package(b"", **changes))
+
+
+def test_a_package_is_compiled_with_what_failed_beside(tmp_path, package):
+    build(tmp_path / "c", [package()])
+    corpus = open_corpus(tmp_path / "c")
+    assert len(corpus) == 18
+    (failed,) = (row for row in corpus.rows if row.status == "failed")
+    assert (failed.name, failed.reason) == ("tiny/f0/bad.c", "expected expression")
+    assert [path.name for path in (tmp_path / "c").glob("[!.]*")] == ["tiny.pack"]
+
+
+def test_nothing_is_written_beside_the_sources(tmp_path, package):
+    before = sorted((tmp_path / "package").rglob("*"))
+    build(tmp_path / "c", [package()])
+    assert sorted((tmp_path / "package").rglob("*")) == before
+
+
+def test_the_digest_does_not_depend_on_the_number_of_processes(tmp_path, package):
+    for processes in (1, 3):
+        build(tmp_path / str(processes), [package()], processes=processes)
+    assert open_corpus(tmp_path / "1").digest == open_corpus(tmp_path / "3").digest
+    assert (tmp_path / "1/tiny.pack").read_bytes() == (tmp_path / "3/tiny.pack").read_bytes()
+
+
+def test_what_is_built_is_not_built_again(tmp_path, package):
+    seen = []
+    build(tmp_path / "c", [package()])
+    build(tmp_path / "c", [package()], progress=seen.append)
+    assert seen[-1].resumed == seen[-1].files_done == seen[-1].files == 19
+    build(tmp_path / "c", [package(defines=("NEW",))], progress=seen.append)
+    assert seen[-1].resumed == 0
+
+
+def test_progress_counts_to_the_end(tmp_path, package):
+    seen = []
+    build(tmp_path / "c", [package()], progress=seen.append)
+    assert (seen[-1].packages_done, seen[-1].files_done) == (1, 19)
+    assert seen[-1].statuses == {"compiled": 18, "failed": 1}
+    assert [step.files_done for step in seen] == sorted(step.files_done for step in seen)
+
+
+def test_packages_of_other_builds_stay(tmp_path, package):
+    build(tmp_path / "c", [package()])
+    build(tmp_path / "c", [replace(package(name="other"), name="other")])
+    assert set(open_corpus(tmp_path / "c").packs) == {"tiny", "other"}
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from sdists import make_package
+from burnish.corpora.building import build
+from burnish.corpora.public import package_job
+build(Path({folder!r}), [package_job(Path({root!r}), make_package(b""))], processes=2)
+"""
+
+
+def test_a_build_killed_at_any_moment_ends_with_the_same_digest(tmp_path, package):
+    """SIGKILL to the whole process group, after 0, 1, ... finished parts, and in between."""
+    build(tmp_path / "whole", [package()])
+    folder = tmp_path / "killed"
+    here = str(Path(__file__).parent)
+    code = KILLED.format(path=[here], folder=str(folder), root=str(tmp_path / "package"))
+    kills = 0
+    for parts in range(6):
+        child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+        while child.poll() is None and len(list(folder.glob("building/*/*.pack"))) < parts:
+            time.sleep(0.005)
+        time.sleep(0.02 * parts)
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            kills += 1
+        child.wait()
+    assert kills >= 3
+    build(folder, [package()])
+    assert open_corpus(folder).digest == open_corpus(tmp_path / "whole").digest
+    assert (folder / "tiny.pack").read_bytes() == (tmp_path / "whole/tiny.pack").read_bytes()
+    assert [path.name for path in folder.glob("[!.]*")] == ["tiny.pack"]
+
+
+def dies(paths, scratch):
+    """Compile made-up files; one of them kills its process."""
+    for path in paths:
+        if path == "deadly":
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield [(Row("p", path, "train", "c", "failed", "made up"), b"")]
+
+
+def hangs(paths, scratch):
+    for path in paths:
+        time.sleep(60 if path == "endless" else 0)
+        yield [(Row("p", path, "train", "c", "failed", "made up"), b"")]
+
+
+def reasons(folder):
+    return {row.path: row.reason for row in open_corpus(folder).rows}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_file_that_kills_its_process_is_recorded_and_the_rest_goes_on(tmp_path, processes):
+    paths = ("a", "deadly", "z")
+    build(
+        tmp_path,
+        [PackageJob("p", "r", (Part("1", paths, dies), Part("2", ("b",), dies)))],
+        processes=processes,
+    )
+    found = reasons(tmp_path)
+    assert found.pop("deadly").startswith("killed its process: the compiler process ended by signal SIGKILL")
+    assert found == dict.fromkeys("abz", "made up")
+
+
+def test_a_file_that_takes_too_long_is_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr(building, "LIMITS", replace(building.LIMITS, deadline_seconds=1.5))
+    build(tmp_path, [PackageJob("p", "r", (Part("1", ("a", "endless", "z"), hangs),))])
+    assert reasons(tmp_path) == {"a": "made up", "endless": "took too long", "z": "made up"}
+
+
+def test_a_second_build_in_the_same_folder_is_refused(tmp_path, package):
+    with building._locked(tmp_path), pytest.raises(InputError, match="another build is at work there"):
+        build(tmp_path, [package()])
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, package):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write a corpus there"):
+        build(tmp_path / "file/corpus", [package()])
