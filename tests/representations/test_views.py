@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from burnish import _native
-from burnish.core.errors import ProgramError
+from burnish.core.errors import MissingTool, ProgramError
 from burnish.core.program import Program
-from burnish.representations import block_graph, call_graph, program_graph
+from burnish.representations import ProgramGraph, block_graph, call_graph, program_graph
 from burnish.representations.graph import FLOWS, KINDS
 from tests.sources import FILES, program
 
@@ -74,6 +76,21 @@ def test_torch_geometric_has_the_same_numbers(views: _native.Module) -> None:
     assert (data.x.numpy() == graph.nodes).all()
     assert (data.edge_index.numpy() == graph.edges[:, :2].T).all()
     assert (data.edge_attr.numpy() == graph.edges[:, 2:]).all()
+
+
+@pytest.mark.parametrize(
+    ("package", "convert"),
+    [("networkx", ProgramGraph.to_networkx), ("torch_geometric.data", ProgramGraph.to_torch_geometric)],
+)
+def test_missing_package_is_named_with_its_remedy(
+    package: str,
+    convert: Callable[[ProgramGraph], object],
+    views: _native.Module,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingTool, match=r"not installed; pip install 'burnish\[train\]'"):
+        convert(call_graph(views))
 
 
 def test_what_is_no_module_is_refused() -> None:

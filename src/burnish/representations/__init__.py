@@ -1,6 +1,13 @@
 """What a program looks like: graphs, sequences of tokens, vectors."""
 
 from burnish.representations.graph import ProgramGraph, block_graph, call_graph, program_graph
+from burnish.representations.ir2vec import (
+    function_vectors,
+    instruction_vectors,
+    load_seed_vectors,
+    program_vector,
+    shipped_seed_vectors,
+)
 from burnish.representations.tokens import by_function, tokens
 from burnish.representations.vocabulary import Vocabulary, load_vocabulary, most_frequent, shipped_vocabulary
 
@@ -10,9 +17,14 @@ __all__ = [
     "block_graph",
     "by_function",
     "call_graph",
+    "function_vectors",
+    "instruction_vectors",
+    "load_seed_vectors",
     "load_vocabulary",
     "most_frequent",
     "program_graph",
+    "program_vector",
+    "shipped_seed_vectors",
     "shipped_vocabulary",
     "tokens",
 ]

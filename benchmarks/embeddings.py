@@ -1,0 +1,115 @@
+"""Train IR2Vec's seed vectors on the training split, and see what they are good for.
+
+    burnish corpus build
+    python benchmarks/embeddings.py --output src/burnish/representations/data/seed_vectors.json
+
+Triplets are counted over every module of the training split as clang's front end leaves it and, up to 10,000
+instructions, once more optimized (benchmarks/vocabulary.py), and vectors are trained on them by TransE
+(burnish.representations.transe). Prints
+
+- how many of the entities are nearer to head + relation than the triplet's own tail, over the triplets of
+  each split (weighed by their count; 0 is perfect), and how many would be by chance;
+- the nearest entities of a few;
+- how often a function of the validation split at -O1 is nearest to itself at -Oz, among all functions of its
+  program.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import track
+from vocabulary import LARGEST, states  # beside this file
+
+from burnish import _native
+from burnish.corpora.public import default_folder
+from burnish.corpora.store import Corpus, open_corpus
+from burnish.representations.ir2vec import SeedVectors, function_vectors, load_seed_vectors, save_seed_vectors
+from burnish.representations.transe import Training, Triplets, tail_ranks, train
+
+SHOWN = ("Add", "FMul", "Load", "SExt", "Call", "Ret", "ICMP_slt", "FCMP_oeq")
+FUNCTION = 20  # instructions that a function has at least, to be told from others
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--corpus", type=Path, default=default_folder())
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    corpus = open_corpus(options.corpus)
+    triplets = {name: count(corpus.split(name), name) for name in ("train", "val", "test")}
+    entities = _native.ir2vec_entities()
+    vectors, relations = train(triplets["train"], len(entities), Training(seed=options.seed))
+    save_seed_vectors(options.output, entities, vectors)
+
+    print(
+        f"training split {corpus.split('train').digest}, LLVM {_native.llvm_version()}, seed {options.seed}\n"
+    )
+    print("| split | triplets | distinct | nearer than the tail | by chance |")
+    print("|---|---|---|---|---|")
+    for name, rows in triplets.items():
+        known = rows[np.abs(vectors[rows[:, 0]]).sum(axis=1) * np.abs(vectors[rows[:, 2]]).sum(axis=1) > 0]
+        rank = np.average(tail_ranks(known, vectors, relations), weights=known[:, 3])
+        chance = ((np.abs(vectors).sum(axis=1) > 0).sum() - 1) / 2
+        print(f"| {name} | {rows[:, 3].sum()} | {len(rows)} | {rank:.2f} | {chance:.1f} |")
+    show_nearest([key for _, key in entities], vectors)
+    found, pairs, chance = recognised(corpus.split("val"), load_seed_vectors(options.output))
+    print(
+        f"\nfunctions recognised at another level: {found / pairs:.1%} of {pairs}, "
+        f"by chance {chance / pairs:.1%}"
+    )
+
+
+def count(corpus: Corpus, name: str) -> Triplets:
+    """Return the distinct triplets of a split with their counts."""
+    counts: Counter[tuple[int, int, int]] = Counter()
+    total = len(corpus) + sum(row.instructions <= LARGEST for row in corpus.programs)
+    for module in track(states(corpus), name, total, transient=True):
+        for head, relation, tail, times in module.ir2vec_triplets().tolist():
+            counts[head, relation, tail] += times
+    return np.array([(*triplet, times) for triplet, times in sorted(counts.items())], dtype=np.int64)
+
+
+def show_nearest(names: list[str], vectors: NDArray[np.float64]) -> None:
+    """Print the entities nearest to some, by cosine."""
+    print("\n| entity | nearest |\n|---|---|")
+    similarity = vectors @ vectors.T
+    for name in SHOWN:
+        row = similarity[names.index(name)].copy()
+        row[names.index(name)] = -1
+        print(f"| {name} | {', '.join(names[i] for i in np.argsort(-row)[:4])} |")
+
+
+def recognised(corpus: Corpus, seed_vectors: SeedVectors) -> tuple[int, int, float]:
+    """Return how many functions are nearest to themselves at another level, of how many, and by chance."""
+    found, pairs, chance = 0, 0, 0.0
+    for program in track(corpus.sample(60, 0, smallest=500, largest=LARGEST), "functions", transient=True):
+        sides = []
+        for level in ("O1", "Oz"):
+            module = _native.Module(program.content)
+            module.set_level_attributes(level)
+            module.run(f"clang<{level}>", level)
+            rows = function_vectors(module, seed_vectors=seed_vectors).astype(np.float64)
+            sizes = dict(module.instruction_count_by_function())
+            large = zip(module.functions, rows, strict=True)
+            sides.append({name: row for name, row in large if sizes[name] >= FUNCTION})
+        shared = sorted(sides[0].keys() & sides[1].keys())
+        if len(shared) < 2:
+            continue
+        one, other = (np.stack([side[name] for name in shared]) for side in sides)
+        distance = np.linalg.norm(one[:, None] - other, axis=2)
+        found += int((distance.argmin(axis=1) == np.arange(len(shared))).sum())
+        pairs += len(shared)
+        chance += 1
+    return found, pairs, chance
+
+
+if __name__ == "__main__":
+    main()
