@@ -158,7 +158,7 @@ class _State:
                     self._workers.append(worker)
                 busy[worker] = task
                 task.send(worker)
-            for worker in wait(list(busy), LOOK_SECONDS) or _overdue(busy):
+            for worker in {**dict.fromkeys(wait(list(busy), LOOK_SECONDS)), **dict.fromkeys(_overdue(busy))}:
                 if self._answer(worker, busy[worker]):
                     self._finished(busy.pop(worker).job)
             self._tell()

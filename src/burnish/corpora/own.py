@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 from burnish import _native
 from burnish.core.errors import CompileError, InputError
-from burnish.corpora.build import FLAGS, Skipped, Unit, compile_folder
+from burnish.corpora.build import FLAGS, compile_folder
 from burnish.corpora.building import WORK, Item, PackageJob, Part, Progress, build, recipe_of
 from burnish.corpora.compile_commands import NAME, Command, read_compile_commands, without_unknown
 from burnish.corpora.manifest import Package
 from burnish.corpora.pack import SUFFIX, Row, compiled_row, compress, write_pack
+from burnish.corpora.public import unit_row
 from burnish.corpora.repair import first_error
 from burnish.corpora.store import open_corpus
 from burnish.corpora.tree import SourceTree, folder_of, index_tree
@@ -93,6 +94,8 @@ def build_own(
     others = [(row, b"") for row in corpus.rows if row.status != "compiled"]
     write_pack(folder / f"{job.name}{SUFFIX}", job.name, job.recipe, [(linked, compress(whole)), *others])
     shutil.rmtree(files)
+    with contextlib.suppress(OSError):  # not empty: parts of another package
+        (folder / WORK).rmdir()
     return job.name
 
 
@@ -148,8 +151,8 @@ def _command_pieces(path: Path) -> tuple[list[Path], list[Piece]]:
 
 
 def _pattern_pieces(own: Own) -> tuple[Path, list[Path], list[Piece]]:
-    found = sorted(Path(file).resolve() for file in glob.glob(own.source, recursive=True))  # noqa: PTH207 - absolute ones too
-    files = [file for file in found if file.is_file()]
+    found = glob.glob(own.source, recursive=True)  # noqa: PTH207 - a Path does not take absolute patterns
+    files = sorted(Path(name).resolve() for name in found if Path(name).is_file())
     if not files:
         return Path(), [], []
     if wrong := [file for file in files if file.suffix not in IR_SUFFIXES]:
@@ -173,13 +176,7 @@ def compile_sources(root: Path, own: Own, paths: tuple[str, ...], scratch: Path)
     tree = replace(_tree(root), generated=str(scratch))
     package = Package(own.name, "", "", "", 0, "", "no", 0, 0)
     for unit, bitcode in compile_folder(tree, package, paths, own.clang):
-        language = "c" if Path(unit.path).suffix in C_SUFFIXES else "c++"
-        row = Row("", unit.path, "", language, "compiled")
-        if not isinstance(unit, Unit):
-            row = replace(
-                row, status="skipped" if isinstance(unit, Skipped) else "failed", reason=unit.reason
-            )
-        yield row, bitcode
+        yield unit_row(unit, own.split), bitcode
 
 
 def compile_commands(commands: Sequence[Command], paths: tuple[str, ...], _: Path) -> Iterator[Item]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.corpora.build import FLAGS, Skipped, Unit, compile_folder
+from burnish.corpora.build import FLAGS, Failed, Skipped, Unit, compile_folder
 from burnish.corpora.building import PackageJob, Part, recipe_of
 from burnish.corpora.manifest import Package, load_manifest
 from burnish.corpora.pack import Row
@@ -66,13 +66,16 @@ def compile_paths_of(
     """
     tree = replace(_tree(root), generated=str(scratch))
     for unit, bitcode in compile_folder(tree, package, paths):
-        language = "c" if Path(unit.path).suffix in C_SUFFIXES else "c++"
-        row = Row(package.name, unit.path, package.split, language, "compiled")
-        if isinstance(unit, Skipped):
-            row = replace(row, status="skipped", reason=unit.reason)
-        elif not isinstance(unit, Unit):
-            row = replace(row, status="failed", reason=unit.reason)
-        yield [(row, bitcode)]
+        yield [(unit_row(unit, package.split), bitcode)]
+
+
+def unit_row(unit: Unit | Skipped | Failed, split: str) -> Row:
+    """Return what a row says of a file before its bitcode is looked at."""
+    language = "c" if Path(unit.path).suffix in C_SUFFIXES else "c++"
+    row = Row(unit.package, unit.path, split, language, "compiled")
+    if isinstance(unit, Unit):
+        return row
+    return replace(row, status="skipped" if isinstance(unit, Skipped) else "failed", reason=unit.reason)
 
 
 @functools.lru_cache(maxsize=2)

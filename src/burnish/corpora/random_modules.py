@@ -55,11 +55,13 @@ def random_ir(seed: int, size: int = SIZE) -> str:
     arrays = [_global(rng, number) for number in range(rng.randint(2, 5))]
     functions: list[Signature] = []
     texts = []
-    for number in range(max(1, round(size / (STATEMENTS * STATEMENT_INSTRUCTIONS)))):
+    count = max(1, round(size / (STATEMENTS * STATEMENT_INSTRUCTIONS)))
+    most = max(2, min(3 * STATEMENTS // 2, size // STATEMENT_INSTRUCTIONS))
+    for number in range(count):
         signature = _signature(rng, f"f{number}", arrays)
         known = [*arrays, replace(signature.array, pointer="%array")] if signature.array else list(arrays)
         body = Body(rng, signature, known, functions[-8:])
-        texts.append(write_function(body, rng.randint(STATEMENTS // 2, 3 * STATEMENTS // 2)))
+        texts.append(write_function(body, rng.randint(most // 3, most)))
         functions.append(replace(signature, steps=body.steps))
     parts = [HEAD.format(seed=seed), *(_definition(rng, array) for array in arrays), "", *texts]
     parts.append(_main(rng, functions, arrays))

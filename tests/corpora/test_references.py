@@ -1,0 +1,99 @@
+import pytest
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.corpora import references
+from burnish.corpora.own import Own, build_own
+from burnish.corpora.random_modules import random_module
+from burnish.corpora.references import is_reference, resolve, resolve_one
+from tests.sources import DATA
+
+MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
+
+
+@pytest.fixture
+def folder(tree, tmp_path):
+    root = tree(
+        {
+            f"src/{name}.c": f"int {name}(int x) {{ return x + {len(name)}; }}\n{MORE}"
+            for name in ("one", "three")
+        }
+    )
+    build_own(tmp_path / "corpus", Own(str(root), "mine", split="val"))
+    return tmp_path / "corpus"
+
+
+def names(text):
+    return [program.name for program in resolve(text)]
+
+
+def test_a_file(tmp_path):
+    (program,) = resolve(str(DATA / "matrix.c"))
+    assert program.name.endswith("matrix.c")
+    with pytest.raises(InputError, match="no such file"):
+        resolve("nowhere.c")
+
+
+@pytest.mark.parametrize("what", ["", "val", "mine", "mine/src/*.c", "*.c"])
+def test_a_corpus_of_one_s_own(folder, what):
+    assert names(f"corpus@{folder}:{what}") == ["mine/src/one.c", "mine/src/three.c"]
+
+
+def test_one_program_of_a_corpus(folder):
+    assert names(f"corpus@{folder}:mine/src/three.c") == ["mine/src/three.c"]
+    assert resolve_one(f"corpus@{folder}:mine/src/one.c").name == "mine/src/one.c"
+
+
+@pytest.mark.parametrize(
+    ("what", "hint"),
+    [("vall", "did you mean 'val'"), ("mine/one.c", "did you mean 'mine/src/one.c'"), ("x*", "no program")],
+)
+def test_what_a_corpus_does_not_have(folder, what, hint):
+    with pytest.raises(UnknownName, match=hint):
+        resolve(f"corpus@{folder}:{what}")
+
+
+def test_the_public_corpus_is_in_its_folder(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(references, "default_folder", lambda: folder)
+    assert names("corpus:val") == ["mine/src/one.c", "mine/src/three.c"]
+    monkeypatch.setattr(references, "default_folder", lambda: tmp_path / "nowhere")
+    with pytest.raises(InputError, match="the public corpus is made with: burnish corpus build"):
+        resolve("corpus:val")
+
+
+def test_random_programs():
+    assert resolve_one("random:5").digest == random_module(5).digest
+    assert resolve_one("random:5:300").digest == random_module(5, 300).digest
+    many = resolve("random:0..999999:200")
+    assert len(many) == 1_000_000
+    assert many[7].digest == random_module(7, 200).digest
+    assert resolve_one(many[7].name).digest == many[7].digest
+    assert [program.name for program in many[3:5]] == ["random:3:200", "random:4:200"]
+
+
+@pytest.mark.parametrize("text", ["random:x", "random:", "random:5..3"])
+def test_seeds_that_make_no_sense(text):
+    with pytest.raises(InputError, match="seed"):
+        resolve(text)
+
+
+def test_kernels():
+    assert [program.name for program in resolve("kernels:*")][:1]
+    with pytest.raises(UnknownName, match="no kernel named"):
+        resolve("kernels:nothing-like-this")
+
+
+def test_a_misspelt_kind_is_answered_with_the_nearest():
+    with pytest.raises(UnknownName, match="did you mean 'corpus'"):
+        resolve("copus:train")
+
+
+def test_several_programs_where_one_is_needed(folder):
+    with pytest.raises(InputError, match="2 programs, expected one"):
+        resolve_one(f"corpus@{folder}:")
+
+
+def test_a_file_of_such_a_name_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert is_reference("random:5")
+    (tmp_path / "random:5").write_text("")
+    assert not is_reference("random:5")
