@@ -1,80 +1,100 @@
-"""burnish passes: a trace by hand."""
+"""burnish passes: a trace by hand, or that of a result: what each step does, and which ones matter."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from burnish.cli.arguments import split_at_dashes
-from burnish.core.sandbox import Sandbox
-from burnish.core.trace import split_entry
+from burnish.cli.progress import SearchProgress
+from burnish.cli.results import load_source, read_results, task_of
+from burnish.cli.steps import apply_steps, minimized_steps, show_steps
+from burnish.cli.tables import MEASURES
+from burnish.core.errors import InputError
+from burnish.core.objective import Objective
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.task import Task
+from burnish.core.trace import Trace
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.actions import as_opt_pipeline
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     words, clang = split_at_dashes(arguments)
     options = _parser().parse_args(words)
-    program = load_program(options.file, clang)
-    session = Sandbox(TASK.open, program)
-    rows = [_row("(opened)", session, None, 0.0)]
-    for text in options.passes:
-        site, action = split_entry(text)
-        start = time.perf_counter()
-        changed = session.apply(session.index(action), site)
-        rows.append(_row(text, session, changed, time.perf_counter() - start))
-    session.shutdown()
-    if options.json:
-        for row in rows:
-            print(json.dumps(row))
+    task, program, trace, goal = _result(options) if options.result else _by_hand(options, clang)
+    shown = [task.objective(name) for name in dict.fromkeys([*MEASURES, goal.name])]
+    rows, crash = apply_steps(task, program, trace, goal)
+    show_steps(rows, shown, as_json=options.json)
+    if crash:
+        raise crash
+    if not options.minimize:
         return 0
-    _print(rows)
-    if options.passes and (line := as_opt_pipeline(options.passes)):
-        print(f"opt -passes='{line}'")
+    with SearchProgress(program.name, task.reference, quiet=options.json) as progress:
+        progress.note("leaving out passes")
+        matter, rows = minimized_steps(task, program, trace, goal)
+    if not options.json:
+        print(f"\n{len(matter)} of {len(trace)} matter for {goal.unit}; without one of them it is more:")
+    show_steps(rows, shown, as_json=options.json)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish passes",
-        description="Apply passes one after the other and show what each does to the size.",
+        description="Apply passes one after the other and show what each does to the size. "
+        "Idle is a step that changes nothing and that the rest does not need.",
         epilog="Example: burnish passes hot.c 'sroa<modify-cfg>' simplifycfg 'main: gvn' -- -Iinclude",
     )
-    parser.add_argument("file", type=Path, help=".c .cc .cpp .ll or .bc")
-    parser.add_argument("passes", nargs="*", metavar="[FUNCTION: ]PASS", help="see burnish tasks llvm_passes")
-    parser.add_argument("--json", action="store_true", help="print one line of JSON for each step")
+    add = parser.add_argument
+    add("file", nargs="?", type=Path, help=".c .cc .cpp .ll or .bc; not needed for a result")
+    add("passes", nargs="*", metavar="[FUNCTION: ]PASS", help="see burnish tasks llvm_passes")
+    add("--result", type=Path, metavar="FILE", help="explain what burnish optimize wrote with --result")
+    add("--number", type=int, metavar="N", help="which of its results, from 1")
+    add("--minimize", action="store_true", help="also leave out what does not matter, and show what is left")
+    add("--objective", help="what matters; default: ir-instructions, or the result's own")
+    add("--json", action="store_true", help="print one line of JSON for each step")
     return parser
 
 
-def _row(text: str, session: Sandbox, changed: bool | None, seconds: float) -> dict[str, object]:
-    costs = {objective: session.measure(objective) for objective in TASK.objectives}
-    return {"step": text, "changed": changed, "milliseconds": round(1000 * seconds, 3), **costs}
+def _by_hand(options: argparse.Namespace, clang: Sequence[str]) -> tuple[Task, Program, Trace, Objective]:
+    if options.file is None:
+        raise InputError("expected a file and passes, or --result; see burnish passes --help")
+    if options.number is not None:
+        raise InputError("--number is for --result")
+    return TASK, load_program(options.file, clang), tuple(options.passes), _goal(TASK, options.objective)
 
 
-def _print(rows: list[dict[str, object]]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("step", overflow="fold")
-    for goal in TASK.objectives.values():
-        table.add_column(goal.unit if goal.dense else f".text {goal.unit}", justify="right")
-        table.add_column("change", justify="right")
-    table.add_column("ms", justify="right")
-    before = rows[0]
-    for row in rows:
-        cells = []
-        for objective in TASK.objectives:
-            difference = float(str(row[objective])) - float(str(before[objective]))
-            cells += [f"{row[objective]:.0f}", f"{difference:+.0f}" if difference else ""]
-        idle = " (no change)" if row["changed"] is False else ""
-        milliseconds = "" if row is before else f"{row['milliseconds']:.1f}"
-        table.add_row(f"{row['step']}{idle}", *cells, milliseconds)
-        before = row
-    Console().print(table)
+def _result(options: argparse.Namespace) -> tuple[Task, Program, Trace, Objective]:
+    if options.passes:
+        raise InputError("with --result the passes are the result's; leave them out")
+    row = _choose(read_results(options.result), options.number, options.result)
+    if row.fallback:
+        raise InputError(f"{row.program}: -{row.fallback} was kept: there are no passes to explain")
+    task = task_of(row)
+    program = load_program(options.file) if options.file else load_source(row)
+    if program.digest != row.digest:
+        raise InputError(f"{program.name} is not the program of the result any more; is it another version?")
+    return task, program, row.trace, _goal(task, options.objective or row.objective)
+
+
+def _choose(rows: Sequence[Result], number: int | None, path: Path) -> Result:
+    if number is None and len(rows) == 1:
+        return rows[0]
+    if number is None or not 1 <= number <= len(rows):
+        found = ", ".join(f"{i} {row.program}" for i, row in enumerate(rows[:8], 1))
+        more = ", ..." if len(rows) > 8 else ""
+        raise InputError(f"{path}: expected --number 1 to {len(rows)}: {found}{more}")
+    return rows[number - 1]
+
+
+def _goal(task: Task, name: str | None) -> Objective:
+    goal = task.objective(name)
+    if goal.noisy:
+        raise InputError(
+            f"{goal.name} is never the same twice; say what matters by --objective, as text-bytes"
+        )
+    return goal

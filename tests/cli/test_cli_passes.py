@@ -1,0 +1,125 @@
+"""burnish passes: idle steps, what matters, and the trace of a result."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from burnish.cli import main
+from burnish.core.result import Result
+from burnish.tasks.llvm_passes import TASK
+from tests.sources import DATA, program
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+MATRIX = str(DATA / "matrix.c")
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def result(tmp_path: Path, *rows: Result) -> str:
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(row.to_json() + "\n" for row in rows))
+    return str(path)
+
+
+def row(*trace: str, source: str = MATRIX, fallback: str = "", digest: str = "") -> Result:
+    return Result(
+        task=TASK.id,
+        program=source,
+        digest=digest or program("matrix.c").digest,
+        objective="text-bytes",
+        method="m",
+        seed=0,
+        trace=trace,
+        cost=1.0,
+        baselines={},
+        evaluations=1,
+        seconds=0.1,
+        toolchain={},
+        fallback=fallback,
+        source=(source,),
+    )
+
+
+def test_idle_steps_are_said_to_be_idle(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = ["sroa<modify-cfg>", "sroa<modify-cfg>", "gvn", "globaldce"]
+    assert main(["passes", MATRIX, *trace, "--json"]) == 0
+    assert [row["idle"] for row in printed(capsys)] == [False, False, True, False, True]
+    assert main(["passes", MATRIX, *trace]) == 0
+    assert capsys.readouterr().out.count("(idle)") == 2
+
+
+def test_minimized_trace_costs_the_same_and_each_step_is_worth_something(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trace = ["globaldce", "sroa<modify-cfg>", "mem2reg", "clang<Oz>", "lcssa", "gvn"]
+    assert main(["passes", MATRIX, *trace, "--minimize", "--json"]) == 0
+    rows = printed(capsys)
+    whole, minimal = rows[: len(trace) + 1], rows[len(trace) + 1 :]
+    assert [row["step"] for row in whole] == ["(opened)", *trace]
+    assert "without" not in whole[0]
+    assert minimal[-1]["ir-instructions"] <= whole[-1]["ir-instructions"]  # type: ignore[operator]
+    kept = [str(row["step"]) for row in minimal[1:]]
+    assert 0 < len(kept) < len(trace)
+    for i, step in enumerate(minimal[1:]):
+        session = TASK.open(program("matrix.c"))
+        session.replay(kept[:i] + kept[i + 1 :])
+        assert step["without"] == session.measure("ir-instructions") - minimal[-1]["ir-instructions"]  # type: ignore[operator]
+        assert step["without"] > 0  # type: ignore[operator]
+
+
+def test_minimized_table_says_how_many_matter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["passes", MATRIX, "globaldce", "mem2reg", "mem2reg", "--minimize"]) == 0
+    shown = capsys.readouterr().out
+    assert "1 of 3 matter for instructions" in shown
+    assert shown.splitlines()[-1] == "opt -passes='function(mem2reg)'"
+
+
+def test_passes_of_a_result_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = result(tmp_path, row("gvn"), row("mem2reg", "lcssa"))
+    assert main(["passes", "--result", path, "--number", "2", "--minimize", "--json"]) == 0
+    rows = printed(capsys)
+    assert [row["step"] for row in rows] == ["(opened)", "mem2reg", "lcssa", "(opened)", "mem2reg"]
+
+
+def test_program_of_a_result_may_be_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = result(tmp_path, row("gvn", source=str(tmp_path / "gone.c"), digest="other"))
+    assert main(["passes", "--result", path]) == 2
+    assert "gone.c" in capsys.readouterr().err
+    shutil.copy(DATA / "matrix.c", tmp_path / "here.c")
+    assert main(["passes", str(tmp_path / "here.c"), "--result", path]) == 2
+    assert "not the program of the result" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "message"),
+    [
+        ([row("gvn"), row("gvn")], [], "expected --number 1 to 2: 1 "),
+        ([row("gvn")], ["--number", "2"], "expected --number 1 to 1"),
+        ([row(fallback="Oz")], [], "-Oz was kept"),
+        ([row("gvn")], [MATRIX, "gvn"], "leave them out"),
+        ([row("gvn")], ["--objective", "text"], "did you mean 'text-bytes'"),
+        ([row("gvn")], ["--objective", "compile-seconds"], "never the same twice"),
+    ],
+)
+def test_results_that_cannot_be_explained(
+    tmp_path: Path,
+    rows: list[Result],
+    words: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["passes", "--result", result(tmp_path, *rows), *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], [MATRIX, "--number", "1"]])
+def test_words_that_do_not_fit(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["passes", *words]) == 2
+    assert "--result" in capsys.readouterr().err
