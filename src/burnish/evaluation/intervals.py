@@ -1,0 +1,73 @@
+"""Confidence intervals that assume no distribution."""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+
+from burnish.core.errors import InputError
+
+
+def signed_rank_interval(differences: Sequence[float], confidence: float) -> tuple[float, float]:
+    """Return Wilcoxon's interval for the centre of paired differences.
+
+    The means of all pairs (Walsh averages), each difference with itself among them, are sorted; the interval
+    goes from the k-th to the k-th last. It holds the centre with the confidence at least, whatever the
+    distribution, as long as it is symmetric: as that of the difference of two runs of the same program is.
+    See Hollander, Wolfe, Chicken, Nonparametric Statistical Methods, 3.3.
+
+    Raises:
+        InputError: there are too few differences for that confidence.
+    """
+    means = _walsh_averages(differences)
+    k = _rank(len(differences), confidence)
+    if k < 1:
+        raise InputError(
+            f"{len(differences)} pairs cannot give {confidence:.4g} confidence; "
+            f"at least {fewest(confidence)} can"
+        )
+    return means[k - 1], means[-k]
+
+
+def centre(differences: Sequence[float]) -> float:
+    """Return the median of the Walsh averages, Hodges' and Lehmann's estimate of the centre."""
+    return statistics.median(_walsh_averages(differences))
+
+
+def fewest(confidence: float) -> int:
+    """Return how many pairs it takes for an interval: so many that 2 / 2^n is at most 1 - confidence."""
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence is {confidence:g}; expected more than 0 and less than 1")
+    return math.ceil(1 - math.log2(1 - confidence) - 1e-9)
+
+
+def bootstrap_interval(values: Sequence[float], confidence: float, *, seed: int) -> tuple[float, float]:
+    """Return the percentile interval of the mean over resamples of the values."""
+    rng = np.random.default_rng(seed)
+    array = np.asarray(values, dtype=np.float64)
+    means = rng.choice(array, size=(10_000, len(array))).mean(axis=1)
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def _walsh_averages(differences: Sequence[float]) -> list[float]:
+    return sorted((a + b) / 2 for i, a in enumerate(differences) for b in differences[i:])
+
+
+@functools.cache
+def _rank(count: int, confidence: float) -> int:
+    """Return the largest k that the signed-rank statistic is below with (1 - confidence) / 2 at most."""
+    ways = [1]  # [sum of ranks]: how many of the subsets of the ranks 1 ... n have it
+    for rank in range(1, count + 1):
+        shorter = ways + [0] * rank
+        ways = [a + b for a, b in zip(shorter, [0] * rank + ways, strict=True)]
+    most = (1 - confidence) / 2 * 2**count * (1 + 1e-12)
+    k = total = 0
+    while total + ways[k] <= most:
+        total += ways[k]
+        k += 1
+    return k

@@ -1,0 +1,194 @@
+"""Is one executable faster than another? Only an interval says so."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from burnish.core.errors import Miscompiled
+from burnish.core.program import Run, Workload
+from burnish.evaluation.intervals import centre, fewest, signed_rank_interval
+from burnish.execution import RunLimits, execute, link
+from burnish.execution.alone import alone, quiet_core
+from burnish.execution.folder import temporary_folder
+from burnish.execution.stopwatch import SECONDS
+
+FASTER, SLOWER, NO_DIFFERENCE, IDENTICAL = "faster", "slower", "no difference beyond noise", "identical"
+
+Clock = Callable[[Path, Run], float]
+"""Runs an executable once and returns what that cost."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How thoroughly to compare."""
+
+    repeats: int = 15  # rounds; each runs everything twice
+    confidence: float = 0.95
+    seed: int = 0  # of the order in a round
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much faster a candidate is than a baseline: times of the baseline / times of the candidate."""
+
+    ratio: float  # above 1: the candidate is faster
+    low: float  # of the confidence interval
+    high: float
+    verdict: str  # FASTER, SLOWER, NO_DIFFERENCE, IDENTICAL
+    confidence: float
+    repeats: int
+    noise: float = 1.0  # the ratio of the baseline to itself, measured in between, turned above 1
+    least: tuple[float, float] = (0.0, 0.0)  # baseline and candidate: sum over the inputs
+    median: tuple[float, float] = (0.0, 0.0)
+
+
+Times = Sequence[Sequence[float]]  # [rounds][inputs]
+
+
+def judge(baseline: Times, same: Times, candidate: Times, confidence: float) -> Comparison:
+    """Compare what was measured in rounds, each program once in each.
+
+    The candidate is faster, or slower, where the interval of the ratio holds neither 1 nor what the
+    baseline differed from itself.
+
+    Args:
+        baseline: Its times.
+        same: The times of a second copy of it.
+        candidate: Its times.
+        confidence: Of the interval.
+
+    Raises:
+        InputError: these are too few rounds for that confidence.
+    """
+    ratios = _log_ratios(baseline, candidate)
+    low, high = signed_rank_interval(ratios, confidence)
+    noise = abs(centre(_log_ratios(baseline, same)))
+    verdict = FASTER if low > noise else SLOWER if high < -noise else NO_DIFFERENCE
+    return Comparison(
+        ratio=math.exp(centre(ratios)),
+        low=math.exp(low),
+        high=math.exp(high),
+        verdict=verdict,
+        confidence=confidence,
+        repeats=len(ratios),
+        noise=math.exp(noise),
+        least=(_least([*baseline, *same]), _least(candidate)),
+        median=(_median(baseline), _median(candidate)),
+    )
+
+
+def compare_times(
+    baseline: Path,
+    candidate: Path,
+    workload: Workload,
+    *,
+    what: str = SECONDS,
+    effort: Effort = Effort(),
+    clock: Clock | None = None,
+) -> Comparison:
+    """Time two executables in turn, with nothing else that burnish measures on the machine.
+
+    In each round, every input is run by the baseline, by a copy of it and by the candidate, on one core, in
+    random order and then once more in the opposite order: drift cancels, and the lesser of the two counts, as
+    what disturbs a run can only make it longer. The copy shows what remains of noise. A first round is not
+    counted.
+
+    Args:
+        baseline: An executable.
+        candidate: Another.
+        workload: The inputs.
+        what: Seconds of CPU time, or one of the counters of burnish.execution.
+        effort: How many rounds, and how sure to be.
+        clock: How to measure; for tests.
+
+    Raises:
+        InputError: that many rounds cannot give that confidence.
+        Miscompiled: a run fails.
+        MissingTool: the machine has no such counter.
+    """
+    rounds = max(effort.repeats, fewest(effort.confidence))
+    rng = np.random.default_rng(effort.seed)
+    sources = baseline, baseline, candidate
+    times: tuple[list[list[float]], ...] = [], [], []  # [program][round][input]
+    measure = clock or _clock(workload, what)
+    with temporary_folder() as folder, alone():
+        for number in range(1 + rounds):
+            # New copies, as where the system happens to put a file's pages stays with them.
+            programs = [_copy(path, folder / str(i)) for i, path in enumerate(sources)]
+            row = np.full((3, len(workload.runs)), np.inf)
+            for column, run in enumerate(workload.runs):
+                order = rng.permutation(3)
+                for program in (*order, *order[::-1]):
+                    row[program, column] = min(row[program, column], measure(programs[program], run))
+            for kept, values in zip(times, row.tolist(), strict=True):
+                if number:
+                    kept.append(values)
+    first, same, second = times
+    return judge(first, same, second, effort.confidence)
+
+
+class Comparer:
+    """Compares objects of programs; the same two are compared once."""
+
+    def __init__(self, effort: Effort = Effort()) -> None:
+        self.effort = effort
+        self._known: dict[tuple[bytes, bytes, str, str], Comparison] = {}
+
+    def compare(
+        self, baseline: bytes, candidate: bytes, workload: Workload, what: str = SECONDS
+    ) -> Comparison:
+        """Compare two objects of a program by `compare_times`; the same object is not timed.
+
+        Raises:
+            CompileError: one cannot be linked.
+            Miscompiled: a run fails.
+            MissingTool: the machine has no such counter.
+        """
+        if baseline == candidate:
+            return Comparison(1.0, 1.0, 1.0, IDENTICAL, self.effort.confidence, 0)
+        key = baseline, candidate, workload.digest, what
+        if key not in self._known:
+            with temporary_folder() as folder:
+                first = link(baseline, workload, folder / "a")
+                second = link(candidate, workload, folder / "b")
+                self._known[key] = compare_times(first, second, workload, what=what, effort=self.effort)
+        return self._known[key]
+
+
+def _clock(workload: Workload, what: str) -> Clock:
+    limits = RunLimits()
+    cpu = quiet_core()
+    counters = () if what == SECONDS else (what,)
+
+    def measure(executable: Path, run: Run) -> float:
+        done = execute(executable, run, files=workload.files, limits=limits, cpu=cpu, counters=counters)
+        if done.killed or done.status < 0:
+            raise Miscompiled(f"input {run.name!r}: {done.ending}")
+        return done.cpu_seconds if what == SECONDS else done.counters[what]
+
+    return measure
+
+
+def _copy(source: Path, destination: Path) -> Path:
+    destination.unlink(missing_ok=True)
+    return Path(shutil.copy(source, destination))
+
+
+def _log_ratios(baseline: Times, candidate: Times) -> list[float]:
+    pairs = zip(baseline, candidate, strict=True)
+    return [math.log(max(sum(b), 1e-9) / max(sum(c), 1e-9)) for b, c in pairs]
+
+
+def _least(times: Times) -> float:
+    return math.fsum(min(column) for column in zip(*times, strict=True))
+
+
+def _median(times: Times) -> float:
+    return statistics.median(map(sum, times))
