@@ -100,8 +100,8 @@ def test_worker_that_steps_an_environment_is_light() -> None:
     env = Env(TASK, program("matrix.c"))
     env.reset()
     env.step(0)
-    assert env._worker
-    loaded = env._worker.call(eval, "set(__import__('sys').modules)")
+    assert env.worker
+    loaded = env.worker.call(eval, "set(__import__('sys').modules)")
     assert "burnish._native" in loaded
     assert not loaded & {"torch", "gymnasium", "rich"}
     env.close()

@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from burnish.core.env import Env
 from burnish.core.errors import IllegalAction, InputError
 from burnish.core.vector import VectorEnv
+from burnish.core.worker import Limits
 from tests.conftest import children
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
@@ -172,3 +173,49 @@ def test_what_cannot_be_a_vector_is_refused() -> None:
         VectorEnv([partial(Env, TASK, PROGRAMS)] * 2, 3)
     with pytest.raises(InputError, match="same observations"):
         VectorEnv([partial(Env, TASK, PROGRAMS), partial(Env, TASK, PROGRAMS, sites=1)])
+
+
+@pytest.mark.parametrize("limits", [Limits(), None])
+def test_each_goes_on_when_it_is_ready(vector: Callable[..., VectorEnv], limits: Limits | None) -> None:
+    several = vector(3, max_steps=3, order="sample", limits=limits)
+    single = [Env(TASK, PROGRAMS, max_steps=3, order="sample", limits=None) for _ in range(3)]
+    several.reset(seed=0)
+    lasts = [env.reset(seed=i) for i, env in enumerate(single)]
+    over, made = [False] * 3, [0] * 3
+    subtract = TASK.actions.index("subtract(1)")
+    for i in range(3):
+        several.send(i, subtract)
+    while min(made) < 9:
+        for i, step in several.ready():
+            if over[i]:
+                observed, info = single[i].reset()
+                expected: Any = (observed, 0.0, False, False, info)
+            else:
+                expected = single[i].step(subtract)
+            assert_same(step, expected)
+            over[i] = step[2] or step[3]
+            made[i] += 1
+            several.send(i, subtract)
+    assert lasts
+    several.reset()
+
+
+def test_a_hang_does_not_hold_up_the_others(vector: Callable[..., VectorEnv]) -> None:
+    task = failing_task(TASK, "hang")
+    several = vector(
+        2, task=task, limits=Limits(deadline_seconds=2.0), programs=counters("a=900"), max_steps=10**6
+    )
+    several.reset(seed=0)
+    several.send(0, task.actions.index("hang"))
+    several.send(1, 1)
+    steps = 0
+    late: Any = None
+    while late is None:
+        for i, step in several.ready():
+            if i == 0:
+                late = step
+            else:
+                steps += 1
+                several.send(1, TASK.actions.index("add(1)" if steps % 2 else "subtract(1)"))
+    assert steps > 10
+    assert "no answer within 2 seconds" in late[-1]["error"]

@@ -36,25 +36,25 @@ LENGTH = struct.Struct("<Q")
 sessions: dict[int, Session] = {}  # of this process, by the number that the parent gave
 
 
-def main(requests: int, replies: int, lifeline: int, memory_bytes: int) -> None:
+def main(requests: int, replies: int, lifeline: int, memory_bytes: int, spin_seconds: float) -> None:
     """Serve requests until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     _limit_memory(memory_bytes)
     poller = select.poll()
     poller.register(requests, select.POLLIN)
-    while wait_for(poller, None) and (request := read_message(requests)) is not None:
+    while wait_for(poller, None, spin_seconds) and (request := read_message(requests)) is not None:
         for reply in _answer(request):
             write_message(replies, reply)
 
 
-def wait_for(poller: select.poll, seconds: float | None) -> bool:
+def wait_for(poller: select.poll, seconds: float | None, spin_seconds: float) -> bool:
     """Return whether something can be read within so many seconds (None: for ever).
 
-    It looks again and again for SPIN_SECONDS before it sleeps, giving way to any process that wants the
+    It looks again and again for `spin_seconds` before it sleeps, giving way to any process that wants the
     core: waking a sleeping core of a virtual machine costs 35 us each way, several times a small pass.
     """
-    end = time.monotonic() + SPIN_SECONDS
+    end = time.monotonic() + spin_seconds
     while time.monotonic() < end:
         if poller.poll(0):
             return True

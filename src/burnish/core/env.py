@@ -121,8 +121,8 @@ class Env(gymnasium.Env[Any, int]):
         self.render_mode = render_mode
         self._action_count = (1 + sites) * len(self.actions)
         self.action_space = gymnasium.spaces.Discrete(self._action_count)  # type: ignore[assignment]
-        self._worker = Worker(limits) if limits else None
-        self._opened = OpenProgram(task, self._worker, self._names, self.objective.name, sites, openers)
+        self.worker = Worker(limits) if limits else None
+        self._opened = OpenProgram(task, self.worker, self._names, self.objective.name, sites, openers)
         self._log = EpisodeLog(log) if log else None
         self._program: Program | None = None
         self._session: Session | None = None
@@ -236,8 +236,13 @@ class Env(gymnasium.Env[Any, int]):
             self._session.close()
         self._session = None
         self._opened.close()
-        if self._worker and not self._forked:
-            self._worker.close()
+        if self.worker and not self._forked:
+            self.worker.close()
+
+    def sleep_at_once(self) -> None:
+        """Do not keep a core busy while waiting for the worker, nor let it: there are others to run."""
+        if self.worker:
+            self.worker.spin_seconds = 0.0
 
     @property
     def programs(self) -> Sequence[Program] | Callable[[int], Program]:

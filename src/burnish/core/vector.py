@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +13,10 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 from numpy.typing import NDArray
 
-from burnish.core.env import Env, First
+from burnish.core.env import Env, First, Next
 from burnish.core.errors import InputError
 from burnish.core.session import Mask
+from burnish.core.worker import wait
 
 Batch = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
@@ -65,6 +68,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._seen: list[Any] = [None] * self.num_envs
         self._done = np.zeros(self.num_envs, dtype=bool)
+        self._begun: dict[int, Callable[[], Next]] = {}
+        if self.num_envs >= len(os.sched_getaffinity(0)):  # whoever looks again and again takes a core
+            for env in self.envs:
+                env.sleep_at_once()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -82,6 +89,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InputError(f"expected {self.num_envs} seeds and as many booleans in reset_mask")
         found: list[dict[str, Any]] = [{} for _ in self.envs]
         numbers = np.flatnonzero(chosen)
+        self._begun = {i: step for i, step in self._begun.items() if not chosen[i]}
         self._finish_resets(numbers, self._begin_resets(numbers, seeds, options), found)
         self._done[chosen] = False
         return self._batch(), self._infos(found)
@@ -92,9 +100,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Raises:
             IllegalAction: a mask forbids one; nothing happened in any.
             ResetNeeded: one is finished, and the autoreset mode is DISABLED.
+            InputError: a step that was sent has not been waited for.
         """
         if self.autoreset_mode == AutoresetMode.DISABLED and self._done.any():
             raise gymnasium.error.ResetNeeded("reset the finished environments: options={'reset_mask': ...}")
+        if self._begun:
+            raise InputError(f"{len(self._begun)} steps were sent: wait for them with ready()")
         choices = [int(action) for action in iterate(self.action_space, actions)]
         finished, going = np.flatnonzero(self._done), np.flatnonzero(~self._done)
         for i in going:
@@ -115,6 +126,42 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._finish_resets(finished, self._begin_resets(finished), found)
             self._done = np.zeros(self.num_envs, dtype=bool)
         return self._batch(), rewards, terminations, truncations, self._infos(found)
+
+    def send(self, number: int, action: int) -> None:
+        """Start a step in one environment, or its next episode where the last is over; see `ready`.
+
+        Raises:
+            IllegalAction: the mask forbids it; nothing happened.
+        """
+        env = self.envs[number]
+        if self._done[number]:
+            first = env.begin_reset()
+            self._begun[number] = lambda: _as_step(first())
+        else:
+            self._check(env, action)
+            self._begun[number] = env.begin_step(action)
+
+    def ready(self) -> list[tuple[int, Next]]:
+        """Wait for steps that were sent; return those that are done, with their environments' numbers.
+
+        Passes differ a hundredfold in time, so where all wait for the slowest, cores stand idle: `send`
+        the next action to each environment when it is ready, and none waits for another.
+        """
+        workers = {env.worker: i for i, env in enumerate(self.envs) if i in self._begun and env.worker}
+        if len(workers) < len(self._begun):
+            done = [i for i in self._begun if not self.envs[i].worker]  # in this process, when waited for
+        elif not workers:
+            return []
+        else:
+            first = min(worker.deadline for worker in workers)
+            found = wait(list(workers), first - time.monotonic())
+            done = [workers[w] for w in found or workers if found or time.monotonic() >= w.deadline]
+        steps = []
+        for i in done:
+            self._seen[i], *rest = step = self._begun.pop(i)()
+            self._done[i] = rest[1] or rest[2]
+            steps.append((i, step))
+        return steps
 
     def action_masks(self) -> Mask:
         """Return what is legal now: bool[num_envs, n]."""
@@ -169,3 +216,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         space = self.single_observation_space
         empty: Any = create_empty_array(space, self.num_envs)
         return concatenate(space, self._seen, empty)
+
+
+def _as_step(first: First) -> Next:
+    observed, info = first
+    return observed, 0.0, False, False, info

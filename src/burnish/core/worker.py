@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,7 +37,9 @@ class Worker:
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
         self.generation = 0
+        self.spin_seconds = child.SPIN_SECONDS  # 0 where processes are more than cores
         self.unanswered = False  # a call was started and not waited for to its end
+        self._since = 0.0  # by time.monotonic()
         self._process: _Process | None = None
 
     def call(
@@ -60,16 +63,21 @@ class Worker:
             self.close()
         process = self._started()
         self.unanswered = True
+        self._since = time.monotonic()
         try:
             child.write_message(process.requests, (function, arguments))
         except BrokenPipeError:
             raise self._bury(process) from None
 
     def receive(self, deadline_seconds: float | None = None) -> tuple[bool, Any]:
-        """Wait for one answer: (True, item of a generator) or (False, the value that ends the call)."""
+        """Wait for one answer: (True, item of a generator) or (False, the value that ends the call).
+
+        The deadline counts from when the call was sent, or from the item before.
+        """
         process = self._started()
         seconds = self.limits.deadline_seconds if deadline_seconds is None else deadline_seconds
-        if not child.wait_for(process.poller, seconds):
+        left = self._since + seconds - time.monotonic()
+        if not child.wait_for(process.poller, max(0.0, left), self.spin_seconds):
             self.close()
             raise CompilerTimeout(f"no answer within {seconds:g} seconds; the worker was killed")
         reply = child.read_message(process.replies)
@@ -77,6 +85,7 @@ class Worker:
             raise self._bury(process)
         kind, value = reply
         self.unanswered = kind == child.ITEM
+        self._since = time.monotonic()
         if kind == child.LOST:
             self.close()
         if kind in (child.ERROR, child.LOST):
@@ -98,6 +107,11 @@ class Worker:
         """The child's process number; None while there is none."""
         return self._process.popen.pid if self._process else None
 
+    @property
+    def deadline(self) -> float:
+        """When the unanswered call is late, by time.monotonic()."""
+        return self._since + self.limits.deadline_seconds
+
     def close(self) -> None:
         """Kill the child; a later call starts another."""
         self.unanswered = False
@@ -107,7 +121,7 @@ class Worker:
 
     def _started(self) -> _Process:
         if self._process is None:
-            self._process = _Process(self.limits.memory_bytes)
+            self._process = _Process(self.limits.memory_bytes, self.spin_seconds)
             self.generation += 1
         return self._process
 
@@ -125,7 +139,7 @@ class Worker:
 class _Process:
     """The child and the pipes to it."""
 
-    def __init__(self, memory_bytes: int) -> None:
+    def __init__(self, memory_bytes: int, spin_seconds: float) -> None:
         their_requests, self.requests = os.pipe()
         self.replies, their_replies = os.pipe()
         their_lifeline, lifeline = os.pipe()
@@ -133,7 +147,8 @@ class _Process:
         theirs = (their_requests, their_replies, their_lifeline)
         start = (
             f"import sys; sys.path[:] = {sys.path!r}\n"
-            f"from burnish.core.child import main; main({', '.join(map(str, theirs))}, {memory_bytes})"
+            "from burnish.core.child import main; "
+            f"main({', '.join(map(str, theirs))}, {memory_bytes}, {spin_seconds})"
         )
         self.popen = subprocess.Popen(
             [sys.executable, "-P", "-c", start],

@@ -1,0 +1,197 @@
+"""Steps per second of one environment, and of several at a time, on small modules.
+
+    python benchmarks/vector.py [--rounds 7] [--steps 3000] [--output benchmarks/results/vector.json]
+
+Programs: modules of about 700 IR instructions. Episodes of 45 random legal actions with the 70 opcode counts,
+the reward and the mask, the beginnings of episodes included. The ways take turns, a round each, so that what
+else the machine does hits all of them:
+
+- `one`: one environment, `Env.step` in a loop; its worker and this process take turns, so it fills one core;
+- `step N`: `gymnasium.make_vec(id, N)`, burnish.core.vector.VectorEnv: all wait for the slowest pass;
+- `ready N`: the same by its `send` and `ready`: none waits for another;
+- `async N`: Gymnasium's AsyncVectorEnv: a process for each environment, and its worker;
+- `async in process N`: the same with `limits=None`: the compiler runs in the environment's process, and
+  nothing is caught.
+
+Passes differ a hundredfold in time: with two environments in step, the bound is not two but 1.1 (printed for
+each N from the times of one environment's steps: the sum on two cores, or the longest, whichever is more).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+
+import burnish.envs  # noqa: F401 - registers the environments
+from burnish import Env, Program
+from burnish.core.vector import VectorEnv
+from burnish.corpora import Unit, fetch, find_package, translation_units
+from burnish.tasks.llvm_passes import LANGUAGE, TASK
+from burnish.tasks.llvm_passes.session import open_session
+
+OPTIONS: dict[str, Any] = {"observation": "opcode-counts", "objective": "ir-instructions", "order": "shuffle"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=3000, help="in each round, of all environments together")
+    parser.add_argument("--programs", type=int, default=8)
+    parser.add_argument("--instructions", type=int, default=700)
+    parser.add_argument("--ways", default="step 2,step 8,step 32,ready 2,ready 4,async 2,async in process 2")
+    parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    programs = pick(options.programs, options.instructions, options.sources)
+    ways: dict[str, Way] = {"one": Loop(Env(TASK, programs, **OPTIONS))}
+    ways |= {name: make_way(name, programs) for name in options.ways.split(",")}
+    rates: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(options.rounds):
+        for name, way in ways.items():
+            start = time.perf_counter()
+            steps = way.play(options.steps, np.random.default_rng(number))
+            rates[name].append(steps / (time.perf_counter() - start))
+    seconds = ways["one"].seconds
+    for way in ways.values():
+        way.close()
+    cores = len(os.sched_getaffinity(0))
+    print(f"{cores} cores; {len(programs)} programs; a step: mean {1e3 * np.mean(seconds):.2f} ms, ", end="")
+    print(f"median {1e3 * np.median(seconds):.2f} ms, longest {1e3 * max(seconds):.1f} ms")
+    print("| way | steps/s (median of rounds) | least | most | to one | bound |")
+    print("|---|---|---|---|---|---|")
+    rows = []
+    for name, values in rates.items():
+        ratio = statistics.median(values) / statistics.median(rates["one"])
+        limit = bound(name, seconds, cores)
+        median, least, most = statistics.median(values), min(values), max(values)
+        print(f"| {name} | {median:.0f} | {least:.0f} | {most:.0f} | {ratio:.2f}x | {limit:.2f}x |")
+        rows.append({"way": name, "rates": values, "to_one": ratio, "bound": limit})
+    if options.output:
+        options.output.write_text(json.dumps({"cores": cores, "rows": rows}, indent=2) + "\n")
+
+
+def bound(way: str, seconds: list[float], cores: int) -> float:
+    """Return how many times faster than one environment a way can be."""
+    kind, _, count = way.rpartition(" ")
+    if not kind:
+        return 1.0
+    if kind == "ready":
+        return float(min(cores, int(count)))
+    drawn = np.random.default_rng(0).choice(seconds, size=(5000, int(count)))
+    return float(drawn.sum() / np.maximum(drawn.sum(axis=1) / cores, drawn.max(axis=1)).sum())
+
+
+class Loop:
+    """One environment."""
+
+    def __init__(self, env: Env) -> None:
+        self.env = env
+        self.mask = env.reset(seed=0)[1]["mask"]
+        self.seconds: list[float] = []
+        self.close = env.close
+
+    def play(self, steps: int, rng: np.random.Generator) -> int:
+        """Make so many steps, and return how many they were."""
+        for _ in range(steps):
+            start = time.perf_counter()
+            *_, terminated, truncated, info = self.env.step(choose(self.mask, rng))
+            self.seconds.append(time.perf_counter() - start)
+            if terminated or truncated:
+                info = self.env.reset()[1]
+            self.mask = info["mask"]
+        return steps
+
+
+class InStep:
+    """Several environments that wait for each other."""
+
+    seconds: ClassVar[list[float]] = []
+
+    def __init__(self, several: Any) -> None:
+        self.several = several
+        self.masks = several.reset(seed=0)[1]["mask"]
+        self.done = np.zeros(several.num_envs, dtype=bool)
+        self.close = several.close
+
+    def play(self, steps: int, rng: np.random.Generator) -> int:
+        """Make so many steps, and return how many they were; beginnings of episodes are none."""
+        made = 0
+        while made < steps:
+            made += int((~self.done).sum())
+            actions = [choose(mask, rng) if mask.any() else 0 for mask in self.masks]
+            *_, terminated, truncated, infos = self.several.step(np.array(actions))
+            self.masks, self.done = infos["mask"], terminated | truncated
+        return made
+
+
+class WhenReady:
+    """Several environments that do not wait for each other."""
+
+    seconds: ClassVar[list[float]] = []
+
+    def __init__(self, several: VectorEnv) -> None:
+        self.several = several
+        self.close = several.close
+
+    def play(self, steps: int, rng: np.random.Generator) -> int:
+        """Make so many steps, and return how many they were; beginnings of episodes are none."""
+        made = 0
+        masks = self.several.reset()[1]["mask"]
+        for number, mask in enumerate(masks):
+            self.several.send(number, choose(mask, rng))
+        while made < steps:
+            for number, (_, _, terminated, truncated, info) in self.several.ready():
+                self.several.send(number, 0 if terminated or truncated else choose(info["mask"], rng))
+                made += 1
+        return made * 45 // 46  # of 46 sends, one begins an episode
+
+
+Way = Loop | InStep | WhenReady
+
+
+def make_way(name: str, programs: list[Program]) -> Way:
+    """Return the environments that a name such as "step 8" stands for."""
+    kind, _, count = name.rpartition(" ")
+    make = partial(Env, TASK, programs, **OPTIONS)
+    in_process = partial(make, limits=None)
+    match kind:
+        case "step" | "ready":
+            several = gymnasium.make_vec("burnish/LLVMPasses-v0", int(count), programs=programs, **OPTIONS)
+            return InStep(several) if kind == "step" else WhenReady(several)
+        case "async":
+            return InStep(gymnasium.vector.AsyncVectorEnv([make] * int(count)))
+        case "async in process":
+            return InStep(gymnasium.vector.AsyncVectorEnv([in_process] * int(count)))
+    raise SystemExit(f"no way named {name!r}")
+
+
+def choose(mask: np.ndarray[Any, Any], rng: np.random.Generator) -> int:
+    """Return a random legal action."""
+    return int(rng.choice(np.flatnonzero(mask)))
+
+
+def pick(count: int, instructions: int, sources: Path) -> list[Program]:
+    """Return the modules of two packages whose sizes, before any pass, are nearest."""
+    programs = []
+    for package in ("zopfli", "lz4", "pynacl"):
+        found = find_package(package)
+        units = [unit for unit in translation_units(fetch(found, sources), found) if isinstance(unit, Unit)]
+        programs += [Program(unit.name, LANGUAGE, unit.compile()) for unit in units]
+    sizes = {program: open_session(program).measure("ir-instructions") for program in programs}
+    return sorted(programs, key=lambda program: abs(sizes[program] - instructions))[:count]
+
+
+if __name__ == "__main__":
+    main()
