@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from burnish.cli.jobs import Job, Settings, optimize_job, write_results
 from burnish.cli.tables import results_table
 from burnish.core.errors import InputError
 from burnish.core.worker import GIB, Limits
-from burnish.programs import link_programs, load_program
+from burnish.corpora.references import expand, is_reference, name_in, resolve_one
+from burnish.programs import link_programs
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
 from burnish.toolchain import IR_SUFFIXES
@@ -21,6 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     words, clang = split_at_dashes(arguments)
     options = _parser().parse_args(words)
+    options.files = [name for file in options.files for name in expand(file)]
     task = make_task(Options(always_inline=not options.ignore_always_inline))
     settings = Settings(
         budget=Budget.parse(options.budget),
@@ -57,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Options for clang follow a double dash: burnish optimize a.c b.c -- -Iinclude -DNDEBUG",
     )
     add = parser.add_argument
-    add("files", nargs="+", type=Path, metavar="FILE", help=".c .cc .cpp .ll or .bc")
+    names = "a file: .c .cc .cpp .ll .bc; or a name: corpus:brotli, kernels:fft, random:0..9"
+    add("files", nargs="+", metavar="PROGRAM", help=names)
     add("-o", "--output", type=Path, help="object (.o), .bc or .ll; a folder for several files")
     add("--objective", default="text-bytes", help="what to minimise (see burnish tasks); default: text-bytes")
     add("--search", default=DEFAULT, choices=SEARCHES, help=f"default: {DEFAULT}")
@@ -75,24 +79,34 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _single(options: argparse.Namespace, file: Path, clang: tuple[str, ...]) -> Job:
-    output = options.output or Path(file.with_suffix(".o").name)
+def _single(options: argparse.Namespace, file: str, clang: tuple[str, ...]) -> Job:
+    name = _object_name(file)
+    output = options.output or name
     if len(options.files) > 1 and options.output:
         if not options.output.is_dir():
             raise InputError(f"{options.output}: expected a folder, for {len(options.files)} files")
-        output = options.output / file.with_suffix(".o").name
+        output = options.output / name
     _check_output(output)
-    program = load_program(file, clang)
+    program = resolve_one(file, clang)
     # -O0 is the one level at which clang's front end emits code that no pass or attribute explains.
-    variants = {} if file.suffix in IR_SUFFIXES else {"O0": load_program(file, clang, level="O0")}
-    return Job(program, (str(file), *clang), output, clang, variants)
+    is_source = not is_reference(file) and Path(file).suffix not in IR_SUFFIXES
+    variants = {"O0": resolve_one(file, clang, level="O0")} if is_source else {}
+    return Job(program, (file, *clang), output, clang, variants)
+
+
+def _object_name(file: str) -> Path:
+    """Return the name of a file's or a program's object."""
+    if not is_reference(file):
+        return Path(Path(file).with_suffix(".o").name)
+    name = name_in(file) if file.startswith("corpus") else file
+    return Path(re.sub(r"[^\w.+-]+", "-", name) + ".o")
 
 
 def _linked(options: argparse.Namespace, clang: tuple[str, ...]) -> Job:
     output = options.output or Path("linked.o")
     _check_output(output)
-    program = link_programs([load_program(file, clang) for file in options.files])
-    return Job(program, (*map(str, options.files), *clang), output, clang)
+    program = link_programs([resolve_one(file, clang) for file in options.files])
+    return Job(program, (*options.files, *clang), output, clang)
 
 
 def _check_output(output: Path) -> None:

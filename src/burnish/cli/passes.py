@@ -17,7 +17,7 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.programs import load_program
+from burnish.corpora.references import resolve_one
 from burnish.tasks.llvm_passes import TASK
 
 
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: burnish passes hot.c 'sroa<modify-cfg>' simplifycfg 'main: gvn' -- -Iinclude",
     )
     add = parser.add_argument
-    add("file", nargs="?", type=Path, help=".c .cc .cpp .ll or .bc; not needed for a result")
+    add("file", nargs="?", help=".c .cc .cpp .ll .bc, or a name such as kernels:fft; not needed for a result")
     add("passes", nargs="*", metavar="[FUNCTION: ]PASS", help="see burnish tasks llvm_passes")
     add("--result", type=Path, metavar="FILE", help="explain what burnish optimize wrote with --result")
     add("--number", type=int, metavar="N", help="which of its results, from 1")
@@ -65,7 +65,7 @@ def _by_hand(options: argparse.Namespace, clang: Sequence[str]) -> tuple[Task, P
         raise InputError("expected a file and passes, or --result; see burnish passes --help")
     if options.number is not None:
         raise InputError("--number is for --result")
-    return TASK, load_program(options.file, clang), tuple(options.passes), _goal(TASK, options.objective)
+    return TASK, resolve_one(options.file, clang), tuple(options.passes), _goal(TASK, options.objective)
 
 
 def _result(options: argparse.Namespace) -> tuple[Task, Program, Trace, Objective]:
@@ -75,7 +75,7 @@ def _result(options: argparse.Namespace) -> tuple[Task, Program, Trace, Objectiv
     if row.fallback:
         raise InputError(f"{row.program}: -{row.fallback} was kept: there are no passes to explain")
     task = task_of(row)
-    program = load_program(options.file) if options.file else load_source(row)
+    program = resolve_one(options.file) if options.file else load_source(row)
     if program.digest != row.digest:
         raise InputError(f"{program.name} is not the program of the result any more; is it another version?")
     return task, program, row.trace, _goal(task, options.objective or row.objective)

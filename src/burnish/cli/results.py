@@ -9,7 +9,8 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.programs import link_programs, load_program
+from burnish.corpora.references import is_reference, resolve_one
+from burnish.programs import link_programs
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import Options, make_task
 from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES
@@ -50,9 +51,13 @@ def load_source(row: Result) -> Program:
     if not row.source:
         raise InputError(f"{row.program}: the result does not say where the program is; give --program")
     known = C_SUFFIXES | CXX_SUFFIXES | IR_SUFFIXES
-    files = [word for word in row.source if not word.startswith("-") and Path(word).suffix in known]
+    files = [
+        word
+        for word in row.source
+        if is_reference(word) or (not word.startswith("-") and Path(word).suffix in known)
+    ]
     clang = list(row.source[len(files) :])
-    programs = [load_program(Path(file), clang) for file in files]
+    programs = [resolve_one(file, clang) for file in files]
     return programs[0] if len(programs) == 1 else link_programs(programs)
 
 

@@ -69,7 +69,7 @@ def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> S
     """
     if not is_reference(text):
         return [load_program(_file(text), arguments, level=level)]
-    kind, _, name = text.rpartition(":") if text.startswith("corpus@") else text.partition(":")
+    kind, name = _before_name(text)[:-1], name_in(text)
     if kind == "corpus":
         return _of_corpus(_public(), name)
     if kind.startswith("corpus@"):
@@ -77,6 +77,23 @@ def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> S
     if kind == "random":
         return _random(text, name)
     return _of_suite(kind, name)
+
+
+def expand(text: str) -> list[str]:
+    """Return the names of the single programs that a name stands for; `resolve_one` opens each.
+
+    Raises:
+        UnknownName: there is nothing of that name.
+        InputError: the corpus is not there.
+    """
+    if not is_reference(text):
+        return [text]
+    programs, kind = resolve(text), text.partition(":")[0]
+    if isinstance(programs, Corpus):
+        return [f"{_before_name(text)}{row.name}" for row in programs.programs]
+    if isinstance(programs, Programs):
+        return [f"{kind}:{name}" for name in programs.names]
+    return [text]
 
 
 def resolve_one(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
@@ -90,6 +107,20 @@ def resolve_one(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") 
     if len(programs) != 1:
         raise InputError(f"{text}: {len(programs)} programs, expected one; the first is {programs[0].name}")
     return programs[0]
+
+
+def _before_name(text: str) -> str:
+    """Return a reference up to the name: corpus@FOLDER: may have a ':' in the folder, and in the name."""
+    if not text.startswith("corpus@"):
+        return text.partition(":")[0] + ":"
+    cuts = [number for number, letter in enumerate(text) if letter == ":"]
+    folders = [cut for cut in cuts if Path(text[len("corpus@") : cut]).expanduser().is_dir()]
+    return text[: (folders or cuts)[0] + 1]
+
+
+def name_in(text: str) -> str:
+    """Return what follows the kind of a reference: split, package, program or seeds."""
+    return text[len(_before_name(text)) :]
 
 
 def _of_corpus(corpus: Corpus, name: str) -> Sequence[Program]:

@@ -1,0 +1,129 @@
+"""burnish corpus, and references to its programs in the other commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from burnish.cli import main
+
+MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
+NAMES = ("red", "green", "blue", "grey")
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Return a folder with four projects of a file each, and a file that does not compile."""
+    for name in NAMES:
+        (tmp_path / "mine" / name).mkdir(parents=True)
+        code = f"int {name}(int x) {{ int s = 0; while (x) s += x-- * {len(name)}; return s; }}\n{MORE}"
+        (tmp_path / "mine" / name / "a.c").write_text(code)
+    (tmp_path / "mine/red/bad.c").write_text("int bad = ;\n" + MORE)
+    return tmp_path / "mine"
+
+
+@pytest.fixture
+def folder(sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    assert main(["corpus", "build", "--from", str(sources), "--folder", str(tmp_path / "corpus")]) == 0
+    capsys.readouterr()
+    return tmp_path / "corpus"
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_build_says_what_compiled(sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "corpus"
+    assert main(["corpus", "build", "--from", str(sources), "--folder", str(folder), "--jobs", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "80.0%" in shown
+    assert "failed: expected expression" in shown
+    assert f"4 programs in {folder}, digest " in shown
+
+
+def test_list_filters(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["corpus", "list", "--folder", str(folder), "--json"]
+    assert main(command) == 0
+    assert [row["path"] for row in lines(capsys)] == [f"{name}/a.c" for name in sorted(NAMES)]
+    assert main([*command, "--status", "failed"]) == 0
+    assert [(row["path"], row["reason"]) for row in lines(capsys)] == [("red/bad.c", "expected expression")]
+    assert main([*command, "--smallest", "10000"]) == 0
+    assert lines(capsys) == []
+
+
+def test_stats_count_by_split(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["corpus", "stats", "--folder", str(folder), "--json"]) == 0
+    (stats,) = lines(capsys)
+    assert stats["programs"] == 4
+    train = stats["splits"]["train"]  # type: ignore[index]
+    assert (train["compiled"], train["failed"]) == (4, 1)
+    assert train["bitcode_bytes"] > train["stored_bytes"] > 0
+    assert main(["corpus", "stats", "--folder", str(folder)]) == 0
+    assert "expected expression" in capsys.readouterr().out
+
+
+def test_split_deals_out_folders_and_goes_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["corpus", "split", "--folder", str(folder)]
+    assert main([*command, "--assign", "train=2,val=1,test=1"]) == 0
+    assert main(["corpus", "stats", "--folder", str(folder), "--json"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert "No program is in two splits; 0 were left out for that." in shown
+    splits = json.loads(shown[-1])["splits"]
+    assert {name: split["compiled"] for name, split in splits.items()} == {"train": 2, "val": 1, "test": 1}
+    assert main([*command, "--reset"]) == 0
+    assert "train: 4 programs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["build", "--from", "nowhere"], "nothing to compile there"),
+        (["build", "--split", "trian"], "did you mean 'train'"),
+        (["fetch", "--package", "zopfly"], "did you mean 'zopfli'"),
+        (["list", "--folder", "nowhere"], "no corpus there"),
+        (["split", "--folder", "FOLDER", "--assign", "train"], "expected shares such as"),
+        (["list", "--folder", "FOLDER", "--package", "mime"], "did you mean 'mine'"),
+    ],
+)
+def test_wrong_words_are_explained(
+    folder: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(folder) if word == "FOLDER" else word for word in words]
+    more = [] if "--folder" in words or words[0] == "fetch" else ["--folder", str(folder)]
+    assert main(["corpus", *words, *more]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_random_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--count", "3", "--seed", "5", "--size", "200", "--folder", str(tmp_path)]
+    assert main(["corpus", "random", *words]) == 0
+    assert "3 programs in" in capsys.readouterr().out
+
+
+def test_a_program_of_a_corpus_is_optimized_and_replayed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["optimize", f"corpus@{folder}:mine/[br]*/a.c", "random:3:100", "--budget", "8"]
+    assert main([*command, "--workers", "1", "--result", "results.jsonl", "--quiet"]) == 0
+    rows = [json.loads(line) for line in Path("results.jsonl").read_text().splitlines()]
+    assert [row["source"] for row in rows] == [
+        [f"corpus@{folder}:mine/blue/a.c"],
+        [f"corpus@{folder}:mine/red/a.c"],
+        ["random:3:100"],
+    ]
+    assert sorted(path.name for path in tmp_path.glob("*.o")) == [
+        "mine-blue-a.c.o",
+        "mine-red-a.c.o",
+        "random-3-100.o",
+    ]
+    assert main(["replay", "results.jsonl"]) == 0
+    assert capsys.readouterr().out.count("the same again") == 3
+
+
+def test_passes_takes_a_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["passes", "random:3:100", "sroa<modify-cfg>", "--json"]) == 0
+    assert lines(capsys)[1]["changed"] is True
