@@ -5,7 +5,8 @@ import pytest
 
 from burnish import _native
 from burnish.core.program import Run
-from burnish.corpora.random_modules import build_random, random_ir, random_module
+from burnish.corpora.building import build
+from burnish.corpora.random_modules import random_ir, random_job, random_module
 from burnish.corpora.store import open_corpus
 from burnish.toolchain import find_tool
 
@@ -91,7 +92,7 @@ def test_a_random_program_can_be_run():
 
 
 def test_random_programs_are_a_package_of_a_corpus(tmp_path):
-    build_random(tmp_path, 5, seed=10)
+    build(tmp_path, [random_job(5, seed=10)])
     corpus = open_corpus(tmp_path)
     assert [row.path for row in corpus.programs] == ["10", "11", "12", "13", "14"]
     assert corpus.find("random/12").digest == random_module(12).digest

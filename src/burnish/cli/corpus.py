@@ -16,10 +16,10 @@ from burnish.cli.corpus_tables import packages_table, print_summary, programs_ta
 from burnish.core.errors import InputError, UnknownName
 from burnish.corpora.building import build
 from burnish.corpora.fetch import fetch
-from burnish.corpora.manifest import Package, find_package, load_manifest
+from burnish.corpora.manifest import Package, find_package
 from burnish.corpora.own import Own, build_own
-from burnish.corpora.public import default_cache, default_folder, package_job
-from burnish.corpora.random_modules import SIZE, build_random
+from burnish.corpora.public import default_cache, default_folder, package_job, packages_of
+from burnish.corpora.random_modules import SIZE, random_job
 from burnish.corpora.splits import assign_splits, group_of, remove_splits, write_splits
 from burnish.corpora.store import SPLITS, Corpus, open_corpus
 
@@ -63,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     add = _command(commands, "random", _random, "generate random programs that can be run")
     add("--count", type=int, default=100, help="default: 100")
     add("--seed", type=int, default=0, help="of the first; the others count on from it")
+    add("--jobs", type=int, metavar="N", help="processes; default: one for each core")
+    add("--quiet", action="store_true", help="no progress")
     add("--size", type=int, default=SIZE, help=f"about how many IR instructions each; default: {SIZE}")
     add("--folder", type=Path, required=True, help="the corpus that they go to")
 
@@ -106,7 +108,7 @@ def _command(
 
 
 def _add_packages(add: Add) -> None:
-    add("--split", default="train,val,test", metavar="NAMES", help="default: train,val,test")
+    add("--split", metavar="NAMES", help="default: train,val,test; with --from: train")
     add("--package", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
     add("--sources", type=Path, default=default_cache(), metavar="DIR", help="for what is fetched")
 
@@ -118,11 +120,11 @@ def _add_folder(add: Add) -> None:
 def _chosen(options: argparse.Namespace) -> list[Package]:
     if options.package:
         return [find_package(name) for name in options.package]
-    splits = options.split.split(",")
+    splits = options.split.split(",") if options.split else SPLITS
     for name in splits:
         if name not in SPLITS:
             raise UnknownName.among("split", name, SPLITS)
-    return [package for package in load_manifest() if package.split in splits]
+    return packages_of(splits)
 
 
 def _fetch(options: argparse.Namespace) -> int:
@@ -137,12 +139,29 @@ def _fetch(options: argparse.Namespace) -> int:
 
 def _build(options: argparse.Namespace) -> int:
     start = time.monotonic()
+    _check_build(options)
     names = _build_own(options) if options.source else _build_public(options)
     corpus = open_corpus(options.folder)
     print_summary([row for row in corpus.rows if row.package in names])
     seconds = time.monotonic() - start
     print(f"{len(corpus)} programs in {options.folder}, digest {corpus.digest}, after {seconds:.0f} s")
     return 0
+
+
+def _check_build(options: argparse.Namespace) -> None:
+    """Refuse what would have no effect.
+
+    Raises:
+        InputError: options for one's own files with the public packages, or the other way round.
+    """
+    of_own = {"--name": options.name, "--link": options.link, "--functions": options.functions is not None}
+    of_public = {"--package": options.package, "--limit": options.limit is not None}
+    wrong = of_public if options.source else of_own | {"options for clang": options.clang}
+    given = [name for name, value in wrong.items() if value]
+    if given:
+        raise InputError(f"{', '.join(given)}: only {'without' if options.source else 'with'} --from")
+    if options.link and options.functions is not None:
+        raise InputError("--link and --functions: expected one of them")
 
 
 def _build_public(options: argparse.Namespace) -> list[str]:
@@ -159,7 +178,8 @@ def _build_public(options: argparse.Namespace) -> list[str]:
 
 
 def _build_own(options: argparse.Namespace) -> list[str]:
-    own = Own(options.source, options.name, clang=options.clang, functions=options.functions)
+    split = options.split or "train"
+    own = Own(options.source, options.name, split, options.clang, options.functions)
     with BuildProgress(quiet=options.quiet) as progress:
         name = build_own(
             options.folder,
@@ -173,7 +193,9 @@ def _build_own(options: argparse.Namespace) -> list[str]:
 
 
 def _random(options: argparse.Namespace) -> int:
-    build_random(options.folder, options.count, options.seed, options.size)
+    job = random_job(options.count, options.seed, options.size)
+    with BuildProgress(quiet=options.quiet) as progress:
+        build(options.folder, [job], processes=options.jobs, progress=progress)
     corpus = open_corpus(options.folder)
     print(f"{len(corpus)} programs in {options.folder}, digest {corpus.digest}")
     return 0

@@ -29,10 +29,8 @@ def default_folder() -> Path:
     return default_cache() / "corpus"
 
 
-def chosen_packages(splits: Sequence[str], names: Sequence[str] = ()) -> list[Package]:
-    """Return the packages of some splits, or those of some names."""
-    if names:
-        return [package for package in load_manifest() if package.name in names]
+def packages_of(splits: Sequence[str]) -> list[Package]:
+    """Return the packages of some splits."""
     return [package for package in load_manifest() if package.split in splits]
 
 

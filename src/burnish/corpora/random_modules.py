@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 from collections.abc import Iterator
@@ -9,12 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish import _native
+from burnish.core.errors import InputError
 from burnish.core.program import Program, Run, Workload
-from burnish.corpora.pack import SUFFIX, Row, compiled_row, compress, write_pack
+from burnish.corpora.building import Item, PackageJob, Part, recipe_of
+from burnish.corpora.pack import Row
 from burnish.corpora.random_functions import SCALARS, Array, Body, Signature, write_function
 
 PACKAGE = "random"
 VERSION = 1  # one more whenever a seed gives another program
+PART_PROGRAMS = 64  # that one process generates in one go
 SIZE = 1000  # IR instructions, about
 STATEMENTS = 10  # of a function, about
 STATEMENT_INSTRUCTIONS = 27  # on average
@@ -69,21 +73,27 @@ def random_ir(seed: int, size: int = SIZE) -> str:
     return "\n".join(parts)
 
 
-def build_random(folder: Path, count: int, seed: int, size: int = SIZE, split: str = "train") -> None:
-    """Write random programs of consecutive seeds as a package of a corpus; it replaces an earlier one.
+def random_job(count: int, seed: int = 0, size: int = SIZE) -> PackageJob:
+    """Plan a package of random programs: those of `count` seeds from `seed` on.
 
     Raises:
-        InputError: the folder cannot be written.
+        InputError: there is none of them.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    if count < 1:
+        raise InputError(f"expected at least one random program, got {count}")
+    seeds = [str(number) for number in range(seed, seed + count)]
+    rows = functools.partial(_rows, size)
+    parts = [
+        Part(seeds[start], tuple(seeds[start : start + PART_PROGRAMS]), rows)
+        for start in range(0, count, PART_PROGRAMS)
+    ]
+    return PackageJob(PACKAGE, recipe_of(PACKAGE, VERSION, seed, count, size), tuple(parts))
 
-    def items() -> Iterator[tuple[Row, bytes]]:
-        for number in range(seed, seed + count):
-            content = random_module(number, size).content
-            row = Row(PACKAGE, f"{number}", split, "llvm", "compiled")
-            yield compiled_row(row, content), compress(content)
 
-    write_pack(folder / f"{PACKAGE}{SUFFIX}", PACKAGE, f"random {VERSION} {seed} {count} {size}", items())
+def _rows(size: int, seeds: tuple[str, ...], _: Path) -> Iterator[list[Item]]:
+    for seed in seeds:
+        row = Row(PACKAGE, seed, "train", "llvm", "compiled")
+        yield [(row, random_module(int(seed), size).content)]
 
 
 def _global(rng: random.Random, number: int) -> Array:

@@ -31,7 +31,7 @@ class Corpus(Sequence[Program]):
     folder: Path
     rows: tuple[Row, ...] = field(repr=False)
     """All files, also those that failed or were skipped: `programs` are the others."""
-    packs: dict[str, tuple[Path, int]] = field(repr=False)
+    packs: dict[str, tuple[Path, int]] = field(repr=False, hash=False)
     """By package: the pack, and where its content begins."""
 
     @cached_property
