@@ -109,7 +109,9 @@ class Env(gymnasium.Env[Any, int]):
         self._names = _names(task, observation)
         self._several = not (observation is None or isinstance(observation, str))
         spaces = {name: space_of(task.observation(name)) for name in self._names}
-        self.observation_space = gymnasium.spaces.Dict(spaces) if self._several else spaces[self._names[0]]
+        self.observation_space = (
+            gymnasium.spaces.Dict(list(spaces.items())) if self._several else spaces[self._names[0]]
+        )
         self._reward = reward_named(task, reward)
         wanted = dict.fromkeys((*self._reward.baselines, *baselines))
         openers = {name: task.baseline(name) for name in wanted}

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from burnish.core.errors import MissingTool
-from burnish.tasks.llvm_passes.actions import PASSES, as_opt_pipeline
+from burnish._native import Module
+from burnish.core.env import Env
+from burnish.core.errors import InputError, MissingTool
+from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes.actions import PASSES, as_opt_pipeline, opt_commandline
 from burnish.tasks.llvm_passes.session import open_session
 from burnish.toolchain import find_tool
 from tests.sources import program
+from tests.walks import play
 
 # Every fourth pass, which takes a second; `inferattrs` is left out: opt prints attributes of
 # intrinsics that it inferred, which reading the module back would drop (native/passes.cpp).
@@ -40,3 +47,22 @@ def test_same_text_gives_the_same_ir(opt: str, name: str) -> None:
         ours = root.clone()
         ours.run(pipeline)
         assert (action, body(ours.print())) == (action, body(done.stdout.decode()))
+
+
+def test_commandline_of_an_environment_leads_to_its_state(opt: str, tmp_path: Path) -> None:
+    env = Env(TASK, program("matrix.c"), actions=SAMPLE, limits=None, max_steps=10)
+    env.reset()
+    (tmp_path / "opened.bc").write_bytes(env.session.observe("bitcode"))  # type: ignore[arg-type]
+    for _ in play(env, np.random.default_rng(0)):
+        pass
+    words = shlex.split(env.commandline())
+    assert words[0] == "opt"
+    subprocess.run([opt, *words[1:]], cwd=tmp_path, check=True)
+    theirs = Module((tmp_path / "optimized.bc").read_bytes(), "optimized.bc").print()
+    assert body(theirs) == body(str(env.session.observe("ir")))
+
+
+def test_commandline_says_what_opt_does_not_have() -> None:
+    assert opt_commandline([]) == "opt -passes='' opened.bc -o optimized.bc"
+    with pytest.raises(InputError, match="opt has no text for 'main: gvn'"):
+        opt_commandline(["gvn", "main: gvn"])

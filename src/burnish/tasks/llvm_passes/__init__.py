@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import partial
 
 from burnish.core.task import Task
-from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION
+from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, opt_commandline
 from burnish.tasks.llvm_passes.baselines import baselines
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS
@@ -32,6 +32,7 @@ def make_task(options: Options = Options()) -> Task:  # noqa: B008 - frozen
         reference=options.level,
         max_steps=45,
         starts=tuple(dict.fromkeys([(f"clang<{options.level}>",), *STARTS])),  # the reference first
+        commandline=opt_commandline,
         options={
             name: str(value) for name, value in asdict(options).items() if value != getattr(Options(), name)
         },

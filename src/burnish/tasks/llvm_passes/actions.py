@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from burnish.core.errors import InputError
+
 LIST_VERSION = 0
 
 Unit = Literal["module", "cgscc", "function", "loop", "loop-mssa"]
@@ -208,3 +210,16 @@ def as_opt_pipeline(entries: Sequence[str]) -> str:
     if any(text not in by_text or text.startswith(_OWN) for text in entries):
         return ""
     return ",".join(by_text[text].pipeline for text in entries)
+
+
+def opt_commandline(entries: Sequence[str]) -> str:
+    """Write a trace as a command of stock opt; opened.bc is the `bitcode` observation before the trace.
+
+    Raises:
+        InputError: opt has no text for one of the entries.
+    """
+    pipeline = as_opt_pipeline(entries)
+    if entries and not pipeline:
+        own = next(text for text in entries if not as_opt_pipeline([text]))
+        raise InputError(f"opt has no text for {own!r}: an action at one function, or one of burnish's own")
+    return f"opt -passes='{pipeline}' opened.bc -o optimized.bc"
