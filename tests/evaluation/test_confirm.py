@@ -7,16 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from burnish.core.errors import ReplayError
-from burnish.core.program import Program
+from burnish.core.errors import InputError, ReplayError
+from burnish.core.program import Program, Workload
 from burnish.core.result import Result
 from burnish.core.session import Session
+from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
-from burnish.evaluation import confirm, measure_baselines, replay
+from burnish.evaluation import confirm, measure_baselines, optimize, replay, timing
+from burnish.evaluation.timing import FASTER, IDENTICAL, NO_DIFFERENCE, SLOWER, Comparison, Effort
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK as LLVM
+from burnish.tasks.llvm_passes import Options, make_task
 from tests.core.counting_task import TASK, CountingSession, counters
 from tests.core.failures import failing_task
+from tests.execution.programs import run
 from tests.sources import program
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -105,3 +109,96 @@ def test_llvm_result_is_never_worse_than_the_reference(objective: str) -> None:
     assert result.cost <= costs["Oz"][objective]
     assert result.fallback == "Oz" or result.cost < costs["Oz"][objective]
     assert set(result.beside) == {*LLVM.exact_objectives} - {objective}
+
+
+def runnable(rounds: str = "2000") -> Program:
+    """Return behave.c, which works for so many rounds."""
+    plain = program("behave.c", "O3")
+    return Program(
+        plain.name, plain.language, plain.content, Workload((run("work", rounds), run("exit", "3")))
+    )
+
+
+SPEED = make_task(Options(level="O3"))
+
+
+def confirmed(task: Task, source: Program, objective: str, *trace: str) -> Result:
+    """Return what confirm makes of a trace."""
+    found = Result(task.id, source.name, source.digest, objective, "m", 0, trace, 1.0, {}, 1, 0.1, {})
+    costs = measure_baselines(task, source, ["O0", "O3"], objective=objective, limits=LIMITS)
+    return confirm(task, source, found, costs, effort=Effort(repeats=6, confidence=0.9), limits=LIMITS)
+
+
+def test_outputs_are_compared_with_those_at_o0() -> None:
+    result = confirmed(SPEED, runnable(), "text-bytes", "clang<O1>")
+    assert result.valid and not result.fallback
+    assert "outputs equal -O0's on 2 inputs" in result.verified
+    assert result.timing == {}
+
+
+@pytest.mark.parametrize("objective", ["text-bytes", "seconds"])
+def test_wrong_outputs_are_caught(objective: str) -> None:
+    source = runnable()
+    expecting = Program(
+        source.name, source.language, source.content, Workload((run("work", "10", expected=b"7\n"),))
+    )
+    found = Result(SPEED.id, "p", source.digest, objective, "m", 0, ("clang<O2>",), 1.0, {}, 1, 0.1, {})
+    costs = {"O3": {name: 1e9 for name in SPEED.objectives}}
+    result = confirm(SPEED, expecting, found, costs, limits=LIMITS)
+    assert (result.valid, result.fallback, result.trace, result.cost) == (False, "O3", (), 1e9)
+    assert "something else than at -O0: input 'work 10': prints" in result.verified[0]
+    assert "expected b'7\\n'" in result.verified[0]
+
+
+def comparison(verdict: str) -> Comparison:
+    """Return what a comparison might say."""
+    return Comparison(1.1, 1.05, 1.2, verdict, 0.95, 15, least=(0.11, 0.1))
+
+
+@pytest.mark.parametrize(("verdict", "kept"), [(FASTER, ""), (NO_DIFFERENCE, "O3"), (SLOWER, "O3")])
+def test_candidate_is_better_where_the_comparison_says_so(
+    monkeypatch: pytest.MonkeyPatch, verdict: str, kept: str
+) -> None:
+    monkeypatch.setattr(timing, "compare_times", lambda *_, **__: comparison(verdict))
+    result = confirmed(SPEED, runnable(), "seconds", "clang<O1>")
+    assert (result.fallback, result.valid) == (kept, True)
+    assert (result.cost, result.baselines["O3"]) == (0.11 if kept else 0.1, 0.11)
+    assert (result.timing["verdict"], result.timing["against"]) == (verdict, "O3")
+    assert (result.timing["low"], result.timing["high"]) == pytest.approx((1.05, 1.2))
+    assert Result.from_json(result.to_json()) == result
+
+
+def test_identical_objects_are_no_gain() -> None:
+    result = confirmed(SPEED, runnable(), "seconds", "clang<O3>")
+    assert (result.fallback, result.timing["verdict"], result.timing["ratio"]) == ("O3", IDENTICAL, 1.0)
+    assert result.cost == result.baselines["O3"] > 0
+
+
+def test_trade_off_adds_what_is_exact_to_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that is no faster, but smaller, is better by the weight of its size."""
+    unclear = Comparison(1.0, 0.99, 1.01, NO_DIFFERENCE, 0.95, 15, 1.002, least=(0.1, 0.1))
+    monkeypatch.setattr(timing, "compare_times", lambda *_, **__: unclear)
+    result = confirmed(SPEED, runnable(), "text-bytes^0.5*seconds^0.5", "clang<O1>")
+    sizes = result.beside["text-bytes"]
+    gain = (sizes["O3"] / sizes["result"]) ** 0.5
+    assert gain > 1.1
+    assert result.timing["ratio"] == pytest.approx(gain)
+    assert result.timing["low"] == pytest.approx(gain * 0.99**0.5)
+    assert (result.fallback, result.timing["verdict"]) == ("", FASTER)
+    assert result.cost == pytest.approx((sizes["result"] * 0.1) ** 0.5)
+
+
+def test_compile_time_is_compared_in_turn() -> None:
+    result = confirmed(SPEED, runnable(), "compile-seconds", "sroa<modify-cfg>")
+    assert (result.timing["verdict"], result.fallback) == (FASTER, "")  # one pass against all of -O3
+
+
+def test_real_run_time_against_o3() -> None:
+    result = confirmed(SPEED, runnable("3000000"), "seconds", "constmerge")
+    assert (result.timing["verdict"], result.fallback) == (SLOWER, "O3")  # as good as not optimized
+    assert result.timing["high"] < 1
+
+
+def test_program_that_cannot_be_run_is_told_before_the_search() -> None:
+    with pytest.raises(InputError, match="not known how to run"):
+        optimize(SPEED, program("matrix.c"), objective="seconds", budget=Budget(evaluations=1))

@@ -30,6 +30,8 @@ class Result:
     options: Mapping[str, str] = field(default_factory=dict)  # of the task, where not its default
     beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Other objectives, for information: {objective: {"result": cost, baseline: cost, ...}}."""
+    timing: Mapping[str, float | str] = field(default_factory=dict)
+    """Of a noisy objective: `ratio` `against` a baseline, `low` to `high` with `confidence`; `verdict`."""
     fallback: str = ""  # the baseline that was kept, because nothing better was found
     state: str = ""  # Session.digest() at the end of the trace
     valid: bool | None = None  # None: not verified yet

@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import burnish
-from burnish.core.errors import CompilerCrash, ReplayError
+from burnish.core.errors import CompilerCrash, InputError, Miscompiled, ReplayError
+from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
+from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits, Worker
+from burnish.evaluation.gain import Gain, measure_gain
+from burnish.evaluation.outputs import Outputs
+from burnish.evaluation.timing import FASTER, Comparer, Comparison, Effort
 
 Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
 
@@ -75,25 +80,36 @@ def measure_baselines(
     program: Program,
     names: Sequence[str],
     *,
+    objective: str | None = None,
     variants: Mapping[str, Program] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Costs:
-    """Measure every objective under some baselines.
+    """Measure every exact objective under some baselines.
 
     Args:
         task: Whose baselines.
         program: The program.
         names: Which baselines.
+        objective: What to measure as well.
         variants: The program as the front end makes it for a baseline, where that differs.
         limits: Of the worker process.
+
+    Raises:
+        InputError: a baseline does something else than the unoptimized program.
     """
+    objectives = dict.fromkeys([*task.exact_objectives, task.objective(objective).name])
     worker = Worker(limits)
     costs: Costs = {}
     try:
         for name in names:
             variant = (variants or {}).get(name, program)
             session = Sandbox(task.baseline(name), variant, worker=worker)
-            costs[name] = {objective: session.measure(objective) for objective in task.exact_objectives}
+            costs[name] = {item: session.measure(item) for item in objectives}
+    except Miscompiled as error:
+        raise InputError(
+            f"{program.name}: clang's own -{name} does something else than {next(iter(task.baselines))}: "
+            f"{error}; is its behaviour undefined?"
+        ) from None
     finally:
         worker.close()
     return costs
@@ -105,37 +121,58 @@ def confirm(
     found: Result,
     baselines: Costs,
     *,
+    variants: Mapping[str, Program] | None = None,
+    effort: Effort = Effort(),  # noqa: B008 - frozen
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Result:
     """Replay what a search found, measure it anew, and keep the reference where it is not better.
 
-    The result's `beside` has the other objectives. `valid` is False when the trace does not
-    survive: then, too, the reference is kept.
+    A program with a workload is run on all its inputs, and must do what it does unoptimized. A noisy
+    objective is better where the interval of a comparison says so. The result's `beside` has the other
+    objectives. `valid` is False when the trace does not survive all that: then, too, the reference is kept.
 
     Args:
         task: What the search optimized by.
         program: What it optimized.
         found: What it found.
         baselines: From measure_baselines; the task's reference among them.
+        variants: The program as the front end makes it for a baseline, where that differs.
+        effort: How thoroughly to compare a noisy objective.
         limits: Of the worker processes.
     """
+    goal = task.objective(found.objective)
     reference = baselines[task.reference]
     if math.isinf(found.cost):  # the budget was too short for a single measurement
         found = replace(found, trace=())
+    gain: Gain | None = None
+    fallback = task.reference
     try:
         session, checks = replay(task, program, found.trace, limits=limits)
-        costs = {objective: session.measure(objective) for objective in task.exact_objectives}
-        state, trace = session.digest(), tuple(session.trace)
-        session.shutdown()
+        try:
+            costs = {name: session.measure(name) for name in task.exact_objectives}
+            state, trace = session.digest(), tuple(session.trace)
+            outputs = Outputs(task, program, variants=variants, limits=limits)
+            checks += (outputs.check(session.object_code() if program.workload else b""),)
+            if goal.noisy:
+                gain = _gain(task, program, goal, session, variants or {}, effort, limits)
+                reference = reference | {goal.name: gain.baseline}
+                costs[goal.name] = gain.candidate
+                better = gain.comparison.verdict == FASTER
+            else:
+                costs[goal.name] = session.measure(goal.name)
+                better = costs[goal.name] < reference[goal.name]
+        finally:
+            session.shutdown()
+        fallback = "" if better else task.reference
         valid = True
     except (CompilerCrash, ReplayError) as error:
-        costs, state, trace, checks, valid = reference, "", (), (f"failed: {error}",), False
-    fallback = ""
-    if not valid or costs[found.objective] >= reference[found.objective]:
-        costs, state, fallback = reference, "", task.reference
+        checks, valid = (f"failed: {error}",), False
+    if fallback:
+        costs, state, trace = reference, "", ()
+    baselines = baselines | {task.reference: reference}
     return replace(
         found,
-        trace=() if fallback else trace,
+        trace=trace,
         fallback=fallback,
         cost=costs[found.objective],
         baselines={name: costs[found.objective] for name, costs in baselines.items()},
@@ -145,11 +182,34 @@ def confirm(
             for objective in task.exact_objectives
             if objective != found.objective
         },
+        timing={"against": task.reference} | _shown(gain.comparison) if gain else {},
         state=state,
         valid=valid,
-        verified=(*checks, "outputs were not compared: the program was not run"),
+        verified=checks,
         toolchain=toolchain(),
     )
+
+
+def _gain(
+    task: Task,
+    program: Program,
+    goal: Objective,
+    session: Session,
+    variants: Mapping[str, Program],
+    effort: Effort,
+    limits: Limits,
+) -> Gain:
+    """Compare a session with the task's reference."""
+    reference = Sandbox(task.baseline(task.reference), variants.get(task.reference, program), limits=limits)
+    try:
+        return measure_gain(task, program, goal, reference, session, comparer=Comparer(effort))
+    finally:
+        reference.shutdown()
+
+
+def _shown(comparison: Comparison) -> dict[str, float | str]:
+    """Return what a result keeps of a comparison."""
+    return {name: value for name, value in asdict(comparison).items() if name not in ("least", "median")}
 
 
 def toolchain() -> dict[str, str]:

@@ -9,6 +9,7 @@ from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import Limits
 from burnish.evaluation.confirm import confirm, measure_baselines
+from burnish.evaluation.timing import Effort
 from burnish.search import DEFAULT, Budget, Progress, search
 
 
@@ -24,6 +25,7 @@ def optimize(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     baselines: Sequence[str] | None = None,
     variants: Mapping[str, Program] | None = None,
+    effort: Effort = Effort(),  # noqa: B008 - frozen
     on_reference: Callable[[float], None] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
@@ -36,20 +38,22 @@ def optimize(
         method: One of burnish.search.SEARCHES.
         budget: Of the search alone.
         seed: Of every random choice.
-        workers: Processes; by default one for each core.
+        workers: Processes; by default one for each core, and one alone for a noisy objective.
         limits: Of each process.
         baselines: Which ones to compare with; all of the task's by default.
         variants: The program as the front end makes it for a baseline, where that differs.
+        effort: How thoroughly to compare what is noisy in the end.
         on_reference: Told what the reference costs, before the search.
         progress: Called after every evaluation.
 
     Raises:
         ProgramError: the program cannot be read.
         UnknownName: no such objective, baseline or search.
+        InputError: the objective takes a run, and it is not known how to run the program.
     """
     goal = task.objective(objective).name
     names = dict.fromkeys([*(baselines or task.baselines), task.reference])
-    costs = measure_baselines(task, program, list(names), variants=variants, limits=limits)
+    costs = measure_baselines(task, program, list(names), objective=goal, variants=variants, limits=limits)
     if on_reference:
         on_reference(costs[task.reference][goal])
     found = search(
@@ -63,4 +67,4 @@ def optimize(
         limits=limits,
         progress=progress,
     )
-    return confirm(task, program, found, costs, limits=limits)
+    return confirm(task, program, found, costs, variants=variants, effort=effort, limits=limits)

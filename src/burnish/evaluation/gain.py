@@ -1,0 +1,117 @@
+"""How much better one state is than another, where that is noisy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log
+
+from burnish.core.errors import InputError
+from burnish.core.objective import Objective
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.task import Task
+from burnish.core.trade_off import factors
+from burnish.evaluation.intervals import fewest
+from burnish.evaluation.timing import (
+    FASTER,
+    IDENTICAL,
+    NO_DIFFERENCE,
+    SLOWER,
+    Comparer,
+    Comparison,
+    Effort,
+    judge,
+)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A comparison in one objective, and what both cost in it."""
+
+    comparison: Comparison
+    baseline: float
+    candidate: float
+
+
+def measure_gain(
+    task: Task,
+    program: Program,
+    goal: Objective,
+    baseline: Session,
+    candidate: Session,
+    *,
+    comparer: Comparer,
+) -> Gain:
+    """Compare two states of a program in an objective, which may be a trade-off with noisy parts.
+
+    Run times are compared by the objects of the two, which take turns. Compile times are measured in turn.
+    What is exact has no interval. For a trade-off the weighted logarithms are added, ends of intervals
+    too: with several noisy parts, that interval is wider than it would have to be.
+
+    Raises:
+        InputError: the program cannot be run, and has to be.
+        Miscompiled: a run fails.
+        MissingTool: the machine has no such counter.
+    """
+    exponents = factors(goal.name)
+    parts = [_part(task.objective(name), program, baseline, candidate, comparer) for name in exponents]
+    if len(parts) == 1:
+        return parts[0]
+    ratio = low = high = noise = baseline_log = candidate_log = 0.0
+    verdicts, repeats = set(), []
+    for part, exponent in zip(parts, exponents.values(), strict=True):
+        seen = part.comparison
+        ratio += exponent * log(seen.ratio)
+        low += exponent * log(seen.low)
+        high += exponent * log(seen.high)
+        noise += exponent * log(seen.noise)
+        baseline_log += exponent * log(part.baseline)
+        candidate_log += exponent * log(part.candidate)
+        verdicts.add(seen.verdict)
+        repeats += [seen.repeats] if seen.repeats else []
+    if verdicts == {IDENTICAL}:
+        verdict = IDENTICAL
+    else:
+        verdict = FASTER if low > noise else SLOWER if high < -noise else NO_DIFFERENCE
+    comparison = Comparison(
+        exp(ratio),
+        exp(low),
+        exp(high),
+        verdict,
+        comparer.effort.confidence,
+        min(repeats, default=0),
+        exp(noise),
+    )
+    return Gain(comparison, exp(baseline_log), exp(candidate_log))
+
+
+def _part(
+    objective: Objective, program: Program, baseline: Session, candidate: Session, comparer: Comparer
+) -> Gain:
+    if objective.exact:
+        costs = baseline.measure(objective.name), candidate.measure(objective.name)
+        ratio = costs[0] / costs[1]
+        verdict = IDENTICAL if ratio == 1 else FASTER if ratio > 1 else SLOWER
+        return Gain(Comparison(ratio, ratio, ratio, verdict, 1.0, 0), *costs)
+    if not objective.needs_workload:
+        return _in_turn(objective, baseline, candidate, comparer.effort)
+    if program.workload is None:
+        raise InputError(f"{program.name}: {objective.name} takes a program that can be run")
+    comparison = comparer.compare(
+        baseline.object_code(), candidate.object_code(), program.workload, objective.name
+    )
+    if comparison.verdict == IDENTICAL:
+        cost = baseline.measure(objective.name)
+        return Gain(comparison, cost, cost)
+    return Gain(comparison, *comparison.least)
+
+
+def _in_turn(objective: Objective, baseline: Session, candidate: Session, effort: Effort) -> Gain:
+    """Measure two sessions in as few rounds as the confidence takes: each is the least of several already."""
+    rounds = [
+        [[session.measure(objective.name)] for session in (baseline, candidate, baseline)]
+        for _ in range(fewest(effort.confidence))
+    ]
+    first, other, same = ([row[column] for row in rounds] for column in range(3))
+    comparison = judge(first, same, other, effort.confidence)
+    return Gain(comparison, *comparison.least)
