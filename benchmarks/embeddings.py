@@ -11,13 +11,14 @@ instructions, once more optimized (benchmarks/vocabulary.py), and vectors are tr
   each split (weighed by their count; 0 is perfect), and how many would be by chance;
 - the nearest entities of a few;
 - how often a function of the validation split at -O1 is nearest to itself at -Oz, among all functions of its
-  program.
+  program: by these vectors, by LLVM's sums without the flow, and by opcode counts.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -60,11 +61,7 @@ def main() -> None:
         chance = ((np.abs(vectors).sum(axis=1) > 0).sum() - 1) / 2
         print(f"| {name} | {rows[:, 3].sum()} | {len(rows)} | {rank:.2f} | {chance:.1f} |")
     show_nearest([key for _, key in entities], vectors)
-    found, pairs, chance = recognised(corpus.split("val"), load_seed_vectors(options.output))
-    print(
-        f"\nfunctions recognised at another level: {found / pairs:.1%} of {pairs}, "
-        f"by chance {chance / pairs:.1%}"
-    )
+    show_recognised(corpus.split("val"), load_seed_vectors(options.output))
 
 
 def count(corpus: Corpus, name: str) -> Triplets:
@@ -87,28 +84,53 @@ def show_nearest(names: list[str], vectors: NDArray[np.float64]) -> None:
         print(f"| {name} | {', '.join(names[i] for i in np.argsort(-row)[:4])} |")
 
 
-def recognised(corpus: Corpus, seed_vectors: SeedVectors) -> tuple[int, int, float]:
-    """Return how many functions are nearest to themselves at another level, of how many, and by chance."""
-    found, pairs, chance = 0, 0, 0.0
+def show_recognised(corpus: Corpus, seed_vectors: SeedVectors) -> None:
+    """Print how often functions are nearest to themselves at another level, each way to look at them."""
+    ways: dict[str, Callable[[_native.Module], NDArray[np.generic]]] = {
+        "flow-aware": lambda module: function_vectors(module, seed_vectors=seed_vectors),
+        "symbolic": lambda module: function_vectors(module, seed_vectors=seed_vectors, flow_aware=False),
+        "opcode counts": lambda module: np.stack([module.opcode_counts(name) for name in module.functions]),
+    }
+    found, pairs, programs = dict.fromkeys(ways, 0), 0, 0
     for program in track(corpus.sample(60, 0, smallest=500, largest=LARGEST), "functions", transient=True):
-        sides = []
-        for level in ("O1", "Oz"):
-            module = _native.Module(program.content)
-            module.set_level_attributes(level)
-            module.run(f"clang<{level}>", level)
-            rows = function_vectors(module, seed_vectors=seed_vectors).astype(np.float64)
-            sizes = dict(module.instruction_count_by_function())
-            large = zip(module.functions, rows, strict=True)
-            sides.append({name: row for name, row in large if sizes[name] >= FUNCTION})
-        shared = sorted(sides[0].keys() & sides[1].keys())
+        one, other = optimized(program.content, "O1"), optimized(program.content, "Oz")
+        shared = sorted(large(one) & large(other))
         if len(shared) < 2:
             continue
-        one, other = (np.stack([side[name] for name in shared]) for side in sides)
-        distance = np.linalg.norm(one[:, None] - other, axis=2)
-        found += int((distance.argmin(axis=1) == np.arange(len(shared))).sum())
         pairs += len(shared)
-        chance += 1
-    return found, pairs, chance
+        programs += 1
+        for name, way in ways.items():
+            found[name] += hits(rows_of(one, way, shared), rows_of(other, way, shared))
+    print(f"\n| of {pairs} functions of {programs} programs | recognised at another level |\n|---|---|")
+    for name, times in {**found, "by chance": programs}.items():
+        print(f"| {name} | {times / pairs:.1%} |")
+
+
+def optimized(content: bytes, level: str) -> _native.Module:
+    """Return a module after a level's pipeline."""
+    module = _native.Module(content)
+    module.set_level_attributes(level)
+    module.run(f"clang<{level}>", level)
+    return module
+
+
+def large(module: _native.Module) -> set[str]:
+    """Return the functions that can be told from others."""
+    return {name for name, size in module.instruction_count_by_function() if size >= FUNCTION}
+
+
+def rows_of(
+    module: _native.Module, way: Callable[[_native.Module], NDArray[np.generic]], names: list[str]
+) -> NDArray[np.float64]:
+    """Return float64[names, columns]."""
+    rows = dict(zip(module.functions, way(module), strict=True))
+    return np.stack([rows[name] for name in names]).astype(np.float64)
+
+
+def hits(one: NDArray[np.float64], other: NDArray[np.float64]) -> int:
+    """Return how many rows are nearest to the row of the same number."""
+    distance = np.linalg.norm(one[:, None] - other, axis=2)
+    return int((distance.argmin(axis=1) == np.arange(len(one))).sum())
 
 
 if __name__ == "__main__":
