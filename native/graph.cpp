@@ -50,6 +50,7 @@ public:
   explicit ProgramGraph(bool types) : types_(types) {}
 
   Graph build(const llvm::Module &module) {
+    reserve(module.getInstructionCount());
     add_node(InstructionNode, texts_.fixed(external_text), external, nowhere);
     int64_t number = external, block = 0;
     for (const Function &function : module)
@@ -70,6 +71,13 @@ private:
     int64_t entry;
     SmallVector<int64_t, 2> exits;
   };
+
+  // Most instructions have a result, and three edges or four.
+  void reserve(size_t instructions) {
+    graph_.nodes.reserve(instructions * 2 * program_graph_columns);
+    graph_.edges.reserve(instructions * 4 * graph_edge_columns);
+    nodes_.reserve(instructions);
+  }
 
   int64_t add_node(Kind kind, int64_t text, int64_t function, int64_t block) {
     append(graph_.nodes, {kind, text, function, block});
