@@ -70,7 +70,7 @@ def test_split_deals_out_folders_and_goes_back(folder: Path, capsys: pytest.Capt
     assert main([*command, "--assign", "train=2,val=1,test=1"]) == 0
     assert main(["corpus", "stats", "--folder", str(folder), "--json"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert "No program is in two splits; 0 were left out for that." in shown
+    assert "No program is in two splits; left out for that: 0." in shown
     splits = json.loads(shown[-1])["splits"]
     assert {name: split["compiled"] for name, split in splits.items()} == {"train": 2, "val": 1, "test": 1}
     assert main([*command, "--reset"]) == 0
@@ -84,6 +84,8 @@ def test_split_deals_out_folders_and_goes_back(folder: Path, capsys: pytest.Capt
         (["build", "--split", "trian"], "did you mean 'train'"),
         (["fetch", "--package", "zopfly"], "did you mean 'zopfli'"),
         (["build", "--link"], "--link: only with --from"),
+        (["build", "--from", ".", "DEFAULT"], "expected --folder too"),
+        (["build", "--limit", "3", "DEFAULT"], "expected --folder too"),
         (["build", "--from", ".", "--limit", "3"], "--limit: only without --from"),
         (["build", "--from", ".", "--link", "--functions"], "expected one of them"),
         (["list", "--folder", "nowhere"], "no corpus there"),
@@ -95,8 +97,11 @@ def test_wrong_words_are_explained(
     folder: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [str(folder) if word == "FOLDER" else word for word in words]
-    more = [] if "--folder" in words or words[0] == "fetch" else ["--folder", str(folder)]
-    assert main(["corpus", *words, *more]) == 2
+    if words[-1] == "DEFAULT":
+        words.pop()
+    elif "--folder" not in words and words[0] != "fetch":
+        words += ["--folder", str(folder)]
+    assert main(["corpus", *words]) == 2
     assert message in capsys.readouterr().err
 
 

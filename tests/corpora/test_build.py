@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import pytest
 from sdists import make_package
 
 from burnish import _native
 from burnish.core.errors import CompileError, InputError
 from burnish.corpora import Failed, Skipped, Unit, translation_units
+from burnish.corpora.build import compile_folder
+from burnish.corpora.tree import index_tree
 
 BODY = "int answer(int x) { return x * 6 + 7; }\n/* " + "long enough to be more than a stub " * 3 + "*/\n"
 
@@ -77,6 +81,49 @@ def test_a_config_header_is_generated(tree):
     )
     (unit,) = units_of(root)
     assert "-I.generated" in unit.options
+
+
+def test_two_headers_are_generated_into_one_folder(tree):
+    root = tree(
+        {
+            "a.c": '#include "config.h"\n#include "version.h"\nint a = VERSION_SIZE;\n' + BODY,
+            "config.h.in": "#undef HAVE_STDIO_H\n",
+            "version.h.in": "#define VERSION_SIZE @SIZEOF_INT@\n",
+        }
+    )
+    (unit,) = units_of(root)
+    assert isinstance(unit, Unit)
+
+
+def test_a_template_is_better_than_another_system_s_header(tree):
+    root = tree(
+        {
+            "src/a.c": '#include "config.h"\n#ifdef FOREIGN\n#error no\n#endif\n' + BODY,
+            "msvc/config.h": "#define FOREIGN\n",
+            "config.h.in": "#undef HAVE_STDIO_H\n",
+        }
+    )
+    (unit,) = units_of(root)
+    assert isinstance(unit, Unit)
+
+
+def test_an_include_that_climbs_is_found_from_a_folder_below(tree):
+    root = tree(
+        {"src/deep/a.c": '#include "../inc/x.h"\nint a = X;\n' + BODY, "lib/inc/x.h": "#define X 1\n"}
+    )
+    (unit,) = units_of(root)
+    assert "-Ilib/inc" in unit.options
+
+
+def test_headers_can_be_generated_elsewhere(tree, tmp_path):
+    files = {"a.c": '#include "config.h"\n' + BODY, "config.h.in": "#undef HAVE_STDIO_H\n"}
+    root = tree(files)
+    there = replace(index_tree(root), generated=str(tmp_path / "there"))
+    ((unit, bitcode),) = compile_folder(there, make_package(b""), ["a.c"])
+    assert isinstance(unit, Unit)
+    assert bitcode == unit.compile()
+    assert (tmp_path / "there/config.h").is_file()
+    assert not (root / ".generated").exists()
 
 
 def test_generated_headers_are_not_taken_for_sources(tree):

@@ -52,3 +52,14 @@ def test_an_export_header_defines_its_macros_as_nothing(tree):
 
 def test_a_header_without_template_is_not_invented(tree):
     assert generate_header(index_tree(tree({"a.c": ""})), "zlib.h", "", ()) is None
+
+
+def test_the_package_s_own_values_come_first():
+    filled = fill_template("#cmakedefine01 WITH_SIMD\n#undef LEVEL\n", {"WITH_SIMD": "1", "LEVEL": "3"})
+    assert "#define WITH_SIMD 1" in filled
+    assert "#define LEVEL 3" in filled
+
+
+def test_placeholders_of_types_become_types():
+    filled = fill_template("typedef @TIFF_UINT16_T@ a; typedef @TIFF_SSIZE_T@ b; int c[@SIZEOF_SIZE_T@];", {})
+    assert filled == "typedef uint16_t a; typedef long b; int c[8];"

@@ -160,6 +160,11 @@ def _check_build(options: argparse.Namespace) -> None:
     given = [name for name, value in wrong.items() if value]
     if given:
         raise InputError(f"{', '.join(given)}: only {'without' if options.source else 'with'} --from")
+    if options.folder == default_folder() and (options.source or options.limit is not None):
+        what = "--from" if options.source else "--limit"
+        raise InputError(
+            f"{what}: expected --folder too; the public corpus in {options.folder} stays as it is"
+        )
     if options.link and options.functions is not None:
         raise InputError("--link and --functions: expected one of them")
 

@@ -105,7 +105,7 @@ def splits_table(corpus: Corpus) -> None:
     repeated = [row for row in corpus.rows if row.status == "repeated"]
     for row in repeated:
         console.print(f"left out of {row.split}: {row.name}: {row.reason}", markup=False, soft_wrap=True)
-    console.print(f"No program is in two splits; {len(repeated)} were left out for that.")
+    console.print(f"No program is in two splits; left out for that: {len(repeated)}.")
 
 
 def _splits(rows: Sequence[Row]) -> list[str]:

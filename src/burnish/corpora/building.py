@@ -243,6 +243,7 @@ def build_part(
         items.append((Row(package, path, part.split, "", "failed", how), b""))
         yield "failed"
     scratch = target.with_suffix("")
+    shutil.rmtree(scratch, ignore_errors=True)  # of a build that was killed
     for found in part.compile(tuple(path for path in part.paths if path not in killers), scratch):
         kept = [_measured(*item) for item in found]
         items += kept
