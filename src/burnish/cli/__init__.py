@@ -12,6 +12,7 @@ from burnish.core.errors import BurnishError, InputError, MissingTool, UnknownNa
 COMMANDS = {
     "optimize": "make C, C++ and LLVM IR files smaller",
     "replay": "repeat an optimization from its result and check it",
+    "validate": "check that results keep what their programs do",
     "cc": "a drop-in C compiler: CC='burnish cc' make",
     "c++": "a drop-in C++ compiler",
     "report": "what the drop-in compilers made of a build",
