@@ -35,34 +35,30 @@ def print_summary(rows: Sequence[Row], *, detailed: bool = False) -> None:
 
 
 def packages_table(rows: Sequence[Row]) -> None:
-    """Print files tried, compiled, failed and skipped, and the share compiled."""
-    table = _table(
-        "package", "split", "tried", "compiled", "share", "failed", "skipped", "instructions", "kB", "stored"
-    )
+    """Print how many files compiled, their share of those tried, what failed or was skipped, and sizes."""
+    table = _table("package", "compiled", "share", "fail", "skip", "k instrs", "kB", "stored")
     for split in _splits(rows):
         inside = [row for row in rows if row.split == split]
         for package in sorted({row.package for row in inside}):
-            _add(table, package, split, [row for row in inside if row.package == package])
+            _add(table, package, [row for row in inside if row.package == package])
         table.add_section()
-        _add(table, "all", split, inside)
+        _add(table, f"all {split}", inside)
         table.add_section()
     Console().print(table)
 
 
-def _add(table: Table, name: str, split: str, rows: Sequence[Row]) -> None:
+def _add(table: Table, name: str, rows: Sequence[Row]) -> None:
     count = Counter(row.status for row in rows)
     compiled = count["compiled"] + count["repeated"]
     tried = compiled + count["failed"]
     frames = {(row.package, row.offset): row for row in rows if row.is_program}.values()
     table.add_row(
         name,
-        split,
-        str(tried),
         str(compiled),
         f"{100 * compiled / tried:.1f}%" if tried else "",
         str(count["failed"] or ""),
         str(count["skipped"] or ""),
-        f"{sum(row.instructions for row in rows if row.is_program):,}",
+        f"{sum(row.instructions for row in rows if row.is_program) / 1e3:,.0f}",
         f"{sum(row.bitcode_bytes for row in rows if row.is_program) / 1e3:,.0f}",
         f"{sum(row.stored_bytes for row in frames) / 1e3:,.0f}",
     )
@@ -123,5 +119,5 @@ def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, column in enumerate(columns):
         left = number == 0 or column in ("split", "language", "")
-        table.add_column(column, justify="left" if left else "right", overflow="fold")
+        table.add_column(column, justify="left" if left else "right", overflow="fold", no_wrap=number > 0)
     return table
