@@ -7,6 +7,7 @@ import torch
 from sb3_contrib import MaskablePPO
 
 import burnish.envs  # noqa: F401 - registers the environments
+from burnish import load_task
 
 torch.set_num_threads(1)  # the network is small; the compiler wants a core
 env = gymnasium.make(
@@ -14,6 +15,7 @@ env = gymnasium.make(
     programs=Path(__file__).with_name("hot.c"),
     observation="opcode-counts-normalized",
     reward="over-Oz",  # a return of 1 is as good as -Oz
+    actions=[name for name in load_task("llvm_passes").actions if not name.startswith("clang<")],
     sites=3,
     max_steps=12,
 )
