@@ -8,6 +8,7 @@ import os
 import signal
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -20,8 +21,10 @@ from hypothesis import strategies as st
 from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError, ProgramError, UnknownName
 from burnish.core.program import Program
+from burnish.core.reward import rewards
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.vector import VectorEnv
 from burnish.core.worker import GIB, Limits
 from tests.conftest import OpenSandbox
 from tests.core.failures import FAILURES, failing_task
@@ -216,7 +219,7 @@ class TaskConformance:
     def test_gymnasium_accepts_the_environment(
         self, task: Task, programs: Sequence[Program], nothing_left: None
     ) -> None:
-        for observation in task.observations:
+        for observation in (*task.observations, tuple(task.observations)):
             env = Obliging(task, programs, observation=observation, render_mode="ansi")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -248,6 +251,36 @@ class TaskConformance:
             )
             assert dense or not any(rewards[:-1])
             env.close()
+
+    def test_every_form_of_reward_telescopes(
+        self, task: Task, programs: Sequence[Program], nothing_left: None
+    ) -> None:
+        for name, form in rewards(task).items():
+            env = Env(task, programs[0], reward=name, max_steps=self.steps)
+            _, info = env.reset()
+            start, costs = info["cost"], info.get("baselines", {})
+            unit = form.unit([costs[item] for item in form.baselines])
+            total = sum(reward for _, reward, _ in play(env, np.random.default_rng(9)))
+            assert math.isclose(total, form.of(start, env.cost, unit), rel_tol=0, abs_tol=1e-9)
+            env.close()
+
+    def test_vector_does_what_single_environments_do(
+        self, task: Task, programs: Sequence[Program], nothing_left: None
+    ) -> None:
+        several = VectorEnv(partial(Env, task, programs, max_steps=3), 2)
+        single = [Env(task, programs, max_steps=3, limits=None) for _ in range(2)]
+        rng = np.random.default_rng(10)
+        observed, _ = several.reset(seed=0)
+        for i, env in enumerate(single):
+            assert_same(observed[i], env.reset(seed=i)[0])
+        for _ in range(3):
+            actions = [int(rng.choice(np.flatnonzero(mask))) for mask in several.action_masks()]
+            observed, rewards_seen, *_ = several.step(np.array(actions))
+            for i, env in enumerate(single):
+                alone, reward, *_ = env.step(actions[i])
+                assert_same(observed[i], alone)
+                assert rewards_seen[i] == reward
+        several.close()
 
     def test_step_limit_truncates(self, task: Task, programs: Sequence[Program], nothing_left: None) -> None:
         env = Env(task, programs, max_steps=2)

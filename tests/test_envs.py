@@ -110,3 +110,15 @@ def test_wrappers_of_gymnasium_fit() -> None:
     assert info["episode"]["r"] == pytest.approx(total)
     assert total == pytest.approx(2 * np.log(start / info["cost"]))
     env.close()
+
+
+def test_references_are_programs_that_are_made_in_turn() -> None:
+    env = gymnasium.make(ID, programs=["random:0..99", FILES[0], "random:7"], limits=None)
+    programs = env.unwrapped.programs  # type: ignore[attr-defined]
+    assert len(programs) == 102
+    assert Path(programs[100].name).name == "matrix.c"
+    assert programs[101].digest == programs[7].digest == programs[-1].digest
+    assert [part.name for part in programs[99:101]] == [programs[99].name, programs[100].name]
+    with pytest.raises(IndexError):
+        programs[102]
+    assert env.reset(seed=7)[1]["program"] == programs[7].name

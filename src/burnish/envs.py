@@ -2,28 +2,27 @@
 
     import burnish.envs
     env = gymnasium.make("burnish/LLVMPasses-v0", programs="hot.c")
-    several = gymnasium.make_vec("burnish/LLVMPasses-v0", num_envs=4, programs="hot.c")
+    several = gymnasium.make_vec("burnish/LLVMPasses-v0", num_envs=4, programs="corpus:train")
 
 or, without the import, `gymnasium.make("burnish.envs:burnish/LLVMPasses-v0", ...)`.
 """
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, overload
 
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
 from burnish.core.env import Env
-from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.turns import Programs
 from burnish.core.vector import VectorEnv
-from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 
 Named = str | os.PathLike[str] | Program
@@ -34,8 +33,8 @@ def make_llvm_passes(programs: Named | Sequence[Named] | Callable[[int], Program
     """Make the LLVM pass-ordering environment.
 
     Args:
-        programs: One or more C, C++, .ll or .bc files, references or programs, or a function from a
-            number to a program.
+        programs: One or more C, C++, .ll or .bc files, references ("corpus:train", "kernels:fft",
+            "random:0..99") or programs, or a function from a number to a program.
         options: Those of burnish.core.env.Env.
 
     Raises:
@@ -68,16 +67,36 @@ def find_programs(programs: Named | Sequence[Named] | Callable[[int], Program]) 
         return _resolve(programs)
     if not isinstance(programs, (list, tuple)):
         return cast(Sequence[Program], programs)  # a corpus
-    found = [[item] if isinstance(item, Program) else _resolve(item) for item in programs]
-    if len(found) == 1:
-        return found[0]
-    if not all(isinstance(part, list) for part in found):
-        raise InputError("a reference to a corpus goes alone: it is not opened to be put into a list")
-    return [program for part in found for program in part]
+    parts = [(item,) if isinstance(item, Program) else _resolve(item) for item in programs]
+    return parts[0] if len(parts) == 1 else Chain(parts)
+
+
+class Chain(Sequence[Program]):
+    """Sequences of programs, one behind the other; what they hold is opened when it is asked for."""
+
+    def __init__(self, parts: Sequence[Sequence[Program]]) -> None:
+        self._parts = parts
+        self._ends = list(itertools.accumulate(map(len, parts)))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, index: int) -> Program: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Program]: ...
+    def __getitem__(self, index: int | slice) -> Program | list[Program]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        number = range(len(self))[index]  # which raises IndexError, and counts from the end
+        part = bisect.bisect_right(self._ends, number)
+        return self._parts[part][number - self._ends[part]]
 
 
 def _resolve(name: str | os.PathLike[str]) -> Sequence[Program]:
-    return [load_program(Path(name))]
+    from burnish.corpora.references import resolve
+
+    return resolve(os.fspath(name))
 
 
 gymnasium.register(
