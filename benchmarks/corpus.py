@@ -3,6 +3,7 @@
     python benchmarks/corpus.py                         # a build from nothing: minutes, on all cores
     python benchmarks/corpus.py --folder DIR            # goes on in, or looks at, a corpus that is there
     python benchmarks/corpus.py --kills 5               # builds again, killed five times: the same digest?
+    python benchmarks/corpus.py --folder DIR --leaks    # functions of val and test that train has too
 
 Packages are fetched first, which is not in the time. Exit code 1 if less than 92 % of a split compile, or if
 the killed build differs.
@@ -11,9 +12,11 @@ the killed build differs.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -21,15 +24,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from burnish import _native
 from burnish.corpora.fetch import fetch
 from burnish.corpora.public import default_cache, packages_of
 from burnish.corpora.random_modules import random_module
 from burnish.corpora.store import SPLITS, Corpus, open_corpus
 
 LEAST_SHARE = 0.92
+LEAST_LINES = 30
+NAMES = re.compile(r'[%@!#]("[^"]*"|[\w.$-]+)')
 
 
 def main() -> int:
@@ -42,6 +48,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
+    parser.add_argument("--leaks", action="store_true", help="takes a minute")
     parser.add_argument("--output", type=Path, help="also write the figures there as JSON")
     options = parser.parse_args()
     for package in packages_of(options.split.split(",")):
@@ -53,6 +60,8 @@ def main() -> int:
         corpus = open_corpus(folder)
         shares = {split: share(corpus, split) for split in options.split.split(",")}
         figures |= {"digest": corpus.digest, "splits": shares} | sizes(folder, corpus) | times(folder, corpus)
+        if options.leaks:
+            figures["functions"] = leaks(corpus)
         same = True
         if options.kills:
             killed = Path(scratch) / "killed"
@@ -122,6 +131,35 @@ def times(folder: Path, corpus: Corpus) -> dict[str, object]:
         "microseconds to read a program, in a random order": round(1e6 * reading / len(corpus)),
         "milliseconds to generate a random program": round(1e3 * generating / 100, 1),
     }
+
+
+def leaks(corpus: Corpus) -> dict[str, dict[str, object]]:
+    """Count the functions of each split that train has too, whatever the names in them are."""
+    found: dict[str, list[tuple[str, str]]] = {}  # by split: digest of a function, and the program's package
+    for row, program in zip(corpus.programs, corpus, strict=True):
+        functions = found.setdefault(row.split, [])
+        functions += [(digest, row.package) for digest in function_digests(program.content)]
+    train = {digest for digest, _ in found["train"]}
+    report = {}
+    for split in ("val", "test"):
+        known = Counter(package for digest, package in found[split] if digest in train)
+        counts = {"functions": len(found[split]), "in train too": known.total()}
+        report[split] = counts | {"by package": dict(known.most_common())}
+    return report
+
+
+def function_digests(bitcode: bytes) -> Iterator[str]:
+    """Yield the digest of each function of LEAST_LINES lines or more, without names and metadata."""
+    body: list[str] | None = None
+    for line in _native.Module(bitcode).print().splitlines():
+        if line.startswith("define"):
+            body = []
+        elif line == "}" and body is not None:
+            if len(body) >= LEAST_LINES:
+                yield hashlib.blake2b("\n".join(body).encode(), digest_size=12).hexdigest()
+            body = None
+        elif body is not None:
+            body.append(NAMES.sub("x", line.split(", !")[0]))
 
 
 def timed(call: Callable[[], object]) -> float:
