@@ -32,6 +32,7 @@ class Settings:
 
     sanitizers: tuple[str, ...]
     workload: Workload | None
+    inputs: tuple[str, ...] | None  # of kernels; None for all
     reproducers: Path
     reduce_seconds: float
     limits: Limits
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     settings = Settings(
         parse_sanitizers(options.sanitize),
         _workload(options),
+        tuple(options.inputs.split(",")) if options.inputs else None,
         options.reproducers,
         options.reduce_seconds,
         Limits(options.deadline, int(options.memory * GIB)),
@@ -71,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     add("result", type=Path, help="what burnish optimize wrote with --result or --json")
     add("--program", type=Path, help="the program, where it is not where the result says")
     add("--run", action="append", default=[], metavar="'ARGS [< FILE]'", help="an input; may be repeated")
+    add("--inputs", metavar="LIST", help="of a kernel: small, medium, large, with commas; default: all")
     add("--link", default="", metavar="WORDS", help="for clang, to link the program: -lm, other objects")
     add("--sanitize", default="", metavar="LIST", help="address, undefined or both, with a comma")
     add("--reproducers", type=Path, default=Path(), metavar="FOLDER", help="where they go; default: here")
@@ -116,8 +119,8 @@ def _program(row: Result, path: Path | None, settings: Settings) -> Program:
     program = load_program(path) if path else load_source(row)
     if program.digest != row.digest:
         raise InputError(f"{program.name} is not the program of the result any more; is it another version?")
-    if program.name.startswith(KERNELS) and "@" not in program.name:
-        program = load_kernel(program.name.removeprefix(KERNELS), None)  # on all inputs that there are
+    if program.name.startswith(KERNELS):
+        program = load_kernel(program.name.removeprefix(KERNELS), settings.inputs)
     return replace(program, workload=settings.workload) if settings.workload else program
 
 
@@ -144,7 +147,7 @@ def _sanitized(row: Result, program: Program, settings: Settings) -> tuple[list[
         return [], ["sanitizers did not run: the program has no workload"]
     file, *clang = row.source or ("",)
     if program.name.startswith(KERNELS):
-        kernel = find_kernel(program.name.removeprefix(KERNELS).partition("@")[0])
+        kernel = find_kernel(program.name.removeprefix(KERNELS))
         file, clang = str(kernel.source), list(FLAGS)
     if Path(file).suffix not in C_SUFFIXES | CXX_SUFFIXES or any(map(_is_source, clang)):
         return [], ["sanitizers did not see the source: that takes a single C or C++ file"]

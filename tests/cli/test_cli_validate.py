@@ -1,0 +1,138 @@
+"""burnish validate: what it says of results, and its exit code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from burnish.cli import main, validate
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.corpora.kernels import load_kernel
+from burnish.programs import load_program
+from burnish.tasks.llvm_passes import TASK
+from tests.evaluation.broken_passes import MOODS, broken_task
+from tests.sources import DATA
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+
+def written(tmp_path: Path, *rows: Result) -> str:
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(row.to_json() + "\n" for row in rows))
+    return str(path)
+
+
+def result(source: Program, *trace: str, fallback: str = "") -> Result:
+    return Result(
+        task=TASK.id,
+        program=source.name,
+        digest=source.digest,
+        objective="text-bytes",
+        method="m",
+        seed=0,
+        trace=trace,
+        cost=1.0,
+        baselines={},
+        evaluations=1,
+        seconds=0.1,
+        toolchain={},
+        fallback=fallback,
+        source=(source.name,),
+    )
+
+
+@pytest.fixture
+def moody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Return a program in a folder that is the current one, and let results be of the broken task."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(validate, "task_of", lambda row: broken_task("mode+1"))
+    Path("moods.c").write_text(MOODS)
+    Path("input.txt").write_text("some text")
+    return load_program("moods.c")
+
+
+def test_right_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel, file = load_kernel("fft"), load_program(DATA / "matrix.c")
+    path = written(tmp_path, result(kernel, "clang<Oz>", "gvn"), result(file, fallback="Oz"))
+    assert main(["validate", path, "--inputs", "small,medium"]) == 0
+    shown = capsys.readouterr().out
+    assert "kernels:fft: 2 steps: right\n" in shown
+    assert "prints the same as unoptimized on 2 inputs" in shown
+    assert f"{file.name}: -Oz was kept: right\n" in shown
+    assert "outputs were not compared: the program has no workload" in shown
+
+
+def test_wrong_result_is_reduced_and_reproduced(
+    tmp_path: Path, moody: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, result(moody, "gvn"), result(moody, "gvn", "mode+1", "sccp"))
+    words = ["--run", "a 'b c' < input.txt", "--run", "", "--json", "--reproducers", "found"]
+    assert main(["validate", path, *words]) == 1
+    right, wrong = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert right["right"] and right["failure"] == ""
+    assert not wrong["right"] and wrong["kind"] == "the program does something else"
+    assert "prints b'3 words, sum 922\\n'" in wrong["failure"]
+    assert wrong["reduced"] == ["mode+1"] and wrong["minimal"]
+    assert wrong["reproducer"] == "found/moods.c.reproducer"
+    assert "only" not in Path("found/moods.c.reproducer/trace.txt").read_text()
+    assert "burnish does" in Path("found/moods.c.reproducer/README.md").read_text()  # opt has no mode+1
+
+
+def test_wrong_result_is_told_in_words(
+    tmp_path: Path, moody: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", written(tmp_path, result(moody, "mode+1")), "--run", ""]) == 1
+    shown = capsys.readouterr().out
+    assert "moods.c: 1 steps: WRONG: the program does something else: input ''" in shown
+    assert "the shortest that is wrong" in shown
+    assert "see moods.c.reproducer/README.md" in shown
+
+
+def test_undefined_behaviour_of_the_source_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("overflow.c").write_text(
+        '#include <stdio.h>\nint main(int n, char **v) { int x = 2147483647; x += n; printf("%d\\n", x); }\n'
+    )
+    path = written(tmp_path, result(load_program("overflow.c"), "gvn"))
+    assert main(["validate", path, "--run", "", "--sanitize", "undefined"]) == 1
+    shown = capsys.readouterr().out
+    assert "overflow.c: 1 steps: right" in shown
+    assert (
+        "the program itself is undefined: input '': overflow.c:2:51: runtime error: signed integer" in shown
+    )
+
+
+def test_sanitizers_find_nothing_in_a_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, result(load_kernel("sha256"), "clang<O3>"))
+    assert main(["validate", path, "--sanitize", "address,undefined", "--inputs", "small"]) == 0
+    shown = capsys.readouterr().out
+    assert "AddressSanitizer finds nothing in the optimized program" in shown
+    assert "sanitizers (address and undefined) find nothing in the source" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sanitize", "adress"], "no sanitizer named 'adress'"),
+        (["--run", "< missing.txt"], "missing.txt: No such file"),
+        (["--program", "missing.c"], "no such file"),
+    ],
+)
+def test_bad_words_are_an_input_error(
+    tmp_path: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, result(load_program(DATA / "matrix.c"), "gvn"))
+    assert main(["validate", path, *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_changed_program_is_an_input_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = replace(result(load_program(DATA / "matrix.c"), "gvn"), digest="other")
+    assert main(["validate", written(tmp_path, row)]) == 2
+    assert "not the program of the result" in capsys.readouterr().err
