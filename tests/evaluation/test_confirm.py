@@ -14,6 +14,7 @@ from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
 from burnish.evaluation import confirm, measure_baselines, optimize, replay, timing
+from burnish.evaluation.confirm import reference_of
 from burnish.evaluation.timing import FASTER, IDENTICAL, NO_DIFFERENCE, SLOWER, Comparison, Effort
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK as LLVM
@@ -180,12 +181,19 @@ def test_trade_off_adds_what_is_exact_to_the_interval(monkeypatch: pytest.Monkey
     monkeypatch.setattr(timing, "compare_times", lambda *_, **__: unclear)
     result = confirmed(SPEED, runnable(), "text-bytes^0.5*seconds^0.5", "clang<O1>")
     sizes = result.beside["text-bytes"]
-    gain = (sizes["O3"] / sizes["result"]) ** 0.5
+    gain = (sizes[str(result.timing["against"])] / sizes["result"]) ** 0.5
     assert gain > 1.1
     assert result.timing["ratio"] == pytest.approx(gain)
     assert result.timing["low"] == pytest.approx(gain * 0.99**0.5)
     assert (result.fallback, result.timing["verdict"]) == ("", FASTER)
     assert result.cost == pytest.approx((sizes["result"] * 0.1) ** 0.5)
+
+
+def test_trade_off_is_compared_with_the_level_that_is_best_in_it() -> None:
+    goal = SPEED.objective("text-bytes^0.5*seconds^0.5")
+    costs = {"O0": {goal.name: 5.0}, "Oz": {goal.name: 3.0}, "O3": {goal.name: 4.0}}
+    assert reference_of(SPEED, goal, costs) == "Oz"
+    assert reference_of(SPEED, SPEED.objective("seconds"), costs) == "O3"
 
 
 def test_compile_time_is_compared_in_turn() -> None:

@@ -75,8 +75,21 @@ def test_outlier_does_not_move_the_interval_far() -> None:
 
 
 def test_bootstrap_is_seeded_and_narrows() -> None:
-    few, many = [0.0, 1.0] * 5, [0.0, 1.0] * 500
-    assert bootstrap_interval(few, 0.95, seed=1) == bootstrap_interval(few, 0.95, seed=1)
-    (a, b), (c, d) = bootstrap_interval(few, 0.95, seed=1), bootstrap_interval(many, 0.95, seed=1)
-    assert a < c < 0.5 < d < b
-    assert bootstrap_interval([3.0], 0.95, seed=1) == (3.0, 3.0)
+    def interval(values: list[float], width: float = 0.0) -> tuple[float, float]:
+        return bootstrap_interval(values, [(v - width, v + width) for v in values], 0.95, seed=1)
+
+    few, many = interval([0.0, 1.0] * 5), interval([0.0, 1.0] * 500)
+    assert few == interval([0.0, 1.0] * 5)
+    assert few[0] < many[0] < 0.5 < many[1] < few[1]
+    assert interval([3.0]) == (3.0, 3.0)
+
+
+def test_bootstrap_of_one_value_is_its_own_interval() -> None:
+    low, high = bootstrap_interval([3.0], [(2.0, 4.0)], 0.95, seed=1)
+    assert (low, high) == (pytest.approx(2, abs=0.05), pytest.approx(4, abs=0.05))
+
+
+def test_uncertain_values_average_out() -> None:
+    """A hundred equal values that are each known to +-1: their mean is known to +-0.1."""
+    low, high = bootstrap_interval([3.0] * 100, [(2.0, 4.0)] * 100, 0.95, seed=1)
+    assert (low, high) == (pytest.approx(2.9, abs=0.01), pytest.approx(3.1, abs=0.01))

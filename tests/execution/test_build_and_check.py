@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish import _native
 from burnish.core.errors import CompileError
 from burnish.core.program import Program, Run, Workload
 from burnish.execution import Execution, RunLimits, differences, execute, link, run_all
@@ -53,6 +54,20 @@ def test_cxx_program_finds_its_libraries(tmp_path: Path) -> None:
     assert execute(executable, Run("")).output == b"7"
 
 
+def test_object_that_is_not_position_independent_is_linked(tmp_path: Path) -> None:
+    (tmp_path / "a.ll").write_text(
+        "@here = global [2 x i32] [i32 6, i32 7]\n"
+        "define i32 @main(i32 %n, ptr %words) {\n"
+        "  %index = sext i32 %n to i64\n"
+        "  %place = getelementptr [2 x i32], ptr @here, i64 0, i64 %index\n"
+        "  %value = load i32, ptr %place\n"
+        "  ret i32 %value\n}\n"
+    )
+    module = _native.Module((tmp_path / "a.ll").read_bytes(), "a")
+    executable = link(module.emit_object("O2"), Workload(()), tmp_path / "program")
+    assert execute(executable, Run("")).status == 7
+
+
 def test_what_is_missing_is_told(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="undefined symbol: twice"):
         link(compiled(tmp_path, "main.c", MAIN), Workload(()), tmp_path / "program")
@@ -76,8 +91,6 @@ def test_sanitizer_finds_an_overflow(tmp_path: Path) -> None:
 
 def instrumented(program: Program) -> bytes:
     """Return a program's bitcode with the checks of the address sanitizer."""
-    from burnish import _native
-
     module = _native.Module(program.content, program.name)
     module.run("asan", "O0")
     return module.bitcode()

@@ -56,6 +56,7 @@ def optimize_job(task: Task, job: Job, settings: Settings, *, quiet: bool) -> Re
             variants=job.variants,
             on_reference=progress.reference,
             progress=progress,
+            note=progress.note,
         )
     result = replace(result, source=job.source)
     _write_output(task, job, result, settings.limits)
@@ -76,5 +77,5 @@ def _write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:
         session.shutdown()
     data = content.encode() if isinstance(content, str) else bytes(content)
     if job.output.suffix == ".o":
-        data = bitcode_to_object(data, job.clang, level=task.reference)
+        data = bitcode_to_object(data, job.clang, level=result.fallback or task.reference)
     write_atomically(job.output, data)

@@ -10,13 +10,15 @@ from pathlib import Path
 from burnish.cli.arguments import split_at_dashes
 from burnish.cli.jobs import Job, Settings, optimize_job, write_results
 from burnish.cli.tables import results_table
+from burnish.cli.workloads import WORD, with_runs
 from burnish.core.errors import InputError
 from burnish.core.worker import GIB, Limits
 from burnish.corpora.references import expand, is_reference, name_in, resolve_one
 from burnish.programs import link_programs
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
-from burnish.toolchain import IR_SUFFIXES
+from burnish.tasks.llvm_passes.objectives import level_for
+from burnish.toolchain import IR_SUFFIXES, LEVELS
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -24,7 +26,8 @@ def main(arguments: Sequence[str]) -> int:
     words, clang = split_at_dashes(arguments)
     options = _parser().parse_args(words)
     options.files = [name for file in options.files for name in expand(file)]
-    task = make_task(Options(always_inline=not options.ignore_always_inline))
+    level = options.level or level_for(options.objective)
+    task = make_task(Options(level=level, always_inline=not options.ignore_always_inline))
     settings = Settings(
         budget=Budget.parse(options.budget),
         objective=task.objective(options.objective).name,
@@ -34,9 +37,9 @@ def main(arguments: Sequence[str]) -> int:
         limits=Limits(options.deadline, int(options.memory * GIB)),
     )
     jobs = (
-        [_linked(options, clang)]
+        [_linked(options, level, clang)]
         if options.link
-        else [_single(options, file, clang) for file in options.files]
+        else [_single(options, file, level, clang) for file in options.files]
     )
     results = []
     for job in jobs:
@@ -55,8 +58,8 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish optimize",
-        description="Search for LLVM passes that make files smaller than clang -Oz does. "
-        "Where nothing better is found, clang's own result is kept.",
+        description="Search for LLVM passes that make files smaller than clang -Oz does, or programs faster "
+        "than clang -O3. Where nothing better is found, clang's own result is kept.",
         epilog="Options for clang follow a double dash: burnish optimize a.c b.c -- -Iinclude -DNDEBUG",
     )
     add = parser.add_argument
@@ -64,10 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     add("files", nargs="+", metavar="PROGRAM", help=names)
     add("-o", "--output", type=Path, help="object (.o), .bc or .ll; a folder for several files")
     add("--objective", default="text-bytes", help="what to minimise (see burnish tasks); default: text-bytes")
+    add("--level", choices=LEVELS, help="clang's, to compare with; default: O3 for run time, else Oz")
+    run = "how to run the program: its arguments, and perhaps '< FILE'; may be repeated"
+    add("--run", action="append", default=[], metavar="ARGUMENTS", help=run)
     add("--search", default=DEFAULT, choices=SEARCHES, help=f"default: {DEFAULT}")
     add("--budget", default="10s", help="for each file: 10s, 2m or 500 (evaluations); default: 10s")
     add("--seed", type=int, default=0)
-    add("--workers", type=int, help="processes; default: one for each core")
+    add("--workers", type=int, help="processes; default: one for each core, and one to measure time")
     add("--link", action="store_true", help="link the files into one program first")
     add("--json", action="store_true", help="print one result a line instead of the table")
     add("--result", type=Path, metavar="FILE", help="also write the results there, for burnish replay")
@@ -79,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _single(options: argparse.Namespace, file: str, clang: tuple[str, ...]) -> Job:
+def _single(options: argparse.Namespace, file: str, level: str, clang: tuple[str, ...]) -> Job:
     name = _object_name(file)
     output = options.output or name
     if len(options.files) > 1 and options.output:
@@ -87,11 +93,11 @@ def _single(options: argparse.Namespace, file: str, clang: tuple[str, ...]) -> J
             raise InputError(f"{options.output}: expected a folder, for {len(options.files)} files")
         output = options.output / name
     _check_output(output)
-    program = resolve_one(file, clang)
+    program = with_runs(resolve_one(file, clang, level=level), options.run, [file], clang)
     # -O0 is the one level at which clang's front end emits code that no pass or attribute explains.
     is_source = not is_reference(file) and Path(file).suffix not in IR_SUFFIXES
     variants = {"O0": resolve_one(file, clang, level="O0")} if is_source else {}
-    return Job(program, (file, *clang), output, clang, variants)
+    return Job(program, (file, *_run_words(options), *clang), output, clang, variants)
 
 
 def _object_name(file: str) -> Path:
@@ -102,11 +108,16 @@ def _object_name(file: str) -> Path:
     return Path(re.sub(r"[^\w.+-]+", "-", name) + ".o")
 
 
-def _linked(options: argparse.Namespace, clang: tuple[str, ...]) -> Job:
+def _linked(options: argparse.Namespace, level: str, clang: tuple[str, ...]) -> Job:
     output = options.output or Path("linked.o")
     _check_output(output)
-    program = link_programs([resolve_one(file, clang) for file in options.files])
-    return Job(program, (*options.files, *clang), output, clang)
+    whole = link_programs([resolve_one(file, clang, level=level) for file in options.files])
+    program = with_runs(whole, options.run, options.files, clang)
+    return Job(program, (*options.files, *_run_words(options), *clang), output, clang)
+
+
+def _run_words(options: argparse.Namespace) -> list[str]:
+    return [WORD + run for run in options.run]
 
 
 def _check_output(output: Path) -> None:

@@ -8,6 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.status import Status
 
+from burnish.cli.costs import cost_text
 from burnish.search import Progress
 
 QUIET_SECONDS = 1.0  # nothing is shown for what takes less
@@ -34,9 +35,9 @@ class SearchProgress:
         if self._status:
             self._status.stop()
 
-    def reference(self, cost: float) -> None:
-        """Say what the reference costs."""
-        self._reference = cost
+    def reference(self, name: str, cost: float) -> None:
+        """Say which baseline is the reference, and what it costs."""
+        self._reference_name, self._reference = name, cost
 
     def note(self, text: str) -> None:
         """Show what happens now."""
@@ -57,6 +58,6 @@ class SearchProgress:
         change = 100 * (progress.best.cost / self._reference - 1) if self._reference else 0.0
         crashes = f"  {progress.crashes} crashes" if progress.crashes else ""
         self.note(
-            f"{progress.best.cost:.0f} ({change:+.1f} % of -{self._reference_name})  "
+            f"{cost_text(progress.best.cost)} ({change:+.1f} % of -{self._reference_name})  "
             f"{progress.evaluations} evaluations{crashes}"
         )

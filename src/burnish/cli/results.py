@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from burnish.cli.workloads import WORD, with_runs
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result
@@ -56,9 +57,12 @@ def load_source(row: Result) -> Program:
         for word in row.source
         if is_reference(word) or (not word.startswith("-") and Path(word).suffix in known)
     ]
-    clang = list(row.source[len(files) :])
-    programs = [resolve_one(file, clang) for file in files]
-    return programs[0] if len(programs) == 1 else link_programs(programs)
+    others = row.source[len(files) :]
+    runs = [word.removeprefix(WORD) for word in others if word.startswith(WORD)]
+    clang = [word for word in others if not word.startswith(WORD)]
+    level = row.options.get("level", Options().level)
+    programs = [resolve_one(file, clang, level=level) for file in files]
+    return with_runs(programs[0] if len(programs) == 1 else link_programs(programs), runs, files, clang)
 
 
 def _options(named: Mapping[str, str]) -> Options:

@@ -9,45 +9,65 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from burnish.cli.costs import cost_text
 from burnish.core.result import Result
+from burnish.core.trade_off import is_trade_off
 
 SHOWN = ("O0", "Oz", "O3")
 MEASURES = {"ir-instructions": "IR instrs", "text-bytes": ".text B"}  # always side by side
+UNITS = {**MEASURES, "object-bytes": ".o B", "compile-seconds": "compile s", "seconds": "run s"}
 
 
 def results_table(results: Sequence[Result]) -> None:
     """Print instructions and bytes under some levels and burnish, per program and in total."""
     console = Console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)  # to fit 80 columns
-    table.add_column("program", overflow="fold")
+    table.add_column("program", overflow="fold", min_width=11)
     table.add_column("", no_wrap=True)
     for name in SHOWN:
         table.add_column(f"-{name}", justify="right")
     table.add_column("burnish", justify="right", style="bold", no_wrap=True)
-    table.add_column("to -Oz", justify="right", no_wrap=True)
+    references = dict.fromkeys(f"-{_reference(result)}" for result in results)
+    table.add_column(f"to {' / '.join(references)}", justify="right", no_wrap=True)
     table.add_column("evals", justify="right", no_wrap=True)
     table.add_column("sec", justify="right", no_wrap=True)
     for result in results:
-        rows = [_costs(result, objective) for objective in MEASURES]
-        _add(table, Path(result.program).name, rows, result.evaluations, result.seconds)
-    if len(results) > 1:
+        rows = {name: _costs(result, name) for name in dict.fromkeys([*MEASURES, result.objective])}
+        _add(table, Path(result.program).name, rows, _reference(result), result.evaluations, result.seconds)
+    if len(results) > 1 and len(references) == 1:
         table.add_section()
-        sums = [_sum([_costs(result, objective) for result in results]) for objective in MEASURES]
+        sums = {name: _sum([_costs(result, name) for result in results]) for name in MEASURES}
         evaluations = sum(result.evaluations for result in results)
-        _add(table, f"all {len(results)}", sums, evaluations, sum(result.seconds for result in results))
+        seconds = sum(result.seconds for result in results)
+        _add(table, f"all {len(results)}", sums, _reference(results[0]), evaluations, seconds)
     console.print(table)
     for line in _notes(results):
         console.print(line, highlight=False)
 
 
 def _add(
-    table: Table, name: str, rows: Sequence[Mapping[str, float]], evaluations: int, seconds: float
+    table: Table,
+    name: str,
+    rows: Mapping[str, Mapping[str, float]],
+    reference: str,
+    evaluations: int,
+    seconds: float,
 ) -> None:
-    for number, (unit, costs) in enumerate(zip(MEASURES.values(), rows, strict=True)):
-        change = 100 * (costs["result"] / costs["Oz"] - 1)
-        cells = [*(f"{costs[level]:.0f}" for level in SHOWN), f"{costs['result']:.0f}", f"{change:+.1f}%"]
+    for number, (objective, costs) in enumerate(rows.items()):
+        change = 100 * (costs["result"] / costs[reference] - 1)
+        cells = [cost_text(costs[level]) for level in (*SHOWN, "result")]
         effort = ["", ""] if number else [str(evaluations), f"{seconds:.1f}"]
-        table.add_row("" if number else name, unit, *cells, *effort)
+        unit = UNITS.get(objective, "trade-off")
+        table.add_row("" if number else name, unit, *cells, f"{change:+.1f}%", *effort)
+
+
+def _reference(result: Result) -> str:
+    """Return the level that a result is compared with: see burnish.evaluation.confirm."""
+    if result.timing:
+        return str(result.timing["against"])
+    if is_trade_off(result.objective):
+        return min(result.baselines, key=lambda name: result.baselines[name])
+    return result.options.get("level", "Oz")
 
 
 def _costs(result: Result, objective: str) -> Mapping[str, float]:
@@ -69,10 +89,26 @@ def _notes(results: Sequence[Result]) -> list[str]:
     for result in results:
         if not result.valid:
             notes.append(f"{result.program}: {result.verified[0]}")
-        if result.options:
-            named = ", ".join(f"{name} = {value}" for name, value in result.options.items())
+        if result.timing:
+            notes.append(f"{Path(result.program).name}: {result.objective} {_compared(result.timing)}")
+        if "always_inline" in result.options:
+            named = f"always_inline = {result.options['always_inline']}"
             notes.append(f"{result.program}: not comparable with clang's levels: {named}")
     checks = sorted({check for result in results if result.valid for check in result.verified})
     if checks:
         notes.append(f"Verified: {'; '.join(checks)}.")
     return notes
+
+
+def _compared(timing: Mapping[str, float | str]) -> str:
+    """Write a result's comparison."""
+    against, verdict = f"-{timing['against']}", timing["verdict"]
+    if not timing["repeats"]:
+        return f"{verdict} to {against}"
+    interval = ratio_text(float(timing["ratio"]), float(timing["low"]), float(timing["high"]))
+    return f"compared with {against}: {verdict}; {interval} at {float(timing['confidence']):.0%} confidence"
+
+
+def ratio_text(ratio: float, low: float, high: float) -> str:
+    """Write a ratio and its interval."""
+    return f"{ratio:.3f} [{low:.3f}, {high:.3f}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import platform
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,12 @@ from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
-from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
+from burnish.core.trade_off import is_trade_off
 from burnish.core.worker import Limits, Worker
 from burnish.evaluation.gain import Gain, measure_gain
-from burnish.evaluation.outputs import Outputs
+from burnish.evaluation.outputs import Outputs, variant_of
 from burnish.evaluation.timing import FASTER, Comparer, Comparison, Effort
 
 Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
@@ -102,7 +103,7 @@ def measure_baselines(
     costs: Costs = {}
     try:
         for name in names:
-            variant = (variants or {}).get(name, program)
+            variant = variant_of(program, variants, name)
             session = Sandbox(task.baseline(name), variant, worker=worker)
             costs[name] = {item: session.measure(item) for item in objectives}
     except Miscompiled as error:
@@ -113,6 +114,16 @@ def measure_baselines(
     finally:
         worker.close()
     return costs
+
+
+def reference_of(task: Task, goal: Objective, baselines: Costs) -> str:
+    """Return the baseline to compare with: the task's reference.
+
+    For a trade-off it is the one that does best in it, as none of them is made for it.
+    """
+    if not is_trade_off(goal.name):
+        return task.reference
+    return min(baselines, key=lambda name: baselines[name][goal.name])
 
 
 def confirm(
@@ -141,35 +152,36 @@ def confirm(
         limits: Of the worker processes.
     """
     goal = task.objective(found.objective)
-    reference = baselines[task.reference]
+    against = reference_of(task, goal, baselines)
+    reference = baselines[against]
     if math.isinf(found.cost):  # the budget was too short for a single measurement
         found = replace(found, trace=())
     gain: Gain | None = None
-    fallback = task.reference
+    fallback, valid = against, False
     try:
-        session, checks = replay(task, program, found.trace, limits=limits)
-        try:
+        with contextlib.ExitStack() as stack:
+            session, checks = replay(task, program, found.trace, limits=limits)
+            stack.callback(session.shutdown)
             costs = {name: session.measure(name) for name in task.exact_objectives}
             state, trace = session.digest(), tuple(session.trace)
             outputs = Outputs(task, program, variants=variants, limits=limits)
             checks += (outputs.check(session.object_code() if program.workload else b""),)
             if goal.noisy:
-                gain = _gain(task, program, goal, session, variants or {}, effort, limits)
+                other = Sandbox(task.baseline(against), variant_of(program, variants, against), limits=limits)
+                stack.callback(other.shutdown)
+                gain = measure_gain(task, program, goal, other, session, comparer=Comparer(effort))
                 reference = reference | {goal.name: gain.baseline}
                 costs[goal.name] = gain.candidate
                 better = gain.comparison.verdict == FASTER
             else:
                 costs[goal.name] = session.measure(goal.name)
                 better = costs[goal.name] < reference[goal.name]
-        finally:
-            session.shutdown()
-        fallback = "" if better else task.reference
-        valid = True
+        fallback, valid = "" if better else against, True
     except (CompilerCrash, ReplayError) as error:
-        checks, valid = (f"failed: {error}",), False
+        checks = (f"failed: {error}",)
     if fallback:
         costs, state, trace = reference, "", ()
-    baselines = baselines | {task.reference: reference}
+    baselines = baselines | {against: reference}
     return replace(
         found,
         trace=trace,
@@ -182,29 +194,12 @@ def confirm(
             for objective in task.exact_objectives
             if objective != found.objective
         },
-        timing={"against": task.reference} | _shown(gain.comparison) if gain else {},
+        timing={"against": against} | _shown(gain.comparison) if gain else {},
         state=state,
         valid=valid,
         verified=checks,
         toolchain=toolchain(),
     )
-
-
-def _gain(
-    task: Task,
-    program: Program,
-    goal: Objective,
-    session: Session,
-    variants: Mapping[str, Program],
-    effort: Effort,
-    limits: Limits,
-) -> Gain:
-    """Compare a session with the task's reference."""
-    reference = Sandbox(task.baseline(task.reference), variants.get(task.reference, program), limits=limits)
-    try:
-        return measure_gain(task, program, goal, reference, session, comparer=Comparer(effort))
-    finally:
-        reference.shutdown()
 
 
 def _shown(comparison: Comparison) -> dict[str, float | str]:

@@ -45,11 +45,23 @@ def fewest(confidence: float) -> int:
     return math.ceil(1 - math.log2(1 - confidence) - 1e-9)
 
 
-def bootstrap_interval(values: Sequence[float], confidence: float, *, seed: int) -> tuple[float, float]:
-    """Return the percentile interval of the mean over resamples of the values."""
+def bootstrap_interval(
+    values: Sequence[float], intervals: Sequence[tuple[float, float]], confidence: float, *, seed: int
+) -> tuple[float, float]:
+    """Return the percentile interval of the mean over resamples of values that are uncertain themselves.
+
+    Args:
+        values: One for each program, say.
+        intervals: Of each value, with the same confidence; a resampled value errs as a normal variable
+            with that interval does.
+        confidence: Of the interval.
+        seed: Of the resampling.
+    """
     rng = np.random.default_rng(seed)
-    array = np.asarray(values, dtype=np.float64)
-    means = rng.choice(array, size=(10_000, len(array))).mean(axis=1)
+    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    spreads = np.array([(high - low) / 2 / z for low, high in intervals])
+    chosen = rng.integers(len(values), size=(10_000, len(values)))
+    means = rng.normal(np.asarray(values, dtype=np.float64)[chosen], spreads[chosen]).mean(axis=1)
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 

@@ -8,7 +8,7 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import Limits
-from burnish.evaluation.confirm import confirm, measure_baselines
+from burnish.evaluation.confirm import confirm, measure_baselines, reference_of
 from burnish.evaluation.timing import Effort
 from burnish.search import DEFAULT, Budget, Progress, search
 
@@ -26,8 +26,9 @@ def optimize(
     baselines: Sequence[str] | None = None,
     variants: Mapping[str, Program] | None = None,
     effort: Effort = Effort(),  # noqa: B008 - frozen
-    on_reference: Callable[[float], None] | None = None,
+    on_reference: Callable[[str, float], None] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Result:
     """Search, replay what was found in new processes, and keep the reference where that is not better.
 
@@ -43,28 +44,34 @@ def optimize(
         baselines: Which ones to compare with; all of the task's by default.
         variants: The program as the front end makes it for a baseline, where that differs.
         effort: How thoroughly to compare what is noisy in the end.
-        on_reference: Told what the reference costs, before the search.
+        on_reference: Told which baseline the result is compared with and what it costs, before the search.
         progress: Called after every evaluation.
+        note: Told what happens before and after the search.
 
     Raises:
         ProgramError: the program cannot be read.
         UnknownName: no such objective, baseline or search.
         InputError: the objective takes a run, and it is not known how to run the program.
     """
-    goal = task.objective(objective).name
+    goal = task.objective(objective)
+    note("measuring the baselines")
     names = dict.fromkeys([*(baselines or task.baselines), task.reference])
-    costs = measure_baselines(task, program, list(names), objective=goal, variants=variants, limits=limits)
+    costs = measure_baselines(
+        task, program, list(names), objective=goal.name, variants=variants, limits=limits
+    )
+    against = reference_of(task, goal, costs)
     if on_reference:
-        on_reference(costs[task.reference][goal])
+        on_reference(against, costs[against][goal.name])
     found = search(
         task,
         program,
         method=method,
-        objective=goal,
+        objective=goal.name,
         budget=budget,
         seed=seed,
         workers=workers,
         limits=limits,
         progress=progress,
     )
+    note(f"measuring anew and comparing with -{against}")
     return confirm(task, program, found, costs, variants=variants, effort=effort, limits=limits)

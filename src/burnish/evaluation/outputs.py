@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from burnish.core.errors import CompileError, Miscompiled
 from burnish.core.program import Program
@@ -11,6 +12,12 @@ from burnish.core.task import Opener, Task
 from burnish.core.worker import Limits
 from burnish.execution import Execution, RunLimits, differences, link, run_all
 from burnish.execution.folder import temporary_folder
+
+
+def variant_of(program: Program, variants: Mapping[str, Program] | None, baseline: str) -> Program:
+    """Return the program as the front end makes it for a baseline, to be run as the program is."""
+    variant = (variants or {}).get(baseline, program)
+    return replace(variant, workload=program.workload)
 
 
 class Outputs:
@@ -31,7 +38,7 @@ class Outputs:
         self._name = next(iter(task.baselines))
         self._opener: Opener = task.baseline(self._name)
         self._program = program
-        self._variant = (variants or {}).get(self._name, program)
+        self._variant = variant_of(program, variants, self._name)
         self._limits = limits
         self._run_limits = run_limits
         self._right: tuple[Execution, ...] | None = None

@@ -44,21 +44,30 @@ def link(
         command = [str(find_tool("clang")), *names, "-o", str(destination.absolute())]
         command += [f"-fsanitize={','.join(sanitizers)}"] if sanitizers else []
         command += [f"-Wl,-rpath,{_library_folder()}", *workload.link_arguments]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,  # messages name the objects, not a folder that is gone
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=timeout_seconds,
-            )
-        except subprocess.TimeoutExpired:
-            raise CompilerTimeout(f"linking took more than {timeout_seconds:g} seconds") from None
-    if done.returncode:
-        report = done.stderr.decode(errors="replace").strip()
+        report = _run(command, folder, timeout_seconds)
+        if "recompile with -fPIC" in report:  # a module that does not say that it is position independent
+            report = _run([*command, "-no-pie"], folder, timeout_seconds)
+    if report:
         raise CompileError(f"linking failed: {' '.join(command[1:])}\n{report}")
     return destination
+
+
+def _run(command: Sequence[str], folder: Path, timeout_seconds: float) -> str:
+    """Run the linker and return why it failed; "" where it did not."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,  # messages name the objects, not a folder that is gone
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=timeout_seconds,
+        )
+    except subprocess.TimeoutExpired:
+        raise CompilerTimeout(f"linking took more than {timeout_seconds:g} seconds") from None
+    if not done.returncode:
+        return ""
+    return done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
 
 
 @functools.cache

@@ -1,0 +1,151 @@
+"""Results measured once more, against clang's levels, on what they do: size exactly, time by an interval."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from burnish.core.errors import CompilerCrash, ReplayError
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.sandbox import Sandbox
+from burnish.core.task import Task
+from burnish.core.worker import Limits
+from burnish.evaluation.confirm import replay_result
+from burnish.evaluation.gain import measure_gain
+from burnish.evaluation.intervals import bootstrap_interval
+from burnish.evaluation.outputs import Outputs, variant_of
+from burnish.evaluation.timing import Comparer, Comparison
+
+RUN_TIME = "seconds"
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One result against one baseline; ratios are baseline / result: above 1 where the result is better."""
+
+    program: str
+    against: str
+    failure: str = ""  # why there is nothing to compare
+    checks: tuple[str, ...] = ()
+    sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """By exact objective: what the baseline costs, and the result."""
+    noisy: Mapping[str, Comparison] = field(default_factory=dict)
+    """By noisy objective: run time where the program can be run, and the result's own objective."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The geometric mean of a ratio over programs.
+
+    Its interval is over which programs there are, and over what is not known of each one's ratio.
+    """
+
+    objective: str
+    noisy: bool
+    against: str
+    programs: int
+    failures: int  # not in the mean: they have no ratio
+    ratio: float
+    low: float
+    high: float
+
+
+def evaluate_result(
+    task: Task,
+    program: Program,
+    result: Result,
+    against: Sequence[str],
+    *,
+    comparer: Comparer,
+    variants: Mapping[str, Program] | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    note: Callable[[str], None] = lambda _: None,
+) -> list[Evaluated]:
+    """Replay a result in new processes, check what it does, and compare it with baselines.
+
+    Args:
+        task: What the result is of.
+        program: Its program; where it can be run, its outputs are compared with the unoptimized program's.
+        result: Its trace, or the baseline that it kept.
+        against: Which baselines.
+        comparer: How thoroughly to compare times.
+        variants: The program as the front end makes it for a baseline, where that differs.
+        limits: Of the compiler's processes.
+        note: Told what happens now.
+
+    Raises:
+        UnknownName: no such baseline.
+        MissingTool: the objective takes a counter that the machine does not have.
+    """
+    openers = {name: task.baseline(name) for name in against}
+    names = [RUN_TIME] if RUN_TIME in task.objectives and program.workload else []
+    goals = [task.objective(name) for name in dict.fromkeys([*names, result.objective])]
+    noisy = [goal for goal in goals if goal.noisy]
+    evaluated = []
+    with contextlib.ExitStack() as stack:
+        try:
+            note("replaying")
+            session = replay_result(task, program, result, limits=limits)
+            stack.callback(session.shutdown)
+            outputs = Outputs(task, program, variants=variants, limits=limits)
+            check = outputs.check(session.object_code() if program.workload else b"")
+            sizes = {name: session.measure(name) for name in task.exact_objectives}
+        except (CompilerCrash, ReplayError) as error:
+            return [Evaluated(program.name, name, str(error)) for name in against]
+        for name, opener in openers.items():
+            note(f"comparing with -{name}")
+            baseline = Sandbox(opener, variant_of(program, variants, name), limits=limits)
+            stack.callback(baseline.shutdown)
+            try:
+                compared = {
+                    goal.name: measure_gain(
+                        task, program, goal, baseline, session, comparer=comparer
+                    ).comparison
+                    for goal in noisy
+                }
+                pairs = {goal: (baseline.measure(goal), cost) for goal, cost in sizes.items()}
+            except CompilerCrash as error:
+                evaluated.append(Evaluated(program.name, name, f"-{name}: {error}"))
+                continue
+            evaluated.append(Evaluated(program.name, name, "", (check,), pairs, compared))
+    return evaluated
+
+
+def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 0) -> list[Summary]:
+    """Return each objective's mean ratio against each baseline, over all programs that have it."""
+    summaries = []
+    for against in dict.fromkeys(row.against for row in evaluated):
+        rows = [row for row in evaluated if row.against == against]
+        failures = sum(1 for row in rows if row.failure)
+        goals = dict.fromkeys(goal for row in rows for goal in (*row.sizes, *row.noisy))
+        for goal in goals:
+            ratios = [ratio for row in rows if (ratio := _interval_of(row, goal))]
+            logs, lows, highs = (list(map(math.log, column)) for column in zip(*ratios, strict=True))
+            intervals = list(zip(lows, highs, strict=True))
+            low, high = bootstrap_interval(logs, intervals, confidence, seed=seed)
+            mean = math.fsum(logs) / len(logs)
+            noisy = any(goal in row.noisy for row in rows)
+            summary = Summary(
+                goal, noisy, against, len(logs), failures, math.exp(mean), math.exp(low), math.exp(high)
+            )
+            summaries.append(summary)
+    return summaries
+
+
+def ratio_of(row: Evaluated, goal: str) -> float | None:
+    """Return baseline / result in an objective; None where it was not measured."""
+    interval = _interval_of(row, goal)
+    return interval[0] if interval else None
+
+
+def _interval_of(row: Evaluated, goal: str) -> tuple[float, float, float] | None:
+    """Return the ratio and its interval."""
+    if goal in row.noisy:
+        return row.noisy[goal].ratio, row.noisy[goal].low, row.noisy[goal].high
+    if goal in row.sizes:
+        baseline, cost = row.sizes[goal]
+        return (baseline / cost,) * 3
+    return None
