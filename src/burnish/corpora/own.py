@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
-import itertools
 import os
 import re
 import shutil
@@ -21,10 +20,10 @@ from burnish.corpora.building import WORK, Item, PackageJob, Part, Progress, bui
 from burnish.corpora.compile_commands import NAME, Command, read_compile_commands, without_unknown
 from burnish.corpora.manifest import Package
 from burnish.corpora.pack import SUFFIX, Row, compiled_row, compress, write_pack
-from burnish.corpora.public import unit_row
+from burnish.corpora.public import folder_groups, unit_row
 from burnish.corpora.repair import first_error
 from burnish.corpora.store import open_corpus
-from burnish.corpora.tree import SourceTree, folder_of, index_tree
+from burnish.corpora.tree import SourceTree, index_tree
 from burnish.programs import link_programs, load_program
 from burnish.toolchain import C_SUFFIXES, IR_SUFFIXES, clang_version, compile_to_bitcode
 
@@ -132,10 +131,9 @@ def _folder_pieces(own: Own, root: Path) -> tuple[list[Path], list[Piece]]:
     tree = index_tree(root)
     files = sorted(path for paths in tree.by_name.values() for path in paths)
     pieces = []
-    for folder, inside in itertools.groupby(tree.sources(), folder_of):
-        paths = tuple(inside)
+    for paths in folder_groups(tree.sources()):
         weight = sum((root / path).stat().st_size for path in paths)
-        pieces.append(Piece(folder, paths, functools.partial(compile_sources, root, own), weight))
+        pieces.append(Piece(paths[0], paths, functools.partial(compile_sources, root, own), weight))
     ir = [path for path in files if PurePosixPath(path).suffix in IR_SUFFIXES]
     return [root / path for path in files], pieces + _chunks(root, ir)
 

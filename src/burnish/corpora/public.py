@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from burnish.corpora.pack import Row
 from burnish.corpora.tree import SourceTree, folder_of, index_tree
 from burnish.toolchain import C_SUFFIXES, clang_version
 
+PART_FILES = 24
 RECIPE = 2  # one more whenever what comes out of a package changes
 
 
@@ -46,12 +47,18 @@ def package_job(root: Path, package: Package, limit: int | None = None) -> Packa
     paths = list(itertools.islice(index_tree(root).sources(), limit))
     compile_paths = functools.partial(compile_paths_of, root, package)
     parts = []
-    for folder, inside in itertools.groupby(paths, folder_of):
-        group = tuple(inside)
+    for group in folder_groups(paths):
         weight = sum((root / path).stat().st_size for path in group)
-        parts.append(Part(folder, group, compile_paths, package.split, weight))
+        parts.append(Part(group[0], group, compile_paths, package.split, weight))
     recipe = recipe_of(RECIPE, package.sha256, package.split, package.defines, FLAGS, clang_version(), limit)
     return PackageJob(package.name, recipe, tuple(parts))
+
+
+def folder_groups(paths: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Yield files of one folder that are compiled in one go: few, as a killed build does them again."""
+    for _, inside in itertools.groupby(paths, folder_of):
+        group = tuple(inside)
+        yield from (group[start : start + PART_FILES] for start in range(0, len(group), PART_FILES))
 
 
 def compile_paths_of(

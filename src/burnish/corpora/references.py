@@ -12,6 +12,7 @@ random:7  random:0..99  random:7:5000     random programs by seed, also of anoth
 from __future__ import annotations
 
 import fnmatch
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -61,7 +62,7 @@ def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> S
     Args:
         text: A file, or a name as above.
         arguments: clang's options, for a C or C++ file.
-        level: What clang's front end is told, for a C or C++ file.
+        level: What clang's front end is told, for a C or C++ file and for the runnable programs.
 
     Raises:
         UnknownName: there is nothing of that name; the message suggests the nearest ones.
@@ -76,7 +77,7 @@ def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> S
         return _of_corpus(open_corpus(Path(kind.removeprefix("corpus@")).expanduser()), name)
     if kind == "random":
         return _random(text, name)
-    return _of_suite(kind, name)
+    return _of_suite(kind, name, level)
 
 
 def expand(text: str) -> list[str]:
@@ -148,15 +149,16 @@ def _public() -> Corpus:
         raise InputError(f"{error}\nthe public corpus is made with: burnish corpus build") from None
 
 
-def _of_suite(kind: str, name: str) -> Sequence[Program]:
+def _of_suite(kind: str, name: str, level: str) -> Sequence[Program]:
+    load: Callable[[str], Program]
     if kind == "kernels":
         from burnish.corpora.kernels import kernel_names, load_kernel
 
-        names, load = kernel_names(), load_kernel
+        names, load = kernel_names(), functools.partial(load_kernel, level=level)
     else:
         from burnish.corpora.workloads import load_workload, workload_names
 
-        names, load = workload_names(), load_workload
+        names, load = workload_names(), functools.partial(load_workload, level=level)
     found = fnmatch.filter(names, name)
     if not found:
         raise UnknownName.among(kind.removesuffix("s"), name, names)
