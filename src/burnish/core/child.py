@@ -8,6 +8,8 @@ with any number of ITEM and one VALUE.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import itertools
 import os
 import pickle
 import resource
@@ -33,7 +35,10 @@ SPIN_SECONDS = 1e-3
 
 LENGTH = struct.Struct("<Q")
 
+TRIM_EVERY = 50  # programs
+
 sessions: dict[int, Session] = {}  # of this process, by the number that the parent gave
+_openings = itertools.count(1)
 
 
 def main(requests: int, replies: int, lifeline: int, memory_bytes: int, spin_seconds: float) -> None:
@@ -84,6 +89,8 @@ def open_session(
     key: int, opener: Callable[[Program], Session], program: Program, trace: Trace
 ) -> tuple[str, ...]:
     """Open a session under a number, replay a trace in it, and return its actions."""
+    if next(_openings) % TRIM_EVERY == 0:
+        _give_memory_back()
     sessions[key] = opener(program)
     sessions[key].replay(trace)
     return sessions[key].actions
@@ -146,6 +153,15 @@ def _read_exactly(descriptor: int, size: int) -> bytes | bytearray | None:
             return None
         parts += chunk
     return parts
+
+
+def _give_memory_back() -> None:
+    """Return what programs before this one left free between what is in use.
+
+    glibc keeps it: after 2,000 episodes on 261 modules, 6 MB were in use in a worker of 140 MB.
+    """
+    with contextlib.suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _end_with_parent(lifeline: int) -> None:
