@@ -175,7 +175,7 @@ def test_real_programs_of_known_work() -> None:
 
     def clock(path: Path, asked: Run) -> float:
         half = run("work", "10000000")
-        return timing._clock(workload, "seconds")(path, half if path.name == "2" else asked)
+        return timing.run_clock(workload, "seconds")(path, half if path.name == "2" else asked)
 
     seen = compare_times(executable, executable, workload, effort=QUICK, clock=clock)
     assert seen.verdict == FASTER

@@ -117,7 +117,7 @@ def compare_times(
     rng = np.random.default_rng(effort.seed)
     sources = baseline, baseline, candidate
     times: tuple[list[list[float]], ...] = [], [], []  # [program][round][input]
-    measure = clock or _clock(workload, what)
+    measure = clock or run_clock(workload, what)
     with temporary_folder() as folder, alone():
         for number in range(1 + rounds):
             # New copies, as where the system happens to put a file's pages stays with them.
@@ -162,7 +162,11 @@ class Comparer:
         return self._known[key]
 
 
-def _clock(workload: Workload, what: str) -> Clock:
+def run_clock(workload: Workload, what: str = SECONDS) -> Clock:
+    """Return what runs an executable on the core for measurements and reads what that cost.
+
+    It raises Miscompiled where a run crashes or does not end, and MissingTool without such a counter.
+    """
     limits = RunLimits()
     cpu = quiet_core()
     counters = () if what == SECONDS else (what,)
