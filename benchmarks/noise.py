@@ -6,8 +6,8 @@
 
 For each kernel clang's -O3 executable is compared with itself, as `burnish evaluate` compares a result with
 a baseline. `one run`: the 90th percentile of single runs over the shortest. `round`: the standard deviation
-of the logarithm of a round's ratio. `interval`: the median half-width of the ratio's interval; gains below it
-are not seen. `errs`: how often the interval leaves out 1, which should be 1 - confidence at most. `called`: how
+of the logarithm of a round's ratio. `interval`: the median half-width of its interval; gains below it
+are not seen. `errs`: how often it leaves out 1, which should be 1 - confidence at most. `called`: how
 often `faster` or `slower` was the verdict: every one of them is wrong.
 """
 

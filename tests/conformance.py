@@ -282,6 +282,20 @@ class TaskConformance:
                 assert rewards_seen[i] == reward
         several.close()
 
+    def test_trade_offs_telescope(self, task: Task, programs: Sequence[Program], nothing_left: None) -> None:
+        first, *others = task.exact_objectives
+        second = (others or [first])[0]
+        text = f"{first}^0.75*{second}^0.25" if others else f"{first}^1"
+        env = Env(task, programs, objective=text, max_steps=self.steps)
+        env.reset()
+        start = {name: env.session.measure(name) for name in (first, second)}
+        rewards = [reward for *_, reward, _ in play(env, np.random.default_rng(9))]
+        parts = {name: math.log(cost / env.session.measure(name)) for name, cost in start.items()}
+        assert math.isclose(sum(rewards), 0.75 * parts[first] + 0.25 * parts[second], abs_tol=1e-9)
+        costs = env.session.site_costs(text)
+        assert all(env.session.measure(text, site) == cost for site, cost in costs.items())
+        env.close()
+
     def test_step_limit_truncates(self, task: Task, programs: Sequence[Program], nothing_left: None) -> None:
         env = Env(task, programs, max_steps=2)
         env.reset()
