@@ -33,7 +33,9 @@ def _print(task: Task, *, actions: bool) -> None:
         print(f"    {item.name:26} {form:12} {item.description}")
     print("  objectives")
     for objective in task.objectives.values():
-        print(f"    {objective.name:26} {objective.unit:12} {objective.description}")
+        runs = "; for programs that can be run" if objective.needs_workload else ""
+        print(f"    {objective.name:26} {objective.unit:12} {objective.description}{runs}")
+    print("    or a trade-off of several, such as " + _trade_off(task))
     print(f"  baselines: {', '.join(task.baselines)}; the reference is {task.reference}")
     if actions:
         print("  actions")
@@ -41,6 +43,11 @@ def _print(task: Task, *, actions: bool) -> None:
             print(f"    {action}")
     else:
         print(f"  burnish tasks {task.name} lists the actions")
+
+
+def _trade_off(task: Task) -> str:
+    names = [*task.objectives][:2]
+    return "*".join(f"{name}^{1 / len(names):g}" for name in names)
 
 
 def _as_json(task: Task) -> dict[str, object]:
@@ -59,7 +66,13 @@ def _as_json(task: Task) -> dict[str, object]:
             for item in task.observations.values()
         },
         "objectives": {
-            item.name: {"unit": item.unit, "dense": item.dense, "description": item.description}
+            item.name: {
+                "unit": item.unit,
+                "dense": item.dense,
+                "noisy": item.noisy,
+                "needs_workload": item.needs_workload,
+                "description": item.description,
+            }
             for item in task.objectives.values()
         },
         "baselines": list(task.baselines),

@@ -33,7 +33,7 @@ class OpenProgram:
         self._worker = worker
         self._look = (tuple(observations), objective, site_count)
         self._baselines = baselines
-        self._costs: OrderedDict[str, tuple[float, ...]] = OrderedDict()  # by Program.digest
+        self._costs: OrderedDict[str, tuple[float, ...]] = OrderedDict()  # by Program.key
         self._root: tuple[str, Session] | None = None
 
     def begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
@@ -61,7 +61,7 @@ class OpenProgram:
 
     def baseline_costs(self, program: Program) -> dict[str, float]:
         """Return what the baselines cost on a program that an episode began with."""
-        return dict(zip(self._baselines, self._costs[program.digest], strict=True))
+        return dict(zip(self._baselines, self._costs[program.key], strict=True))
 
     def close(self) -> None:
         """Forget the program."""
@@ -69,17 +69,17 @@ class OpenProgram:
 
     def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
         observations, objective, site_count = self._look
-        openers = () if program.digest in self._costs else self._baselines.values()
+        openers = () if program.key in self._costs else self._baselines.values()
         costs = [partial(baseline_cost, opener, program, objective) for opener in openers]
         if self._worker is None:  # this process opens it when it is waited for, so that it fails there
             return lambda: self._open(program).begin_fork(observations, objective, site_count, costs)()
         return self._open(program).begin_fork(observations, objective, site_count, costs)
 
     def _open(self, program: Program) -> Session:
-        if self._root is None or self._root[0] != program.digest:
+        if self._root is None or self._root[0] != program.key:
             if self._root:
                 self._root[1].close()
-            self._root = (program.digest, self._session(program))
+            self._root = (program.key, self._session(program))
         return self._root[1]
 
     def _session(self, program: Program) -> Session:
@@ -88,7 +88,7 @@ class OpenProgram:
         return Sandbox(self._task.open, program, worker=self._worker, actions=self._task.actions)
 
     def _keep(self, program: Program, costs: tuple[float, ...]) -> None:
-        self._costs.setdefault(program.digest, costs)
-        self._costs.move_to_end(program.digest)
+        self._costs.setdefault(program.key, costs)
+        self._costs.move_to_end(program.key)
         if len(self._costs) > KNOWN_BASELINES:
             self._costs.popitem(last=False)

@@ -51,3 +51,8 @@ class Program:
         """32 hexadecimal digits of BLAKE2b over language and content."""
         text = self.language.encode() + b"\0" + self.content
         return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+    @cached_property
+    def key(self) -> str:
+        """What its costs depend on: the digest, and that of its workload where it has one."""
+        return f"{self.digest} {self.workload.digest}" if self.workload else self.digest

@@ -118,15 +118,16 @@ def compare_times(
     sources = baseline, baseline, candidate
     times: tuple[list[list[float]], ...] = [], [], []  # [program][round][input]
     measure = clock or run_clock(workload, what)
-    with temporary_folder() as folder, alone():
+    with temporary_folder() as folder:
         for number in range(1 + rounds):
             # New copies, as where the system happens to put a file's pages stays with them.
             programs = [_copy(path, folder / str(i)) for i, path in enumerate(sources)]
             row = np.full((3, len(workload.runs)), np.inf)
-            for column, run in enumerate(workload.runs):
-                order = rng.permutation(3)
-                for program in (*order, *order[::-1]):
-                    row[program, column] = min(row[program, column], measure(programs[program], run))
+            with alone():  # for a round only: others wait, and not for ever
+                for column, run in enumerate(workload.runs):
+                    order = rng.permutation(3)
+                    for program in (*order, *order[::-1]):
+                        row[program, column] = min(row[program, column], measure(programs[program], run))
             for kept, values in zip(times, row.tolist(), strict=True):
                 if number:
                     kept.append(values)

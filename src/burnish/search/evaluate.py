@@ -142,7 +142,7 @@ def evaluate_traces(
     opener: Opener, program: Program, objective: Objective, traces: Sequence[Trace], site_costs: bool
 ) -> Iterator[Evaluation]:
     """Evaluate traces in a worker process, one after the other."""
-    key = (program.digest, repr(opener))
+    key = (program.key, repr(opener))
     if key not in _trees:
         _trees.clear()
         _trees[key] = PrefixTree(opener(program))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.env import Env
-from burnish.core.errors import InputError, MissingTool, UnknownName
+from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
 from burnish.core.program import Program, Workload
 from burnish.core.sandbox import Sandbox
 from burnish.tasks.llvm_passes import TASK
@@ -125,3 +125,23 @@ def test_reference_is_what_one_would_otherwise_take() -> None:
     assert [level_for(name) for name in OBJECTIVES] == ["Oz", "Oz", "Oz", "O3", "O3", "O3", "Oz"]
     assert level_for("text-bytes^0.7*seconds^0.3") == "O3"
     assert level_for("text-bytes^0.7*ir-instructions^0.3") == "Oz"
+
+
+def test_same_program_with_another_workload_is_another_to_an_environment() -> None:
+    few, many = runnable("1000"), runnable("20000000")
+    assert few.digest == many.digest and few.key != many.key
+    env = Env(TASK, [few, many], objective="seconds")
+    costs = [env.reset()[1]["cost"] for _ in range(4)]
+    assert max(costs[0], costs[2]) < min(costs[1], costs[3])
+    env.close()
+
+
+def test_miscompiled_program_ends_the_episode() -> None:
+    """What the program should print is wrong here, so that every state is."""
+    plain = program("behave.c", "O3")
+    wrong = Program(plain.name, plain.language, plain.content, Workload((run("work", expected=b"7\n"),)))
+    with pytest.raises(ProgramError, match="prints"):
+        Env(TASK, wrong, objective="seconds").reset()
+    env = Env(TASK, wrong, objective="text-bytes", max_steps=2)  # nobody runs it
+    env.reset()
+    env.close()
