@@ -212,6 +212,12 @@ def test_options_do_not_depend_on_where_the_package_is(tree, tmp_path):
     )
 
 
+def test_bitcode_does_not_depend_on_the_time(tree):
+    code = "const char *built(void) { return __DATE__ __TIME__ __TIMESTAMP__; }\n" + BODY
+    (unit,) = units_of(tree({"a.c": code}))
+    assert 'c"Dec 14 198900:00:00Thu Dec 14 00:00:00 1989' in _native.Module(unit.compile()).print()
+
+
 def test_units_come_in_the_same_order_every_time(tree):
     root = tree({f"{folder}/{name}.c": BODY for folder in "zay" for name in "cab"})
     assert units_of(root) == units_of(root)

@@ -26,8 +26,10 @@ LENIENT = (
     "implicit-function-declaration implicit-int int-conversion incompatible-pointer-types "
     "incompatible-function-pointer-types return-mismatch c++11-narrowing register dynamic-exception-spec"
 )
+# The same bitcode at any time: __DATE__ and the like are of the day that C got its standard.
+TIMELESS = ('-D__DATE__="Dec 14 1989"', '-D__TIME__="00:00:00"', '-D__TIMESTAMP__="Thu Dec 14 00:00:00 1989"')
 FLAGS = (
-    *("-w", "-g0", "-fPIC", "-fno-ident", "-fno-stack-protector", "-ferror-limit=1"),
+    *("-w", "-g0", "-fPIC", "-fno-ident", "-fno-stack-protector", "-ferror-limit=1", *TIMELESS),
     *("-D_GNU_SOURCE", "-DNDEBUG", "-DSTDC_HEADERS=1"),
     *(f"-DHAVE_{name}_H=1" for name in HEADERS.split()),
     *(f"-Wno-error={name}" for name in LENIENT.split()),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from burnish import _native
 from burnish.core.errors import CompileError, InputError
-from burnish.corpora.build import FLAGS, compile_folder
+from burnish.corpora.build import FLAGS, TIMELESS, compile_folder
 from burnish.corpora.building import WORK, Item, PackageJob, Part, Progress, build, recipe_of
 from burnish.corpora.compile_commands import NAME, Command, read_compile_commands, without_unknown
 from burnish.corpora.manifest import Package
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
 
 LINKED = "linked"  # the path of a whole program
 PART_FILES = 64  # of what needs no order
-KEPT_OPTIONS = ("-w", "-g0", "-fno-ident", "-ferror-limit=1")  # added to a build's own
+KEPT_OPTIONS = ("-w", "-g0", "-fno-ident", "-ferror-limit=1", *TIMELESS)  # added to a build's own
 
 
 @dataclass(frozen=True)
