@@ -57,8 +57,8 @@ def moods(folder: Path, mode: int = 0) -> Program:
 def broken_task(*actions: str) -> Task:
     """Return the task with more actions.
 
-    They are LLVM's function passes by their names, "mode+1", "crash", "hang", and "invalid", after which
-    the verifier has something to say.
+    They are LLVM's function passes by their names, "mode+1", "crash", "hang", "invalid", after which the
+    verifier has something to say, and "unstable", after which the digest is another in every process.
     """
     return replace(TASK, actions=(*TASK.actions, *actions), open=partial(open_broken, actions=actions))
 
@@ -70,11 +70,11 @@ def open_broken(program: Program, *, actions: tuple[str, ...]) -> Session:
 class BrokenSession(Session):
     """A module that more can be done to, at functions too."""
 
-    def __init__(self, inner: ModuleSession, more: tuple[str, ...], *, valid: bool = True) -> None:
+    def __init__(self, inner: ModuleSession, more: tuple[str, ...], *, told: str = "") -> None:
         super().__init__((*inner.actions, *more))
         self.inner = inner
         self.more = more
-        self.valid = valid
+        self.told = told  # "invalid" and "unstable", where they were applied
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         there = site == WHOLE_PROGRAM or site in self.inner.sites()
@@ -96,8 +96,8 @@ class BrokenSession(Session):
                 os.abort()
             case "hang":
                 time.sleep(3600)
-            case "invalid":
-                self.valid = False
+            case "invalid" | "unstable":
+                self.told += how
             case "mode+1":
                 text = re.sub(
                     r"(@mode = .*i32 )(\d+)",
@@ -115,10 +115,11 @@ class BrokenSession(Session):
         return self.inner.cost(objective, site)
 
     def digest(self) -> str:
-        return f"{self.inner.digest()} {self.valid}"
+        process = os.getpid() if "unstable" in self.told else ""
+        return f"{self.inner.digest()} {self.told} {process}"
 
     def verify(self) -> str:
-        if not self.valid:
+        if "invalid" in self.told:
             raise CompilerCrash("instruction does not dominate all uses")
         return self.inner.verify()
 
@@ -126,6 +127,6 @@ class BrokenSession(Session):
         return self.inner.sites()
 
     def fork(self) -> BrokenSession:
-        copy = BrokenSession(self.inner.fork(), self.more, valid=self.valid)
+        copy = BrokenSession(self.inner.fork(), self.more, told=self.told)
         copy.trace = list(self.trace)
         return copy

@@ -12,7 +12,7 @@ from burnish.core.program import Run, Workload
 from burnish.core.worker import GIB, Limits
 from burnish.corpora.kernels import load_kernel
 from burnish.evaluation.judge import BEHAVIOUR, CRASH, HANG, INVALID
-from burnish.evaluation.validate import MEMORY, Validation, validate
+from burnish.evaluation.validate import MEMORY, UNSTABLE, Validation, validate
 from burnish.execution import RunLimits
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
@@ -21,7 +21,7 @@ from tests.sources import program
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
-BROKEN = broken_task("mode+1", "crash", "hang", "invalid")
+BROKEN = broken_task("mode+1", "crash", "hang", "invalid", "unstable")
 LIMITS = Limits(deadline_seconds=10, memory_bytes=GIB)
 RUN_LIMITS = RunLimits(timeout_seconds=1)
 BETWEEN = ("sroa<modify-cfg>", "gvn", "globaldce")
@@ -86,6 +86,14 @@ def test_compiler_that_fails_is_caught_and_the_trace_reduced(tmp_path: Path, act
     assert found.failure and found.failure.kind == kind
     assert found.reduced and found.reduced.trace == (action,)
     assert found.reproducer and found.reproducer.command == ""  # opt has no such pass
+
+
+def test_trace_that_does_not_repeat_is_wrong_although_outputs_are_right(tmp_path: Path) -> None:
+    found = check(tmp_path, "gvn", "unstable")
+    assert found.failure and found.failure.kind == UNSTABLE
+    assert found.checks == ("prints the same as unoptimized on 2 inputs",)
+    wrong = check(tmp_path, "unstable", "mode+1")
+    assert wrong.failure and wrong.failure.kind == BEHAVIOUR
 
 
 def test_memory_error_that_changes_no_output_takes_the_sanitizer(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from burnish.core.errors import CompilerCrash, ReplayError
-from burnish.core.program import Program
+from burnish.core.program import Program, Workload
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
@@ -63,12 +63,14 @@ def validate(
         InputError: the trace cannot be applied; the program does not do unoptimized what it should.
     """
     note("replaying")
+    unstable = None
+    checks: tuple[str, ...] = ()
     try:
         checks = _replayed(task, program, trace, limits)
     except ReplayError as error:
-        return Validation((), Failure(UNSTABLE, str(error)))
-    except CompilerCrash:
-        checks = ()  # of which the judge has more to say
+        unstable = Failure(UNSTABLE, str(error))
+    except CompilerCrash:  # of which the judge has more to say
+        pass
     note("running the program unoptimized")
     with Judge(task, program, limits=limits, run_limits=run_limits) as judge:
         note("running the optimized program")
@@ -76,18 +78,22 @@ def validate(
         if failure:
             return _reduced(judge, trace, failure, checks, reduce_seconds, note)
         if not program.workload:
-            return Validation((*checks, "outputs were not compared: the program has no workload"))
+            return Validation((*checks, "outputs were not compared: the program has no workload"), unstable)
         inputs = len(program.workload.runs)
         checks += (f"prints the same as unoptimized on {inputs} input{'s' if inputs > 1 else ''}",)
-        if not sanitize_address:
-            return Validation(checks)
+        if unstable or not sanitize_address:
+            return Validation(checks, unstable)
         note("running under AddressSanitizer")
-        for bitcode, blame in ((judge.unoptimized, False), (judge.bitcode(trace), True)):
-            if found := check_module(bitcode, program.workload, limits):
-                if blame:
-                    return Validation(checks, Failure(MEMORY, "; ".join(found)))
-                return Validation((*checks, f"unoptimized, the program already has errors: {found[0]}"))
-        return Validation((*checks, "AddressSanitizer finds nothing in the optimized program"))
+        return _sanitized(judge, trace, program.workload, checks)
+
+
+def _sanitized(judge: Judge, trace: Trace, workload: Workload, checks: tuple[str, ...]) -> Validation:
+    """Look for memory errors that the passes made: those of the unoptimized program are its own."""
+    if found := check_module(judge.unoptimized, workload, judge.limits):
+        return Validation((*checks, f"unoptimized, the program already has errors: {found[0]}"))
+    if found := check_module(judge.bitcode(trace), workload, judge.limits):
+        return Validation(checks, Failure(MEMORY, "; ".join(found)))
+    return Validation((*checks, "AddressSanitizer finds nothing in the optimized program"))
 
 
 def _replayed(task: Task, program: Program, trace: Trace, limits: Limits) -> tuple[str, ...]:
