@@ -87,7 +87,7 @@ def test_wrong_result_is_told_in_words(
 ) -> None:
     assert main(["validate", written(tmp_path, result(moody, "mode+1")), "--run", ""]) == 1
     shown = capsys.readouterr().out
-    assert "moods.c: 1 steps: WRONG: the program does something else: input ''" in shown
+    assert "moods.c: 1 step: WRONG: the program does something else: input ''" in shown
     assert "the shortest that is wrong" in shown
     assert "see moods.c.reproducer/README.md" in shown
 
@@ -102,7 +102,7 @@ def test_undefined_behaviour_of_the_source_is_told(
     path = written(tmp_path, result(load_program("overflow.c"), "gvn"))
     assert main(["validate", path, "--run", "", "--sanitize", "undefined"]) == 1
     shown = capsys.readouterr().out
-    assert "overflow.c: 1 steps: right" in shown
+    assert "overflow.c: 1 step: right" in shown
     assert (
         "the program itself is undefined: input '': overflow.c:2:51: runtime error: signed integer" in shown
     )

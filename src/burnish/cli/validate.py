@@ -161,7 +161,8 @@ def _is_source(word: str) -> bool:
 
 
 def _as_text(row: Result, validation: Validation, errors: Sequence[str], folder: Path | None) -> list[str]:
-    what = f"-{row.fallback} was kept" if row.fallback else f"{len(row.trace)} steps"
+    steps = f"{len(row.trace)} step{'' if len(row.trace) == 1 else 's'}"
+    what = f"-{row.fallback} was kept" if row.fallback else steps
     failure, reduced, reproducer = validation.failure, validation.reduced, validation.reproducer
     lines = [f"{row.program}: {what}: {f'WRONG: {failure}' if failure else 'right'}"]
     lines += [f"  {check}" for check in validation.checks]
