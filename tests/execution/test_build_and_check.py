@@ -10,6 +10,8 @@ from burnish import _native
 from burnish.core.errors import CompileError
 from burnish.core.program import Program, Run, Workload
 from burnish.execution import Execution, RunLimits, differences, execute, link, run_all
+from burnish.execution.check import limits_after
+from burnish.execution.run import PATIENT
 from burnish.programs import load_program
 from burnish.toolchain import bitcode_to_object
 from tests.execution.programs import built, run
@@ -131,6 +133,15 @@ def test_difference_is_told(
 ) -> None:
     references = None if reference is None else [reference]
     assert differences(workload, [seen], references) == [f"input 'small': {said}"]
+
+
+def test_a_program_may_take_ten_times_as_long_as_another() -> None:
+    def took(seconds: float) -> Execution:
+        return Execution(b"", b"", 0, "", 0.0, seconds)
+
+    assert limits_after([took(0.5), took(2.0)]).timeout_seconds == 21
+    assert limits_after([]).timeout_seconds == 1
+    assert limits_after([took(100)]).timeout_seconds == PATIENT.timeout_seconds
 
 
 def test_long_outputs_are_quoted_where_they_differ() -> None:

@@ -50,7 +50,7 @@ class FakeClock:
 def started(monkeypatch: pytest.MonkeyPatch, clock: FakeClock, thing: bytes) -> Stopwatch:
     """Return a stopwatch with that clock, whose unoptimized program prints "right"."""
     right = (Execution(b"right", b"", 0, "", 1.0, 1.0),) * 2
-    monkeypatch.setattr(stopwatch, "run_all", lambda *_: right)
+    monkeypatch.setattr(stopwatch, "run_all", lambda *_, **__: right)
     monkeypatch.setattr(stopwatch, "execute", clock)
     return Stopwatch(WORKLOAD, lambda: thing)
 
@@ -101,7 +101,7 @@ def test_real_runs_are_timed_and_checked(thing: bytes, other: bytes) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 def test_candidate_that_hangs_is_miscompiled(monkeypatch: pytest.MonkeyPatch, thing: bytes) -> None:
-    monkeypatch.setattr(stopwatch, "RunLimits", lambda timeout_seconds=0.3: RunLimits(0.3))
+    monkeypatch.setattr(stopwatch, "limits_after", lambda _: RunLimits(timeout_seconds=0.3))
     wrong = b"int main(void) { for (volatile int i = 0;; i++); }"
     watch = Stopwatch(Workload((run("work", "10"),)), lambda: thing)
     with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,9 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.task import Opener, Task
 from burnish.core.worker import Limits
 from burnish.execution import Execution, RunLimits, differences, link, run_all
+from burnish.execution.check import limits_after
 from burnish.execution.folder import temporary_folder
+from burnish.execution.run import PATIENT
 
 
 def variant_of(program: Program, variants: Mapping[str, Program] | None, baseline: str) -> Program:
@@ -33,14 +35,12 @@ class Outputs:
         *,
         variants: Mapping[str, Program] | None = None,
         limits: Limits = Limits(),  # noqa: B008 - frozen
-        run_limits: RunLimits = RunLimits(),  # noqa: B008 - frozen
     ) -> None:
         self._name = next(iter(task.baselines))
         self._opener: Opener = task.baseline(self._name)
         self._program = program
         self._variant = variant_of(program, variants, self._name)
         self._limits = limits
-        self._run_limits = run_limits
         self._right: tuple[Execution, ...] | None = None
 
     def check(self, object_bytes: bytes) -> str:
@@ -55,17 +55,17 @@ class Outputs:
         if self._right is None:
             unoptimized = Sandbox(self._opener, self._variant, limits=self._limits)
             try:
-                self._right = self._run(unoptimized.object_code())
+                self._right = self._run(unoptimized.object_code(), PATIENT)
             finally:
                 unoptimized.shutdown()
-        if wrong := differences(workload, self._run(object_bytes), self._right):
+        if wrong := differences(workload, self._run(object_bytes, limits_after(self._right)), self._right):
             raise Miscompiled(
                 f"the program does something else than at -{self._name}: {'; '.join(wrong[:3])}"
             )
         count = len(workload.runs)
         return f"outputs equal -{self._name}'s on {count} input{'s' if count > 1 else ''}"
 
-    def _run(self, object_bytes: bytes) -> tuple[Execution, ...]:
+    def _run(self, object_bytes: bytes, limits: RunLimits) -> tuple[Execution, ...]:
         workload = self._program.workload
         assert workload is not None
         with temporary_folder() as folder:
@@ -73,4 +73,4 @@ class Outputs:
                 executable = link(object_bytes, workload, folder / "program")
             except CompileError as error:
                 raise CompileError(f"{self._program.name}: {error}") from None
-            return run_all(executable, workload, limits=self._run_limits)
+            return run_all(executable, workload, limits=limits)

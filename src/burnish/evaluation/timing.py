@@ -14,9 +14,10 @@ import numpy as np
 from burnish.core.errors import Miscompiled
 from burnish.core.program import Run, Workload
 from burnish.evaluation.intervals import centre, fewest, signed_rank_interval
-from burnish.execution import RunLimits, execute, link
+from burnish.execution import execute, link
 from burnish.execution.alone import alone, quiet_core
 from burnish.execution.folder import temporary_folder
+from burnish.execution.run import PATIENT
 from burnish.execution.stopwatch import SECONDS
 
 FASTER, SLOWER, NO_DIFFERENCE, IDENTICAL = "faster", "slower", "no difference beyond noise", "identical"
@@ -168,12 +169,11 @@ def run_clock(workload: Workload, what: str = SECONDS) -> Clock:
 
     It raises Miscompiled where a run crashes or does not end, and MissingTool without such a counter.
     """
-    limits = RunLimits()
     cpu = quiet_core()
     counters = () if what == SECONDS else (what,)
 
     def measure(executable: Path, run: Run) -> float:
-        done = execute(executable, run, files=workload.files, limits=limits, cpu=cpu, counters=counters)
+        done = execute(executable, run, files=workload.files, limits=PATIENT, cpu=cpu, counters=counters)
         if done.killed or done.status < 0:
             raise Miscompiled(f"input {run.name!r}: {done.ending}")
         return done.cpu_seconds if what == SECONDS else done.counters[what]

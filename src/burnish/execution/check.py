@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from burnish.core.program import Workload
-from burnish.execution.run import Execution, RunLimits, execute
+from burnish.execution.run import PATIENT, Execution, RunLimits, execute
 
 SHOWN = 40  # bytes of an output, around the first difference
 
@@ -27,6 +27,12 @@ def run_all(
         execute(executable, run, files=workload.files, environment=environment, limits=limits)
         for run in workload.runs
     )
+
+
+def limits_after(reference: Sequence[Execution]) -> RunLimits:
+    """Return limits for a program that should take no longer than another: ten times that, and a second."""
+    longest = max((execution.wall_seconds for execution in reference), default=0.0)
+    return RunLimits(timeout_seconds=min(PATIENT.timeout_seconds, 1 + 10 * longest))
 
 
 def differences(

@@ -34,6 +34,9 @@ class RunLimits:
     written_bytes: int = 64 * MIB  # to each of its standard streams, and to files
 
 
+PATIENT = RunLimits(timeout_seconds=120.0)  # for what is known to end, on a machine that may be busy
+
+
 @dataclass(frozen=True)
 class Execution:
     """What a run came to."""

@@ -11,9 +11,9 @@ from burnish.core.errors import Miscompiled
 from burnish.core.program import Workload
 from burnish.execution.alone import alone, quiet_core
 from burnish.execution.build import link
-from burnish.execution.check import differences, run_all
+from burnish.execution.check import differences, limits_after, run_all
 from burnish.execution.folder import temporary_folder
-from burnish.execution.run import Execution, RunLimits, execute
+from burnish.execution.run import PATIENT, Execution, RunLimits, execute
 
 REPEATS = 3  # of each input; the least counts
 KEPT = 4096  # measurements that are remembered
@@ -62,8 +62,7 @@ class Stopwatch:
     def _measure(self, object_bytes: bytes, what: str) -> float:
         if self._right is None:
             self._right = self._run_unoptimized()
-        longest = max((item.wall_seconds for item in self._right), default=0.0)
-        limits = RunLimits(timeout_seconds=min(RunLimits().timeout_seconds, 1 + 10 * longest))
+        limits = limits_after(self._right)
         counters = () if what == SECONDS else (what,)
         with temporary_folder() as folder, alone():
             executable = link(object_bytes, self.workload, folder / "program")
@@ -91,7 +90,7 @@ class Stopwatch:
     def _run_unoptimized(self) -> tuple[Execution, ...]:
         with temporary_folder() as folder:
             executable = link(self._unoptimized(), self.workload, folder / "program")
-            return run_all(executable, self.workload)
+            return run_all(executable, self.workload, limits=PATIENT)
 
     def _remember(self, key: tuple[bytes, str], value: float | str) -> None:
         self._known[key] = value
