@@ -2,9 +2,9 @@
 
     python benchmarks/check_projects.py --cc "burnish cc --budget 2" [--projects lz4,zopfli,cmarkgfm]
 
-Each folder of benchmarks/projects holds a Makefile and a driver for one pinned package: round trips,
-known answers, scripts. Both builds take the same sources. Exit codes: 0, the outputs are equal; 1, one
-differs or does not build (or, with --never-larger, an object's .text grew); 2, wrong usage.
+The projects are the workloads of burnish.corpora: a pinned package with a driver of ours, for round trips,
+known answers, scripts. Both builds take the same sources and run on every input. Exit codes: 0, the outputs
+are equal; 1, one differs or does not build (or, with --never-larger, an object's .text grew); 2, wrong usage.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from rich.table import Table
 from burnish import _native
 from burnish.core.errors import BurnishError, InputError, UnknownName
 from burnish.corpora import fetch, find_package
+from burnish.corpora.workloads import FLAGS, find_recipe, workload_names
 from burnish.toolchain import find_tool
 
-PROJECTS = Path(__file__).with_name("projects")
+MAKEFILE = Path(__file__).with_name("project.mk")
 DEFAULT = "lz4,zopfli,cmarkgfm"
 MOST_SHOWN = 4
 
@@ -37,8 +38,8 @@ MOST_SHOWN = 4
 class Build:
     """One project, built by one compiler."""
 
-    output: str  # what `make check` printed
-    objects: dict[str, int]  # .text bytes of every object file, by path: the Makefile decides which
+    output: str  # what its runs print, one after the other
+    objects: dict[str, int]  # .text bytes of every object file, by path
     program_bytes: int  # .text bytes of the linked program
     seconds: float  # of building, without running
 
@@ -63,39 +64,40 @@ class Comparison:
         return [path for path, size in self.baseline.objects.items() if sizes.get(path, 0) > size]
 
 
-def project_names() -> list[str]:
-    """Return the projects that there are."""
-    return sorted(path.parent.name for path in PROJECTS.glob("*/Makefile"))
-
-
 def build(project: str, source: Path, directory: Path, cc: str, cflags: str, jobs: int) -> Build:
     """Build a project into a folder and run it.
 
     Raises:
-        InputError: it does not build, or its program fails; the message is what make printed last.
+        InputError: it does not build, or its program fails; the message is what was printed last.
     """
-    variables = [
-        f"CC={cc}",
-        f"CFLAGS={cflags}",
-        f"SRC={source}",
-        f"BUILD={directory}",
-        f"PYTHON={sys.executable}",
-    ]
-    command = ["make", "--no-print-directory", "-s", "-f", str(PROJECTS / project / "Makefile"), *variables]
+    recipe = find_recipe(project)
+    flags = [*FLAGS, *recipe.flags, *recipe.include_flags(source)]
+    variables = {
+        "CC": cc,
+        "CFLAGS": cflags,
+        "SRC": source,
+        "BUILD": directory,
+        "SOURCES": " ".join(recipe.find_sources(source)),
+        "DRIVER": recipe.folder / "driver.c",
+        "FLAGS": shlex.join(flags),
+        "LIBRARIES": shlex.join(recipe.libraries),
+    }
+    command = ["make", "--no-print-directory", "-s", "-f", str(MAKEFILE), f"-j{jobs}"]
     start = time.perf_counter()
-    _make([*command, f"-j{jobs}", "all"], cc)
+    _run([*command, *(f"{name}={value}" for name, value in variables.items()), "all"], cc)
     seconds = time.perf_counter() - start
-    output = _make([*command, "check"], cc)
+    program = directory / "program"
+    outputs = [_run([str(program), *run.arguments], cc, recipe.folder) for run in recipe.runs]
     objects = {
         path.relative_to(directory).as_posix(): _text_bytes(path) for path in sorted(directory.rglob("*.o"))
     }
-    return Build(output, objects, _text_bytes(directory / "program"), seconds)
+    return Build("".join(outputs), objects, _text_bytes(program), seconds)
 
 
 def compare(project: str, packages: Path, cc: str, cflags: str, jobs: int) -> Comparison:
     """Build a project both ways in a temporary folder."""
-    if project not in project_names():
-        raise UnknownName.among("project", project, project_names())
+    if project not in workload_names():
+        raise UnknownName.among("project", project, workload_names())
     source = fetch(find_package(project), packages).resolve()
     with tempfile.TemporaryDirectory(prefix="burnish-project-") as scratch:
         baseline = build(project, source, Path(scratch, "baseline"), str(find_tool("clang")), "-Oz", jobs)
@@ -175,11 +177,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _make(command: Sequence[str], cc: str) -> str:
+def _run(command: Sequence[str], cc: str, directory: Path | None = None) -> str:
     # "burnish cc" and the like are found beside this Python, activated or not
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"PATH": path}
+        command, capture_output=True, text=True, check=False, cwd=directory, env=os.environ | {"PATH": path}
     )
     if done.returncode:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
@@ -200,7 +202,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--cflags", help="its flags (default: -Oz, or none if --cc names a level)")
     parser.add_argument(
-        "--projects", default=DEFAULT, help=f"of {', '.join(project_names())} (default: {DEFAULT})"
+        "--projects", default=DEFAULT, help=f"of {', '.join(workload_names())} (default: {DEFAULT})"
     )
     parser.add_argument("--packages", type=Path, help="where fetched packages are kept (default: nowhere)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="of make (default: all cores)")

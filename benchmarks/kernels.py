@@ -1,23 +1,24 @@
 """Measure the runnable programs: instructions, `.text` bytes and run time at -O0, -Oz and -O3.
 
-    python benchmarks/kernels.py [--names fft,json] [--sizes small,medium,large] [--repeats 5] [--workloads]
-    python benchmarks/kernels.py --write-expected
+    python benchmarks/kernels.py [--workloads] [--names fft,json] [--sizes small,medium,large] [--repeats 5]
+    python benchmarks/kernels.py --write-expected [--workloads] [--names fft,json]
 
-Run times are the least of the repeats, in user milliseconds, as the kernel counts them for the child.
---write-expected runs every kernel at every size as `clang -O0` and, where there is a gcc, as `gcc -O2` build
-it, and writes what both print to src/burnish/corpora/kernels/expected.toml, or nothing where they differ.
+Run times are the least of the repeats, in milliseconds, with starting the process. --workloads measures
+real programs in place of the kernels. --write-expected runs every program at every size as two
+compilers build it, and writes what both print to expected.toml beside its sources, or nothing where they
+differ: kernels as `clang -O0` and `gcc -O2` (where there is a gcc), workloads as `clang -O0` and `clang -O3`.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -25,13 +26,16 @@ from rich.progress import track
 from rich.table import Table
 
 from burnish import _native
+from burnish.core.errors import BurnishError
 from burnish.core.program import Program, Run
-from burnish.corpora.kernels import FLAGS, FOLDER, LINK_ARGUMENTS, Kernel, kernel_names, kernels, load_kernel
+from burnish.corpora import kernels, workloads
+from burnish.execution import RunLimits, execute, link
 from burnish.files import write_atomically
 from burnish.toolchain import find_tool
 
 LEVELS = ("O0", "Oz", "O3")
-HEADER = "# What the kernels print, by size. Written by: python benchmarks/kernels.py --write-expected\n"
+LIMITS = RunLimits(timeout_seconds=300)
+HEADER = "# What the programs print, by size. Written by: python benchmarks/kernels.py --write-expected{}\n"
 
 
 @dataclass(frozen=True)
@@ -51,54 +55,43 @@ def measure(program: Program, repeats: int, scratch: Path) -> Row:
         SystemExit: it fails, or prints something else than expected.
     """
     instructions, text_bytes, milliseconds = {}, {}, {}
+    assert program.workload is not None
     for level in LEVELS:
-        module = _native.Module(program.content, program.name)
-        module.honour_mandatory()
-        if level != "O0":
-            module.set_level_attributes(level)
-            module.run(f"clang<{level}>", level)
-        made = module.emit_object(level)
-        instructions[level] = module.instruction_count()
+        made, instructions[level] = build(program, level)
         text_bytes[level] = _native.object_sizes(made).text_bytes
-        executable = link(program, made, scratch)
-        for run in program.workload.runs if program.workload else ():
-            milliseconds[run.name, level] = min(user_ms(executable, run, scratch) for _ in range(repeats))
+        executable = link(made, program.workload, scratch / "program")
+        for run in program.workload.runs:
+            times = [run_once(program, executable, run)[1] for _ in range(repeats)]
+            milliseconds[run.name, level] = min(times)
     return Row(program.name, instructions, text_bytes, milliseconds)
 
 
-def link(program: Program, made: bytes, folder: Path) -> Path:
-    """Write the executable of an object and its workload into a folder, with the files that it reads."""
+def build(program: Program, level: str) -> tuple[bytes, int]:
+    """Return a program's object as clang's own pipeline of a level makes it, and its instructions."""
+    module = _native.Module(program.content, program.name)
+    module.honour_mandatory()
+    if level != "O0":
+        module.set_level_attributes(level)
+        module.run(f"clang<{level}>", level)
+    return module.emit_object(level), module.instruction_count()
+
+
+def run_once(program: Program, executable: Path, run: Run) -> tuple[str, float]:
+    """Execute a run; return what it prints, and its time in milliseconds.
+
+    Raises:
+        SystemExit: it fails, or prints something else than expected.
+    """
     assert program.workload is not None
-    objects = []
-    for number, content in enumerate((made, *program.workload.objects)):
-        objects.append(folder / f"{number}.o")
-        objects[-1].write_bytes(content)
-    for name, content in program.workload.files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    executable = folder / "program"
-    command = [str(find_tool("clang")), *map(str, objects), "-o", str(executable)]
-    subprocess.run([*command, *program.workload.link_arguments], check=True)
-    return executable
-
-
-def user_ms(executable: Path, run: Run, folder: Path) -> float:
-    """Execute a run and return its time in user space, in milliseconds."""
-    with (folder / "stdin").open("w+b") as stdin, (folder / "stdout").open("w+b") as stdout:
-        stdin.write(run.stdin)
-        stdin.seek(0)
-        child = subprocess.Popen([executable, *run.arguments], stdin=stdin, stdout=stdout, cwd=folder)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        stdout.seek(0)
-        if child.returncode or (run.expected is not None and stdout.read() != run.expected):
-            sys.exit(f"{executable} {' '.join(run.arguments)}: wrong output, exit code {child.returncode}")
-    return usage.ru_utime * 1000
+    done = execute(executable, run, files=program.workload.files, limits=LIMITS)
+    if done.killed or done.status or (run.expected is not None and done.output != run.expected):
+        sys.exit(f"{program.name} {run.name}: {done.ending}; {done.errors.decode(errors='replace')}")
+    return done.output.decode(), 1000 * done.wall_seconds
 
 
 def table_of(rows: Sequence[Row], sizes: Sequence[str]) -> Table:
     """Return the table that is printed."""
-    table = Table(title="instructions, .text bytes, user ms", title_justify="left")
+    table = Table(title="instructions, .text bytes, ms", title_justify="left")
     table.add_column("program")
     for kind in ("IR", ".text"):
         for level in LEVELS:
@@ -117,65 +110,103 @@ def table_of(rows: Sequence[Row], sizes: Sequence[str]) -> Table:
     return table
 
 
-def expected_outputs(kernel: Kernel, folder: Path) -> dict[str, str]:
-    """Return what a kernel prints, by size.
+def kernel_executables(name: str, folder: Path) -> Iterator[Path]:
+    """Yield a kernel as clang -O0 and, where it is installed, gcc -O2 build it."""
+    compilers = [[str(find_tool("clang")), "-O0"]]
+    if gcc := shutil.which("gcc"):
+        compilers.append([gcc, "-O2"])
+    for compiler in compilers:
+        source, program = str(kernels.find_kernel(name).source), str(folder / "program")
+        command = [*compiler, *kernels.FLAGS, source, "-o", program, *kernels.LINK_ARGUMENTS]
+        subprocess.run(command, check=True)
+        yield folder / "program"
+
+
+def workload_executables(name: str, folder: Path) -> Iterator[Path]:
+    """Yield a workload as clang -O0 and clang -O3 build it."""
+    program = workloads.load_workload(name)
+    assert program.workload is not None
+    for level in ("O0", "O3"):
+        yield link(build(program, level)[0], program.workload, folder / "program")
+
+
+def write_expected(
+    names: Sequence[str],
+    load: Callable[..., Program],
+    executables: Callable[[str, Path], Iterator[Path]],
+    destination: Path,
+    known: Mapping[str, Mapping[str, str]],
+    header: str,
+) -> None:
+    """Write what programs print; those that are not named keep what is known of them.
 
     Raises:
-        SystemExit: two compilers make programs that print different texts.
+        SystemExit: a program fails, or two compilers make it print different texts.
     """
-    outputs: dict[str, str] = {}
-    for compiler in compilers():
-        program = folder / "program"
-        subprocess.run([*compiler, *FLAGS, kernel.source, "-o", program, *LINK_ARGUMENTS], check=True)
-        for run in kernel.runs:
-            done = subprocess.run([program, *run.arguments], capture_output=True, text=True, check=True)
-            if outputs.setdefault(run.name, done.stdout) != done.stdout:
-                sys.exit(f"{kernel.name} {run.name}: {' '.join(compiler)} makes it print\n{done.stdout}")
-    return outputs
-
-
-def compilers() -> Iterator[list[str]]:
-    """Yield clang -O0 and, where it is installed, gcc -O2."""
-    yield [str(find_tool("clang")), "-O0"]
-    if gcc := shutil.which("gcc"):
-        yield [gcc, "-O2"]
-
-
-def write_expected(names: Sequence[str]) -> None:
-    """Write expected.toml anew; kernels that are not named keep what they have."""
-    lines = [HEADER]
+    outputs = dict(known)
     with tempfile.TemporaryDirectory() as scratch:
-        for kernel in track(kernels(), description="kernels"):
-            if kernel.name in names:
-                outputs = expected_outputs(kernel, Path(scratch))
-            else:
-                outputs = {run.name: run.expected.decode() for run in kernel.runs if run.expected is not None}
-            lines.append(f"[{kernel.name}]")
-            lines += [f'{size} = """\n{text}"""' for size, text in outputs.items()] + [""]
-    write_atomically(FOLDER / "expected.toml", "\n".join(lines).encode())
+        for name in track(names, description="programs"):
+            program = load(name, sizes=None)
+            made: dict[str, str] = {}
+            runs = program.workload.runs if program.workload else ()
+            for executable in executables(name, Path(scratch)):
+                for run in runs:
+                    text, _ = run_once(program, executable, replace(run, expected=None))
+                    if made.setdefault(run.name, text) != text:
+                        sys.exit(f"{name} {run.name}: another compiler makes it print\n{text}")
+            outputs[name] = made
+    lines = [header]
+    for name, texts in sorted(outputs.items()):
+        lines.append(f"[{name}]")
+        lines += [f"{size} = {quoted(text)}" for size, text in texts.items()] + [""]
+    write_atomically(destination, "\n".join(lines).encode())
+
+
+def quoted(text: str) -> str:
+    """Return a text as TOML has it over several lines."""
+    escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
+    return f'"""\n{escaped}"""'
 
 
 def main() -> int:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description="measure the runnable programs")
-    parser.add_argument("--names", help="kernels, by commas (default: all)")
-    parser.add_argument("--sizes", default="small,medium,large", help="by commas (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--write-expected", action="store_true")
-    options = parser.parse_args()
-    names = options.names.split(",") if options.names else list(kernel_names())
+    options = _parser().parse_args()
+    load: Callable[..., Program]
+    if options.workloads:
+        known, load, executables = workloads.workload_names(), workloads.load_workload, workload_executables
+        folder = workloads.FOLDER
+    else:
+        known, load, executables = kernels.kernel_names(), kernels.load_kernel, kernel_executables
+        folder = kernels.FOLDER
+    names = options.names.split(",") if options.names else list(known)
+    destination = folder / "expected.toml"
     if options.write_expected:
-        write_expected(names)
+        header = HEADER.format(" --workloads" if options.workloads else "")
+        old = {name: texts for name, texts in tomllib.loads(destination.read_text()).items() if name in known}
+        write_expected(names, load, executables, destination, old, header)
         return 0
     sizes = options.sizes.split(",")
     with tempfile.TemporaryDirectory() as scratch:
         rows = [
-            measure(load_kernel(name, sizes), options.repeats, Path(scratch))
+            measure(load(name, sizes=sizes), options.repeats, Path(scratch))
             for name in track(names, description="programs")
         ]
     Console(width=None if sys.stdout.isatty() else 200).print(table_of(rows, sizes))
     return 0
 
 
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="measure the runnable programs")
+    parser.add_argument("--workloads", action="store_true", help="real programs in place of the kernels")
+    parser.add_argument("--names", help="of programs, by commas (default: all)")
+    parser.add_argument("--sizes", default="small,medium,large", help="by commas (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--write-expected", action="store_true")
+    return parser
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BurnishError as error:
+        sys.exit(str(error))

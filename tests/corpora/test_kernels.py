@@ -120,7 +120,7 @@ def test_the_module_does_not_name_where_burnish_is_installed():
 def test_unknown_names_are_explained():
     with pytest.raises(UnknownName, match=re.escape("no kernel named 'ftt'; did you mean 'fft'")):
         load_kernel("ftt")
-    with pytest.raises(UnknownName, match="no size of kernel 'fft' named 'larg'; did you mean 'large'"):
+    with pytest.raises(UnknownName, match="no size of 'fft' named 'larg'; did you mean 'large'"):
         load_kernel("fft@larg")
     with pytest.raises(UnknownName, match="no size"):
         load_kernel("fft@")

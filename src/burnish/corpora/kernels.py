@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.core.errors import InputError, UnknownName
+from burnish.core.errors import UnknownName
 from burnish.core.program import Program, Run, Workload
+from burnish.corpora.sizes import choose_runs, read_runs, split_sizes
 from burnish.toolchain import compile_to_bitcode
 
 FOLDER = Path(__file__).with_name("kernels")
@@ -45,15 +46,7 @@ def kernels() -> tuple[Kernel, ...]:
     rows = tomllib.loads((FOLDER / "kernels.toml").read_text(encoding="utf-8"))
     outputs = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
     return tuple(
-        Kernel(
-            name,
-            row["area"],
-            row["description"],
-            tuple(
-                Run(size, tuple(arguments.split()), expected=_bytes(outputs.get(name, {}).get(size)))
-                for size, arguments in row["sizes"].items()
-            ),
-        )
+        Kernel(name, row["area"], row["description"], read_runs(row["sizes"], outputs.get(name, {})))
         for name, row in sorted(rows.items())
     )
 
@@ -87,31 +80,14 @@ def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level
         UnknownName: there is no such kernel, or it has no such size.
         CompileError: clang rejects it, say because the C library's headers are missing.
     """
-    name, separator, suffix = name.partition("@")
-    kernel = find_kernel(name)
-    runs = _chosen(kernel, suffix.split(",") if separator else sizes)
-    workload = Workload(runs, link_arguments=LINK_ARGUMENTS)
-    return Program(f"kernels:{name}", "llvm", _bitcode(name, level), workload)
-
-
-def _chosen(kernel: Kernel, sizes: Sequence[str] | None) -> tuple[Run, ...]:
-    if sizes is None:
-        return kernel.runs
-    if isinstance(sizes, str) or not sizes:
-        raise InputError(
-            f"sizes is {sizes!r}; expected a sequence of {', '.join(kernel.sizes)}, or None for all"
-        )
-    for size in sizes:
-        if size not in kernel.sizes:
-            raise UnknownName.among(f"size of kernel {kernel.name!r}", size, kernel.sizes)
-    return tuple(run for run in kernel.runs if run.name in sizes)
+    name, sizes = split_sizes(name, sizes)
+    runs = choose_runs(name, find_kernel(name).runs, sizes)
+    return Program(
+        f"kernels:{name}", "llvm", _bitcode(name, level), Workload(runs, link_arguments=LINK_ARGUMENTS)
+    )
 
 
 @functools.cache
 def _bitcode(name: str, level: str) -> bytes:
     # compiled in its folder, so that the module does not name where burnish is installed
     return compile_to_bitcode(Path(f"{name}.c"), FLAGS, level=level, directory=FOLDER)
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()

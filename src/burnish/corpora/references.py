@@ -5,7 +5,8 @@ corpus:train  corpus:brotli               a split or a package of the public cor
 corpus:brotli/c/dec/decode.c              one program of it; * and ? stand for any letters
 corpus@FOLDER:train                       the same of another corpus
 kernels:fft  kernels:*                    programs of the runnable suite
-workloads:NAME                            real programs that can be run
+kernels:fft@medium  kernels:*@small,large the same with other inputs: small, medium, large
+workloads:lz4  workloads:lz4@large        real programs that can be run
 random:7  random:0..99  random:7:5000     random programs by seed, also of another size
 """
 
@@ -159,10 +160,11 @@ def _of_suite(kind: str, name: str, level: str) -> Sequence[Program]:
         from burnish.corpora.workloads import load_workload, workload_names
 
         names, load = workload_names(), functools.partial(load_workload, level=level)
-    found = fnmatch.filter(names, name)
+    pattern, at, sizes = name.partition("@")  # those of the inputs may follow
+    found = fnmatch.filter(names, pattern)
     if not found:
-        raise UnknownName.among(kind.removesuffix("s"), name, names)
-    return Programs(tuple(found), load)
+        raise UnknownName.among(kind.removesuffix("s"), pattern, names)
+    return Programs([f"{one}{at}{sizes}" for one in found], load)
 
 
 def _random(text: str, name: str) -> Sequence[Program]:

@@ -21,6 +21,7 @@ static void run(const char *path) {
   size_t size = fread(text, 1, (1 << 20) - 1, file);
   fclose(file);
   JSRuntime *runtime = JS_NewRuntime();
+  JS_SetMaxStackSize(runtime, 4 << 20); /* enough for the frames of -O0 */
   JSContext *context = JS_NewContext(runtime), *job;
   JSValue global = JS_GetGlobalObject(context);
   JS_SetPropertyStr(context, global, "print", JS_NewCFunction(context, print, "print", 1));
@@ -38,12 +39,14 @@ static void run(const char *path) {
   free(text);
 }
 
+/* quickjs REPEATS FILE... */
 int main(int argc, char **argv) {
-  if (argc < 2)
-    fail("usage: quickjs FILE...");
-  for (int i = 1; i < argc; ++i) {
-    printf("script %d\n", i);
-    run(argv[i]);
-  }
+  if (argc < 3)
+    fail("usage: quickjs REPEATS FILE...");
+  for (size_t repeats = read_size(argv[1]); repeats > 0; --repeats)
+    for (int i = 2; i < argc; ++i) {
+      printf("%s\n", argv[i]);
+      run(argv[i]);
+    }
   return 0;
 }

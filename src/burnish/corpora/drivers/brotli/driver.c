@@ -59,15 +59,16 @@ static void stream(enum kind kind, const uint8_t *input, size_t size, int qualit
   free(output);
 }
 
-int main(void) {
-  static const size_t sizes[] = {0, 1, 999, 20000, 150000};
+/* brotli SIZE... */
+int main(int argc, char **argv) {
   for (int kind = 0; kind < KINDS; ++kind)
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-      uint8_t *input = make_input((enum kind)kind, sizes[i], 11);
+    for (int i = 1; i < argc; ++i) {
+      size_t size = read_size(argv[i]);
+      uint8_t *input = make_input((enum kind)kind, size, 11);
       for (int quality = 0; quality <= 11; ++quality)
-        one_call((enum kind)kind, input, sizes[i], quality, quality % 2 ? 22 : 16);
-      stream((enum kind)kind, input, sizes[i], 1);
-      stream((enum kind)kind, input, sizes[i], 6);
+        one_call((enum kind)kind, input, size, quality, quality % 2 ? 22 : 16);
+      stream((enum kind)kind, input, size, 1);
+      stream((enum kind)kind, input, size, 6);
       free(input);
     }
   puts("every round trip returned its input");

@@ -66,12 +66,19 @@ static void pigeonhole(int holes) {
   picosat_reset(solver);
 }
 
-int main(void) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
-    int variables = 40 + 4 * (int)seed;
+/* pycosat FORMULAS HOLES */
+int main(int argc, char **argv) {
+  if (argc != 3)
+    fail("usage: pycosat FORMULAS HOLES");
+  uint64_t formulas = read_size(argv[1]);
+  int most_holes = (int)read_size(argv[2]);
+  if (formulas > 200 || most_holes > 12)
+    fail("too many formulas or holes");
+  for (uint64_t seed = 1; seed <= formulas; ++seed) {
+    int variables = 40 + 4 * (int)(seed % 41);
     random_formula(variables, variables * (seed % 2 ? 42 : 36) / 10, seed);
   }
-  for (int holes = 2; holes <= 7; ++holes)
+  for (int holes = 2; holes <= most_holes; ++holes)
     pigeonhole(holes);
   return 0;
 }

@@ -87,7 +87,8 @@ static void boxes(enum kind kind, size_t size) {
   printf("secretbox %-7s %6zu  %016llx\n", kind_names[kind], size,
          (unsigned long long)digest(sealed, size + crypto_secretbox_MACBYTES));
   crypto_aead_xchacha20poly1305_ietf_encrypt(sealed, &sealed_size, input, size, key, 32, NULL, nonce, key);
-  if (crypto_aead_xchacha20poly1305_ietf_decrypt(opened, &opened_size, NULL, sealed, sealed_size, key, 32, nonce, key) ||
+  if (crypto_aead_xchacha20poly1305_ietf_decrypt(opened, &opened_size, NULL, sealed, sealed_size, key, 32, nonce,
+                                                 key) ||
       opened_size != size || memcmp(input, opened, size))
     fail("xchacha20poly1305");
   printf("aead      %-7s %6zu  %016llx\n", kind_names[kind], size,
@@ -100,14 +101,19 @@ static void boxes(enum kind kind, size_t size) {
   free(opened);
 }
 
-int main(void) {
+/* pynacl LARGEST PASSWORDS */
+int main(int argc, char **argv) {
+  if (argc != 3)
+    fail("usage: pynacl LARGEST PASSWORDS");
+  size_t largest = read_size(argv[1]);
   if (sodium_init() < 0)
     fail("sodium_init");
   hashes();
   curves();
-  passwords();
+  for (size_t i = read_size(argv[2]); i > 0; --i)
+    passwords();
   for (int kind = 0; kind < KINDS; ++kind)
-    for (size_t size = 1; size < 200000; size = size * 7 + 3)
+    for (size_t size = 1; size < largest; size = size * 7 + 3)
       boxes((enum kind)kind, size);
   return 0;
 }

@@ -34,6 +34,15 @@ static inline void fail(const char *what) {
   exit(1);
 }
 
+/* A number that is an argument. */
+static inline size_t read_size(const char *text) {
+  char *end;
+  unsigned long value = strtoul(text, &end, 10);
+  if (end == text || *end || value > 1u << 28)
+    fail("an argument is not a number, or too large");
+  return value;
+}
+
 static inline void *allocate(size_t size) {
   void *memory = calloc(size ? size : 1, 1);
   if (!memory)

@@ -17,8 +17,8 @@ static void check_same(const char *way, const void *before, const void *after, s
 static void block(enum kind kind, const char *input, int size, int high, int level) {
   int room = LZ4_compressBound(size);
   char *packed = allocate((size_t)room), *output = allocate((size_t)size);
-  int packed_size = high ? LZ4_compress_HC(input, packed, size, room, level)
-                         : LZ4_compress_fast(input, packed, size, room, level);
+  int packed_size =
+      high ? LZ4_compress_HC(input, packed, size, room, level) : LZ4_compress_fast(input, packed, size, room, level);
   if (packed_size <= 0 || LZ4_decompress_safe(packed, output, packed_size, size) != size)
     fail("block");
   check_same("block", input, output, (size_t)size);
@@ -86,11 +86,11 @@ static void frame(enum kind kind, const char *input, size_t size, int level, LZ4
   free(output);
 }
 
-int main(void) {
-  static const int sizes[] = {1, 13, 100, 4095, 65536, 70001, 300000};
+/* lz4 SIZE... */
+int main(int argc, char **argv) {
   for (int kind = 0; kind < KINDS; ++kind)
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-      int size = sizes[i];
+    for (int i = 1; i < argc; ++i) {
+      int size = (int)read_size(argv[i]);
       char *input = (char *)make_input((enum kind)kind, (size_t)size, 7);
       for (int acceleration = 1; acceleration < 20; acceleration += 6)
         block((enum kind)kind, input, size, 0, acceleration);

@@ -1,0 +1,1 @@
+#include "sodium/version.h"
