@@ -58,26 +58,31 @@ def main() -> None:
     ways: dict[str, Way] = {"one": Loop(Env(TASK, programs, **OPTIONS))}
     ways |= {name: make_way(name, programs) for name in options.ways.split(",")}
     rates: dict[str, list[float]] = {name: [] for name in ways}
+    used: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(options.rounds):
         for name, way in ways.items():
-            start = time.perf_counter()
+            start, before = time.perf_counter(), cpu_seconds()
             steps = way.play(options.steps, np.random.default_rng(number))
             rates[name].append(steps / (time.perf_counter() - start))
+            used[name].append((cpu_seconds() - before) / steps)
     seconds = ways["one"].seconds
     for way in ways.values():
         way.close()
     cores = len(os.sched_getaffinity(0))
     print(f"{cores} cores; {len(programs)} programs; a step: mean {1e3 * np.mean(seconds):.2f} ms, ", end="")
     print(f"median {1e3 * np.median(seconds):.2f} ms, longest {1e3 * max(seconds):.1f} ms")
-    print("| way | steps/s (median of rounds) | least | most | to one | bound |")
-    print("|---|---|---|---|---|---|")
+    print("| way | steps/s (median of rounds) | least | most | to one | bound | CPU ms a step |")
+    print("|---|---|---|---|---|---|---|")
     rows = []
     for name, values in rates.items():
         ratio = statistics.median(values) / statistics.median(rates["one"])
         limit = bound(name, seconds, cores)
         median, least, most = statistics.median(values), min(values), max(values)
-        print(f"| {name} | {median:.0f} | {least:.0f} | {most:.0f} | {ratio:.2f}x | {limit:.2f}x |")
-        rows.append({"way": name, "rates": values, "to_one": ratio, "bound": limit})
+        cpu = 1e3 * statistics.median(used[name])
+        print(
+            f"| {name} | {median:.0f} | {least:.0f} | {most:.0f} | {ratio:.2f}x | {limit:.2f}x | {cpu:.2f} |"
+        )
+        rows.append({"way": name, "rates": values, "to_one": ratio, "bound": limit, "cpu_ms": cpu})
     if options.output:
         options.output.write_text(json.dumps({"cores": cores, "rows": rows}, indent=2) + "\n")
 
@@ -91,6 +96,23 @@ def bound(way: str, seconds: list[float], cores: int) -> float:
         return float(min(cores, int(count)))
     drawn = np.random.default_rng(0).choice(seconds, size=(5000, int(count)))
     return float(drawn.sum() / np.maximum(drawn.sum(axis=1) / cores, drawn.max(axis=1)).sum())
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of all that descend from it and live."""
+    parents: dict[int, int] = {}
+    times: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it ended while we looked
+            continue
+        number = int(path.parent.name)
+        parents[number], times[number] = int(fields[1]), int(fields[11]) + int(fields[12])
+    ours = {os.getpid()}
+    while found := {number for number, parent in parents.items() if parent in ours} - ours:
+        ours |= found
+    return sum(times.get(number, 0) for number in ours) / os.sysconf("SC_CLK_TCK")
 
 
 class Loop:
@@ -130,7 +152,7 @@ class InStep:
         made = 0
         while made < steps:
             made += int((~self.done).sum())
-            actions = [choose(mask, rng) if mask.any() else 0 for mask in self.masks]
+            actions = [choose(mask, rng) for mask in self.masks]
             *_, terminated, truncated, infos = self.several.step(np.array(actions))
             self.masks, self.done = infos["mask"], terminated | truncated
         return made
@@ -143,19 +165,21 @@ class WhenReady:
 
     def __init__(self, several: VectorEnv) -> None:
         self.several = several
+        self.masks = list(several.reset(seed=0)[1]["mask"])
         self.close = several.close
 
     def play(self, steps: int, rng: np.random.Generator) -> int:
         """Make so many steps, and return how many they were; beginnings of episodes are none."""
         made = 0
-        masks = self.several.reset()[1]["mask"]
-        for number, mask in enumerate(masks):
+        for number, mask in enumerate(self.masks):
             self.several.send(number, choose(mask, rng))
-        while made < steps:
-            for number, (_, _, terminated, truncated, info) in self.several.ready():
-                self.several.send(number, 0 if terminated or truncated else choose(info["mask"], rng))
-                made += 1
-        return made * 45 // 46  # of 46 sends, one begins an episode
+        while found := self.several.ready():
+            for number, (*_, info) in found:
+                made += not info.get("begins", False)
+                self.masks[number] = info["mask"]
+                if made < steps:
+                    self.several.send(number, choose(info["mask"], rng))
+        return made
 
 
 Way = Loop | InStep | WhenReady
@@ -178,8 +202,8 @@ def make_way(name: str, programs: list[Program]) -> Way:
 
 
 def choose(mask: np.ndarray[Any, Any], rng: np.random.Generator) -> int:
-    """Return a random legal action."""
-    return int(rng.choice(np.flatnonzero(mask)))
+    """Return a random legal action; any where there is none, since the episode is over."""
+    return int(rng.choice(np.flatnonzero(mask))) if mask.any() else 0
 
 
 def pick(count: int, instructions: int, sources: Path) -> list[Program]:
