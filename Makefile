@@ -53,6 +53,14 @@ bench: $(ready)
 	$(python) benchmarks/random_actions.py
 	$(python) benchmarks/check_projects.py --cc "burnish cc --budget 3" --never-larger
 	$(python) benchmarks/never_worse.py
+	$(python) benchmarks/vector.py
+	$(python) benchmarks/memory.py
+	$(python) benchmarks/corpus.py
+	$(python) benchmarks/graphs.py
+	$(python) benchmarks/noise.py
+	$(python) benchmarks/kernels.py
+	$(python) benchmarks/kernels.py --workloads
+	$(python) benchmarks/validate.py run --out $$(mktemp -d)/validate.jsonl
 
 # The types of the extension, read off the extension; kept in git for type checkers.
 stub: $(ready)
