@@ -69,10 +69,21 @@ std::string first_line(std::string text) {
   return line.str();
 }
 
+// Bitcode of LLVM 23 has GUIDs of declarations, for ThinLTO and profiles. A module that was read keeps them by
+// address and never takes one out: what a pass makes where a declaration was deleted inherits its GUID, by chance,
+// and bitcode written later tells. The map is private, and only an explicit instantiation may name it.
+using Guids = DenseMap<const Value *, GlobalValue::GUID> llvm::Module::*;
+Guids guids_of_module();
+template <Guids member> struct Reach {
+  friend Guids guids_of_module() { return member; }
+};
+template struct Reach<&llvm::Module::ValueToGUIDMap>;
+
 std::unique_ptr<llvm::Module> read_bitcode(StringRef bytes, const std::string &name, LLVMContext &context) {
   auto module = parseBitcodeFile(MemoryBufferRef(bytes, name), context);
   if (!module)
     throw InputError(first_line(toString(module.takeError())));
+  (module->get()->*guids_of_module()).clear(); // the writer finds those of declarations anew
   return std::move(*module);
 }
 
