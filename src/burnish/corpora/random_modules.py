@@ -14,7 +14,8 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program, Run, Workload
 from burnish.corpora.building import Item, PackageJob, Part, recipe_of
 from burnish.corpora.pack import Row
-from burnish.corpora.random_functions import SCALARS, Array, Body, Signature, write_function
+from burnish.corpora.random_functions import write_function
+from burnish.corpora.random_values import SCALARS, Array, Body, Signature
 
 PACKAGE = "random"
 VERSION = 1  # one more whenever a seed gives another program
