@@ -6,7 +6,7 @@ import pytest
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.worker import Worker
-from burnish.corpora.pack import SUFFIX, Row, compiled_row, compress, read_pack, write_pack
+from burnish.corpora.pack import SUFFIX, Row, compiled_row, compress, read_pack, read_program, write_pack
 from burnish.corpora.store import open_corpus
 from burnish.toolchain import compile_to_bitcode
 from tests.sources import DATA
@@ -24,18 +24,17 @@ def failed(package, path, split="train"):
     return Row(package, path, split, "c", "failed", "expected ';'"), b""
 
 
+def whole_of_one():
+    return [
+        item("one", "src/matrix.c", BITCODE["matrix.c"]),
+        item("one", "src/strings.c", BITCODE["strings.c"]),
+        failed("one", "src/bad.c"),
+    ]
+
+
 @pytest.fixture
 def folder(tmp_path):
-    write_pack(
-        tmp_path / f"one{SUFFIX}",
-        "one",
-        "r",
-        [
-            item("one", "src/matrix.c", BITCODE["matrix.c"]),
-            item("one", "src/strings.c", BITCODE["strings.c"]),
-            failed("one", "src/bad.c"),
-        ],
-    )
+    write_pack(tmp_path / f"one{SUFFIX}", "one", "r", whole_of_one())
     write_pack(
         tmp_path / f"two{SUFFIX}", "two", "r", [item("two", "recursion.c", BITCODE["recursion.c"], "test")]
     )
@@ -190,3 +189,40 @@ def test_a_pack_that_goes_away_is_named(folder):
     (folder / f"one{SUFFIX}").unlink()
     with pytest.raises(InputError, match=r"the pack of one/src/matrix\.c cannot be read"):
         corpus[0]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        # the first frame begins elsewhere, or at the same place with another program, or is not there
+        lambda: [item("one", "src/another.c", BITCODE["recursion.c"]), *whole_of_one()],
+        lambda: [item("one", "src/matrix.c", BITCODE["hash_table.c"]), *whole_of_one()[1:]],
+        lambda: [failed("one", "src/matrix.c"), failed("one", "src/strings.c")],
+    ],
+)
+def test_a_pack_that_was_rebuilt_is_to_be_opened_again(folder, items):
+    corpus = open_corpus(folder)
+    write_pack(folder / f"one{SUFFIX}", "one", "r2", items())
+    with pytest.raises(
+        InputError, match=r"one\.pack: was rebuilt since it was opened; open the corpus again"
+    ):
+        corpus.find("one/src/matrix.c")
+    assert corpus.find("two/recursion.c").content == BITCODE["recursion.c"]
+
+
+def test_another_program_at_the_place_of_a_frame_is_not_returned(tmp_path):
+    """The rows of both packs have the same length, so the frame of one is read with the row of the other."""
+    for digest in "ab":
+        row = Row("a", "x.c", "train", "c", "compiled", digest=digest * 32, instructions=1)
+        write_pack(tmp_path / f"{digest}.pack", "a", "r", [(row, compress(BITCODE["matrix.c"]))])
+    row, content_at = read_pack(tmp_path / "a.pack").rows[0], read_pack(tmp_path / "a.pack").content_at
+    with pytest.raises(InputError, match="was rebuilt since"):
+        read_program(tmp_path / "b.pack", content_at, row)
+    with pytest.raises(InputError, match=r"x\.c is damaged \(it is another program\)"):
+        read_program(tmp_path / "a.pack", content_at, row)
+
+
+def test_a_pack_that_was_rebuilt_the_same_is_read(folder):
+    corpus = open_corpus(folder)
+    write_pack(folder / f"one{SUFFIX}", "one", "s", whole_of_one())
+    assert corpus.find("one/src/matrix.c").content == BITCODE["matrix.c"]

@@ -149,7 +149,7 @@ def read_frame(path: Path, content_at: int, row: Row) -> bytes:
     """Return the compressed module of a row.
 
     Raises:
-        InputError: the pack is missing or too short.
+        InputError: the pack is missing, too short, or another one by now.
     """
     try:
         with path.open("rb") as file:
@@ -160,20 +160,24 @@ def read_frame(path: Path, content_at: int, row: Row) -> bytes:
             f"{path}: the pack of {row.name} cannot be read: {error.strerror}; build the corpus again"
         ) from None
     if len(frame) != row.stored_bytes:
-        raise _broken(path, f"it ends before {row.name}")
+        raise _changed(path, content_at, row, f"it ends before {row.name}")
     return frame
 
 
-def read_bitcode(path: Path, content_at: int, row: Row) -> bytes:
-    """Return the module of a row.
+def read_program(path: Path, content_at: int, row: Row) -> Program:
+    """Return the program of a row.
 
     Raises:
-        InputError: the pack is missing or damaged.
+        InputError: the pack is missing, damaged, or another one than that of the row.
     """
+    frame = read_frame(path, content_at, row)
     try:
-        return zstandard.decompress(read_frame(path, content_at, row))
+        program = Program(row.name, "llvm", zstandard.decompress(frame))
     except zstandard.ZstdError as error:
-        raise _broken(path, f"{row.name} is damaged ({error})") from None
+        raise _changed(path, content_at, row, f"{row.name} is damaged ({error})") from None
+    if program.digest != row.digest:  # of another pack, a whole frame may begin at the same place
+        raise _changed(path, content_at, row, f"{row.name} is damaged (it is another program)")
+    return program
 
 
 def items_of(pack: Pack) -> Iterator[tuple[Row, bytes]]:
@@ -186,6 +190,16 @@ def _to_json(row: Row) -> str:
     """Return a line without the fields that have their default."""
     default: dict[str, Any] = {field.name: field.default for field in fields(Row)}
     return json.dumps({k: v for k, v in asdict(row).items() if v != default[k]}) + "\n"
+
+
+def _changed(path: Path, content_at: int, row: Row, what: str) -> InputError:
+    """Return why a row's content is not there: its pack was replaced by another one, or is damaged."""
+    pack = read_pack(path)
+    places = {(other.path, other.digest, other.offset, other.stored_bytes) for other in pack.rows}
+    place = (row.path, row.digest, row.offset, row.stored_bytes)
+    if pack.content_at != content_at or place not in places:
+        return InputError(f"{path}: was rebuilt since it was opened; open the corpus again")
+    return _broken(path, what)
 
 
 def _broken(path: Path, what: str) -> InputError:

@@ -15,7 +15,7 @@ import numpy as np
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
-from burnish.corpora.pack import SUFFIX, Pack, Row, read_bitcode, read_pack
+from burnish.corpora.pack import SUFFIX, Pack, Row, read_pack, read_program
 from burnish.corpora.splits import apply_splits, read_splits, without_repeats
 
 SPLITS = ("train", "val", "test")
@@ -55,10 +55,10 @@ class Corpus(Sequence[Program]):
         """Return the program of a row.
 
         Raises:
-            InputError: its pack is damaged or gone.
+            InputError: its pack is damaged, gone, or was rebuilt since the corpus was opened.
         """
         path, content_at = self.packs[row.package]
-        return Program(row.name, "llvm", read_bitcode(path, content_at, row))
+        return read_program(path, content_at, row)
 
     def find(self, name: str) -> Program:
         """Return the program of that name, package/path.
