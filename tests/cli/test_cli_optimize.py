@@ -13,6 +13,7 @@ import pytest
 from burnish import _native
 from burnish.cli import main
 from burnish.core.result import Result
+from burnish.corpora.kernels import FLAGS, find_kernel
 from burnish.toolchain import find_tool
 from tests.conftest import children
 from tests.sources import DATA
@@ -68,6 +69,16 @@ def test_o0_is_clangs_own(capsys: pytest.CaptureFixture[str]) -> None:
         subprocess.run(command, check=True)
         theirs = _native.object_sizes(Path("clang.o").read_bytes()).text_bytes
         assert result.baselines[level] == theirs
+
+
+@pytest.mark.parametrize("name", ["kernels:fft", "kernels:fft@medium"])
+def test_o0_of_a_kernel_is_clangs_own(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert optimize(name, "--json") == 0
+    (result,) = results(capsys.readouterr().out)
+    kernel = find_kernel("fft")
+    command = [str(find_tool("clang")), "-O0", *FLAGS, "-c", str(kernel.source), "-o", "clang.o"]
+    subprocess.run(command, check=True)
+    assert result.baselines["O0"] == _native.object_sizes(Path("clang.o").read_bytes()).text_bytes
 
 
 def test_bitcode_is_accepted_and_written(capsys: pytest.CaptureFixture[str]) -> None:

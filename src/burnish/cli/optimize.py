@@ -13,7 +13,7 @@ from burnish.cli.tables import results_table
 from burnish.cli.workloads import WORD, with_runs
 from burnish.core.errors import InputError
 from burnish.core.worker import GIB, Limits
-from burnish.corpora.references import expand, is_reference, name_in, resolve_one
+from burnish.corpora.references import expand, is_reference, is_runnable, name_in, resolve_one
 from burnish.programs import link_programs
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
@@ -95,8 +95,8 @@ def _single(options: argparse.Namespace, file: str, level: str, clang: tuple[str
     _check_output(output)
     program = with_runs(resolve_one(file, clang, level=level), options.run, [file], clang)
     # -O0 is the one level at which clang's front end emits code that no pass or attribute explains.
-    is_source = not is_reference(file) and Path(file).suffix not in IR_SUFFIXES
-    variants = {"O0": resolve_one(file, clang, level="O0")} if is_source else {}
+    from_source = is_runnable(file) if is_reference(file) else Path(file).suffix not in IR_SUFFIXES
+    variants = {"O0": resolve_one(file, clang, level="O0")} if from_source else {}
     return Job(program, (file, *_run_words(options), *clang), output, clang, variants)
 
 

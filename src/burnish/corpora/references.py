@@ -27,7 +27,8 @@ from burnish.corpora.random_modules import SIZE, random_module
 from burnish.corpora.store import SPLITS, Corpus, open_corpus
 from burnish.programs import load_program
 
-KINDS = ("corpus", "kernels", "workloads", "random")
+RUNNABLE = ("kernels", "workloads")
+KINDS = ("corpus", *RUNNABLE, "random")
 SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?(?::(\d+))?")
 
 
@@ -55,6 +56,11 @@ def is_reference(text: str) -> bool:
     """Say whether this is a name as above, and not that of a file."""
     kind = re.split("[:@]", text, maxsplit=1)[0]
     return kind in KINDS and ":" in text and not Path(text).exists()
+
+
+def is_runnable(text: str) -> bool:
+    """Say whether this names programs of the runnable suite: they are compiled from source when opened."""
+    return is_reference(text) and text.partition(":")[0] in RUNNABLE
 
 
 def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Sequence[Program]:
