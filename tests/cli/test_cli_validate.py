@@ -66,6 +66,19 @@ def test_right_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "outputs were not compared: the program has no workload" in shown
 
 
+def test_a_kernel_with_a_size_is_validated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--budget", "5", "--workers", "1", "--result", "found.jsonl"]
+    assert main(["optimize", "kernels:sha256@small", *words]) == 0
+    assert main(["validate", "found.jsonl", "--sanitize", "undefined", "--inputs", "small"]) == 0
+    shown = capsys.readouterr().out
+    assert "kernels:sha256: " in shown and "right\n" in shown
+    assert "prints the same as unoptimized on 1 input" in shown
+    assert "sanitizers (undefined) find nothing in the source" in shown
+
+
 def test_wrong_result_is_reduced_and_reproduced(
     tmp_path: Path, moody: Program, capsys: pytest.CaptureFixture[str]
 ) -> None:
