@@ -52,6 +52,16 @@ def test_list_filters(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [(row["path"], row["reason"]) for row in lines(capsys)] == [("red/bad.c", "expected expression")]
     assert main([*command, "--smallest", "10000"]) == 0
     assert lines(capsys) == []
+    assert main([*command, "train"]) == 0
+    assert len(lines(capsys)) == len(NAMES)
+
+
+def test_list_knows_what_can_be_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["corpus", "list", "kernels", "--json"]) == 0
+    rows = {row["name"]: row for row in lines(capsys)}
+    assert list(rows["kernels:fft"]["inputs"]) == ["small", "medium", "large"]
+    assert main(["corpus", "list", "workloads"]) == 0
+    assert "workloads:lz4" in capsys.readouterr().out
 
 
 def test_stats_count_by_split(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +100,7 @@ def test_split_deals_out_folders_and_goes_back(folder: Path, capsys: pytest.Capt
         (["build", "--from", ".", "--link", "--functions"], "expected one of them"),
         (["list", "--folder", "nowhere"], "no corpus there"),
         (["split", "--folder", "FOLDER", "--assign", "train"], "expected shares such as"),
-        (["list", "--folder", "FOLDER", "--package", "mime"], "did you mean 'mine'"),
+        (["list", "mime", "--folder", "FOLDER"], "did you mean 'mine'"),
     ],
 )
 def test_wrong_words_are_explained(

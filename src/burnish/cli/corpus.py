@@ -12,18 +12,28 @@ from pathlib import Path
 
 from burnish.cli.arguments import split_at_dashes
 from burnish.cli.corpus_progress import BuildProgress, FetchProgress
-from burnish.cli.corpus_tables import packages_table, print_summary, programs_table, splits_table
+from burnish.cli.corpus_tables import (
+    packages_table,
+    print_summary,
+    programs_table,
+    runnable_table,
+    splits_table,
+)
 from burnish.core.errors import InputError, UnknownName
 from burnish.corpora.building import build
 from burnish.corpora.fetch import fetch
+from burnish.corpora.kernels import kernels
 from burnish.corpora.manifest import Package, find_package
 from burnish.corpora.own import Own, build_own
 from burnish.corpora.public import default_cache, default_folder, package_job, packages_of
 from burnish.corpora.random_modules import SIZE, random_job
 from burnish.corpora.splits import assign_splits, group_of, remove_splits, write_splits
 from burnish.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.corpora.workloads import workloads
 
 Add = Callable[..., argparse.Action]
+
+RUNNABLE = {"kernels": kernels, "workloads": workloads}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -68,9 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--size", type=int, default=SIZE, help=f"about how many IR instructions each; default: {SIZE}")
     add("--folder", type=Path, required=True, help="the corpus that they go to")
 
-    add = _command(commands, "list", _list, "what is in a corpus")
-    add("--split", choices=SPLITS)
-    add("--package")
+    add = _command(commands, "list", _list, "what is in a corpus, or which programs can be run")
+    add("what", nargs="?", help="a split, a package, kernels or workloads; default: all of the corpus")
     add("--status", choices=("compiled", "failed", "skipped", "repeated"), help="default: programs only")
     add("--smallest", type=int, default=0, metavar="N", help="IR instructions")
     add("--largest", type=int, metavar="N", help="IR instructions")
@@ -207,15 +216,17 @@ def _random(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
+    if options.what in RUNNABLE:
+        runnable_table(options.what, RUNNABLE[options.what](), as_json=options.json)
+        return 0
     corpus = open_corpus(options.folder)
-    if options.package:
-        corpus = corpus.package(options.package)
+    if options.what:
+        corpus = _part(corpus, options.what)
     largest = options.largest if options.largest is not None else sys.maxsize
     rows = [
         row
         for row in corpus.rows
         if (row.status == options.status if options.status else row.is_program)
-        and options.split in (None, row.split)
         and options.smallest <= row.instructions <= largest
     ]
     if options.packages:
@@ -226,6 +237,20 @@ def _list(options: argparse.Namespace) -> int:
     else:
         programs_table(rows)
     return 0
+
+
+def _part(corpus: Corpus, name: str) -> Corpus:
+    """Return a split or a package.
+
+    Raises:
+        UnknownName: it is neither.
+    """
+    if name in corpus.packs:
+        return corpus.package(name)
+    splits = dict.fromkeys(row.split for row in corpus.rows)
+    if name in splits:
+        return corpus.split(name)
+    raise UnknownName.among(f"split or package in {corpus.folder}", name, [*splits, *corpus.packs, *RUNNABLE])
 
 
 def _stats(options: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,8 +12,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from burnish.corpora.kernels import Kernel
 from burnish.corpora.pack import Row
 from burnish.corpora.store import SPLITS, Corpus
+from burnish.corpora.workloads import Recipe
 
 MOST_REASONS = 12
 QUANTILES = (0.1, 0.5, 0.9, 1.0)
@@ -87,6 +90,29 @@ def programs_table(rows: Iterable[Row]) -> None:
     table = _table("program", "split", "language", "instructions", "")
     for row in rows:
         table.add_row(row.name, row.split, row.language, f"{row.instructions:,}", row.reason)
+    Console().print(table)
+
+
+def runnable_table(kind: str, programs: Iterable[Kernel | Recipe], *, as_json: bool) -> None:
+    """Print the programs that can be run: their names, what they do, and the arguments of each input."""
+    rows = [
+        {
+            "name": f"{kind}:{item.name}",
+            "description": item.description,
+            "inputs": {run.name: list(run.arguments) for run in item.runs},
+        }
+        for item in programs
+    ]
+    if as_json:
+        for row in rows:
+            print(json.dumps(row))
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("program", no_wrap=True)
+    table.add_column("what it does")
+    table.add_column("inputs")
+    for item in rows:
+        table.add_row(str(item["name"]), str(item["description"]), " ".join(item["inputs"]))
     Console().print(table)
 
 
