@@ -2,7 +2,7 @@
 #include "kernel.h"
 
 enum op { ADD, MOVE, OUTPUT, OPEN, CLOSE, CLEAR, COPY, STOP };
-enum { TAPE = 30000, MOST_CODE = 4096, MOST_OUTPUT = 1 << 16, DEEPEST = 64 };
+enum { TAPE = 30000, MOST_CODE = 4096, MOST_OUTPUT = 1 << 18, DEEPEST = 64 };
 
 struct instruction {
   enum op op;
@@ -172,7 +172,7 @@ static void make_program(char *to, int depth, uint64_t *state) {
 }
 
 int main(int argc, char **argv) {
-  struct input input = read_input(argc, argv, 3, 6000);
+  struct input input = read_input(argc, argv, 3, 26000);
   static struct instruction code[MOST_CODE];
   static char text[1 << 12];
   struct output *fast = allocate(1, sizeof *fast), *slow = allocate(1, sizeof *slow);
