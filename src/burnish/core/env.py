@@ -11,21 +11,14 @@ from functools import partial
 from typing import Any
 
 import gymnasium
-import numpy as np
 
+from burnish.core.choices import ActionChoice, ObservationChoice
 from burnish.core.episodes import Episode, EpisodeLog
-from burnish.core.errors import (
-    CompilerCrash,
-    IllegalAction,
-    InputError,
-    ProgramError,
-    UnknownName,
-)
-from burnish.core.opened import OpenProgram
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.opened import OpenProgram, check_language
 from burnish.core.program import Program
 from burnish.core.reward import reward_named
-from burnish.core.session import Mask, Observed, Session, Start, Step
-from burnish.core.spaces import as_member, space_of
+from burnish.core.session import Mask, Session, Start, Step
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, entry
 from burnish.core.turns import Order, Programs, Turns
@@ -104,32 +97,28 @@ class Env(gymnasium.Env[Any, int]):
         self.turns = Turns(programs, order, weights)
         if isinstance(self.programs, (list, tuple)):
             for program in self.programs:
-                self._check_language(program)
+                check_language(task, program)
         self.objective = task.objective(objective)
-        self._names = _names(task, observation)
-        self._several = not (observation is None or isinstance(observation, str))
-        spaces = {name: space_of(task.observation(name)) for name in self._names}
-        self.observation_space = (
-            gymnasium.spaces.Dict(list(spaces.items())) if self._several else spaces[self._names[0]]
-        )
+        self._observations = ObservationChoice(task, observation)
+        self.observation_space = self._observations.space
         self._reward = reward_named(task, reward)
         wanted = dict.fromkeys((*self._reward.baselines, *baselines))
         openers = {name: task.baseline(name) for name in wanted}
-        self.actions = task.actions if actions is None else tuple(actions)
-        self._numbers = _numbers(task, self.actions)
+        self._choice = ActionChoice(task, actions, sites)
+        self.actions = self._choice.names
+        self.action_space = self._choice.space  # type: ignore[assignment]
         self.max_steps = max_steps or task.max_steps
         self.dense = self.objective.dense if dense is None else dense
         self.failure_reward = failure_reward
         self.render_mode = render_mode
-        self._action_count = (1 + sites) * len(self.actions)
-        self.action_space = gymnasium.spaces.Discrete(self._action_count)  # type: ignore[assignment]
         self.worker = Worker(limits) if limits else None
-        self._opened = OpenProgram(task, self.worker, self._names, self.objective.name, sites, openers)
+        names = self._observations.names
+        self._opened = OpenProgram(task, self.worker, names, self.objective.name, sites, openers)
         self._log = EpisodeLog(log) if log else None
         self._program: Program | None = None
         self._session: Session | None = None
         self._sites: tuple[str, ...] = (WHOLE_PROGRAM,)
-        self._mask: Mask = np.zeros(self._action_count, dtype=bool)
+        self._mask: Mask = self._choice.nothing()
         self._last: Any = None
         self._cost = self._unit = math.nan
         self._steps = 0
@@ -167,7 +156,7 @@ class Env(gymnasium.Env[Any, int]):
             raise InputError("multistep needs at least one action")
         session = self.session
         for action in actions[:-1]:
-            index, site = self._decode(action)
+            index, site = self._choice.decode(action, self._sites)
             try:
                 session.apply(index, site)
             except CompilerCrash as error:
@@ -183,18 +172,21 @@ class Env(gymnasium.Env[Any, int]):
         if seed is not None:
             self.turns.restart(seed)
         wanted = (options or {}).get("program")
-        program = self.turns.next(self.np_random) if wanted is None else self._named(wanted)
+        if wanted is None:
+            program = self.turns.next(self.np_random)
+        else:
+            program = wanted if isinstance(wanted, Program) else self.turns.find(wanted)
         return partial(self._finish_reset, program, self._begin(program), wanted is None)
 
     def begin_step(self, action: int) -> Callable[[], Next]:
         """Start what step() does, and return the function that waits for it: for many at a time."""
         session = self.session
-        index, site = self._decode(action)
+        index, site = self._choice.decode(action, self._sites)
         last = self._steps + 1 >= self.max_steps
         objective = self.objective.name if self.dense or last else None
         if self._log:
             self._log.expect()
-        begun = session.begin_step(index, site, self._names, objective, self._sites)
+        begun = session.begin_step(index, site, self._observations.names, objective, self._sites)
         return partial(self._finish_step, begun, index, site, last)
 
     def action_masks(self) -> Mask:
@@ -275,19 +267,8 @@ class Env(gymnasium.Env[Any, int]):
         """The cost that was measured last."""
         return self._cost
 
-    def _named(self, wanted: str | Program) -> Program:
-        if isinstance(wanted, Program):
-            return wanted
-        return self.turns.find(wanted)
-
-    def _check_language(self, program: Program) -> None:
-        if program.language != self.task.language:
-            raise InputError(
-                f"{program.name}: {self.task.id} opens {self.task.language!r}, not {program.language!r}"
-            )
-
     def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
-        self._check_language(program)
+        check_language(self.task, program)
         if self._log:
             self._log.abandon()
         if self._session:
@@ -315,8 +296,8 @@ class Env(gymnasium.Env[Any, int]):
         self._sites = start.sites
         self._steps = 0
         self._cost = start.cost
-        self._last = self._member(start.observed)
-        self._mask = self._legal(start.mask)
+        self._last = self._observations.member(start.observed)
+        self._mask = self._choice.legal(start.mask)
         costs = self._opened.baseline_costs(program)
         self._unit = self._reward.unit([costs[name] for name in self._reward.baselines])
         if self._log:
@@ -327,7 +308,7 @@ class Env(gymnasium.Env[Any, int]):
     def _finish_step(self, begun: Callable[[], Step], index: int, site: str, last: bool) -> Next:
         try:
             step = begun()
-            self._mask = self._legal(step.mask)
+            self._mask = self._choice.legal(step.mask)
             terminated = not self._mask.any()
             cost = step.cost
             if cost is None and terminated:
@@ -335,7 +316,7 @@ class Env(gymnasium.Env[Any, int]):
         except CompilerCrash as error:
             return self._crashed(error, index, site)
         self._steps += 1
-        self._last = self._member(step.observed)
+        self._last = self._observations.member(step.observed)
         reward = 0.0
         if cost is not None:
             reward = self._reward.of(self._cost, cost, self._unit)
@@ -346,30 +327,11 @@ class Env(gymnasium.Env[Any, int]):
         return self._last, reward, terminated, last, self._info(cost)
 
     def _crashed(self, error: CompilerCrash, index: int, site: str) -> Next:
-        self._mask = np.zeros_like(self._mask)
+        self._mask = self._choice.nothing()
         self._write(index, site, self.failure_reward, None)
         if self._log:
             self._log.end("crashed", str(error))
         return self._last, self.failure_reward, True, False, self._info(None) | {"error": str(error)}
-
-    def _decode(self, action: int) -> tuple[int, str]:
-        """Return an action's index in the task, and its site."""
-        number, choice = divmod(int(action), len(self.actions))
-        if not 0 <= number < len(self._sites):
-            raise IllegalAction(f"action {action}: the program has {len(self._sites) - 1} sites of that kind")
-        return int(self._numbers[choice]), self._sites[number]
-
-    def _legal(self, mask: Mask) -> Mask:
-        """Select the actions to choose from; False where the program has fewer sites than the space."""
-        if len(self.actions) != len(self.task.actions):
-            mask = mask.reshape(-1, len(self.task.actions))[:, self._numbers].ravel()
-        missing = self._action_count - len(mask)
-        return np.pad(mask, (0, missing)) if missing else mask
-
-    def _member(self, observed: tuple[Observed, ...]) -> Any:
-        if self._several:
-            return {name: as_member(value) for name, value in zip(self._names, observed, strict=True)}
-        return as_member(observed[0])
 
     def _info(self, cost: float | None) -> dict[str, Any]:
         info = {"mask": self._mask, "program": self.program.name}
@@ -390,24 +352,3 @@ class Env(gymnasium.Env[Any, int]):
     def _write(self, index: int, site: str, reward: float, cost: float | None) -> None:
         if self._log:
             self._log.step(entry(self.task.actions[index], site), reward, cost)
-
-
-def _numbers(task: Task, names: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the indices of actions by their names."""
-    known = {name: i for i, name in enumerate(task.actions)}
-    if not names or len(set(names)) != len(names):
-        raise InputError("the actions to choose from are one or more, each of them once")
-    for name in names:
-        if name not in known:
-            raise UnknownName.among("action", name, known)
-    return np.array([known[name] for name in names], dtype=np.int64)
-
-
-def _names(task: Task, observation: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of what is observed, each of them once."""
-    if observation is None or isinstance(observation, str):
-        return (task.observation(observation).name,)
-    names = tuple(dict.fromkeys(task.observation(name).name for name in observation))
-    if not names:
-        raise InputError("an environment needs at least one observation")
-    return names

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from burnish.core.errors import CompilerCrash, CompilerTimeout, ProgramError
+from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.reward import baseline_cost
 from burnish.core.sandbox import Sandbox
@@ -15,6 +15,16 @@ from burnish.core.task import Opener, Task
 from burnish.core.worker import Worker
 
 KNOWN_BASELINES = 10_000  # programs whose baselines' costs are kept
+
+
+def check_language(task: Task, program: Program) -> None:
+    """Check that a program is written in what a task opens.
+
+    Raises:
+        InputError: it is not.
+    """
+    if program.language != task.language:
+        raise InputError(f"{program.name}: {task.id} opens {task.language!r}, not {program.language!r}")
 
 
 class OpenProgram:
