@@ -23,6 +23,7 @@ from burnish.corpora.kernels import (
     kernels,
     load_kernel,
 )
+from burnish.corpora.references import resolve, resolve_one
 from burnish.toolchain import find_tool
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Werror")
@@ -110,6 +111,13 @@ def test_sizes_are_chosen_by_name_or_argument():
     assert sizes("fft", None) == ["small", "medium", "large"]
     assert load_kernel("fft@large") == load_kernel("fft")
     assert load_kernel("fft").name == "kernels:fft"
+
+
+def test_names_of_programs_may_choose_sizes():
+    program = resolve_one("kernels:fft@medium,large")
+    assert program == load_kernel("fft") and program.workload is not None
+    assert [run.name for run in program.workload.runs] == ["medium", "large"]
+    assert len(resolve("kernels:q*@small")) == len([name for name in NAMES if name.startswith("q")])
 
 
 def test_the_module_does_not_name_where_burnish_is_installed():
