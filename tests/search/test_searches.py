@@ -161,7 +161,7 @@ def test_starts_come_first() -> None:
 def test_result_says_what_it_is() -> None:
     result = searched(TASK, "greedy", "5", seed=9)
     assert (result.task, result.objective, result.method, result.seed) == (
-        "counting-v3",
+        "counting-v4",
         "total",
         "greedy",
         9,
