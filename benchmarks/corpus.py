@@ -51,6 +51,8 @@ def main() -> int:
     parser.add_argument("--leaks", action="store_true", help="takes a minute")
     parser.add_argument("--output", type=Path, help="also write the figures there as JSON")
     options = parser.parse_args()
+    if options.leaks and "train" not in options.split.split(","):
+        parser.error("--leaks compares with the training split: have it in --split")
     for package in packages_of(options.split.split(",")):
         fetch(package, options.sources)
     with tempfile.TemporaryDirectory() as scratch:
@@ -139,9 +141,9 @@ def leaks(corpus: Corpus) -> dict[str, dict[str, object]]:
     for row, program in zip(corpus.programs, corpus, strict=True):
         functions = found.setdefault(row.split, [])
         functions += [(digest, row.package) for digest in function_digests(program.content)]
-    train = {digest for digest, _ in found["train"]}
+    train = {digest for digest, _ in found.pop("train")}
     report = {}
-    for split in ("val", "test"):
+    for split in found:
         known = Counter(package for digest, package in found[split] if digest in train)
         counts = {"functions": len(found[split]), "in train too": known.total()}
         report[split] = counts | {"by package": dict(known.most_common())}
