@@ -221,7 +221,7 @@ def _list(options: argparse.Namespace) -> int:
         return 0
     corpus = open_corpus(options.folder)
     if options.what:
-        corpus = _part(corpus, options.what)
+        corpus = corpus.part(options.what)
     largest = options.largest if options.largest is not None else sys.maxsize
     rows = [
         row
@@ -237,20 +237,6 @@ def _list(options: argparse.Namespace) -> int:
     else:
         programs_table(rows)
     return 0
-
-
-def _part(corpus: Corpus, name: str) -> Corpus:
-    """Return a split or a package.
-
-    Raises:
-        UnknownName: it is neither.
-    """
-    if name in corpus.packs:
-        return corpus.package(name)
-    splits = dict.fromkeys(row.split for row in corpus.rows)
-    if name in splits:
-        return corpus.split(name)
-    raise UnknownName.among(f"split or package in {corpus.folder}", name, [*splits, *corpus.packs, *RUNNABLE])
 
 
 def _stats(options: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.corpora.public import default_folder
 from burnish.corpora.random_modules import SIZE, random_module
-from burnish.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.corpora.store import Corpus, open_corpus
 from burnish.programs import load_program
 
 RUNNABLE = ("kernels", "workloads")
@@ -134,17 +134,12 @@ def name_in(text: str) -> str:
 def _of_corpus(corpus: Corpus, name: str) -> Sequence[Program]:
     if not name:
         return corpus
-    if name in SPLITS or any(row.split == name for row in corpus.rows):
-        return corpus.split(name)
-    if name in corpus.packs:
-        return corpus.package(name)
     if any(letter in name for letter in "*?["):
         found = corpus.where(lambda row: fnmatch.fnmatchcase(row.name, name))
         if len(found):
             return found
     elif "/" not in name:
-        splits = dict.fromkeys(row.split for row in corpus.rows)
-        raise UnknownName.among(f"split or package in {corpus.folder}", name, [*splits, *corpus.packs])
+        return corpus.part(name)
     return [corpus.find(name)]
 
 

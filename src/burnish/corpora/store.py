@@ -97,6 +97,19 @@ class Corpus(Sequence[Program]):
             raise UnknownName.among(f"package in {self.folder}", name, self.packs)
         return self.where(lambda row: row.package == name)
 
+    def part(self, name: str) -> Corpus:
+        """Return the programs of a split or of a package.
+
+        Raises:
+            UnknownName: it is neither; the message suggests the nearest ones.
+        """
+        splits = dict.fromkeys(row.split for row in self.rows)
+        if name in splits:
+            return self.split(name)
+        if name in self.packs:
+            return self.package(name)
+        raise UnknownName.among(f"split or package in {self.folder}", name, [*splits, *self.packs])
+
     def where(self, wanted: Callable[[Row], bool]) -> Corpus:
         """Return the files whose rows are wanted, in the same order."""
         return self._with(row for row in self.rows if wanted(row))

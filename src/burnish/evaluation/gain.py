@@ -15,12 +15,12 @@ from burnish.evaluation.intervals import fewest
 from burnish.evaluation.timing import (
     FASTER,
     IDENTICAL,
-    NO_DIFFERENCE,
     SLOWER,
     Comparer,
     Comparison,
     Effort,
     judge,
+    verdict_of,
 )
 
 
@@ -69,15 +69,11 @@ def measure_gain(
         candidate_log += exponent * log(part.candidate)
         verdicts.add(seen.verdict)
         repeats += [seen.repeats] if seen.repeats else []
-    if verdicts == {IDENTICAL}:
-        verdict = IDENTICAL
-    else:
-        verdict = FASTER if low > noise else SLOWER if high < -noise else NO_DIFFERENCE
     comparison = Comparison(
         exp(ratio),
         exp(low),
         exp(high),
-        verdict,
+        IDENTICAL if verdicts == {IDENTICAL} else verdict_of(low, high, noise),
         comparer.effort.confidence,
         min(repeats, default=0),
         exp(noise),

@@ -71,18 +71,22 @@ def judge(baseline: Times, same: Times, candidate: Times, confidence: float) -> 
     ratios = _log_ratios(baseline, candidate)
     low, high = signed_rank_interval(ratios, confidence)
     noise = abs(centre(_log_ratios(baseline, same)))
-    verdict = FASTER if low > noise else SLOWER if high < -noise else NO_DIFFERENCE
     return Comparison(
         ratio=math.exp(centre(ratios)),
         low=math.exp(low),
         high=math.exp(high),
-        verdict=verdict,
+        verdict=verdict_of(low, high, noise),
         confidence=confidence,
         repeats=len(ratios),
         noise=math.exp(noise),
         least=(_least([*baseline, *same]), _least(candidate)),
         median=(_median(baseline), _median(candidate)),
     )
+
+
+def verdict_of(low: float, high: float, noise: float) -> str:
+    """Return what an interval says, all in logarithms: it must leave out 1, and what noise alone makes."""
+    return FASTER if low > noise else SLOWER if high < -noise else NO_DIFFERENCE
 
 
 def compare_times(

@@ -80,9 +80,8 @@ class ModuleSession(Session):
         if not (0 <= action < len(PASSES)) or site != WHOLE_PROGRAM:
             self.check_legal(action, site)
         changed = run_pass(self.module, action, site, self.options.level)
-        self._counts = self._sizes = self._object = (
-            None  # even where LLVM reports no change: some passes forget to
-        )
+        # even where LLVM reports no change: some passes forget to
+        self._counts = self._sizes = self._object = None
         self._applied.append(action)
         self.record(action, site)
         return changed
