@@ -13,7 +13,7 @@ COMMANDS = {
     "optimize": "make C, C++ and LLVM IR files smaller",
     "replay": "repeat an optimization from its result and check it",
     "validate": "check that results keep what their programs do",
-    "evaluate": "compare results with clang's levels: size exactly, time by an interval",
+    "evaluate": "compare methods at equal time, or results with clang's levels",
     "cc": "a drop-in C compiler: CC='burnish cc' make",
     "c++": "a drop-in C++ compiler",
     "report": "what the drop-in compilers made of a build",

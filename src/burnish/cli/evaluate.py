@@ -1,146 +1,16 @@
-"""burnish evaluate: are results as good as they say? Noise is not called a gain."""
+"""burnish evaluate: results measured once more, methods compared, and leaderboards verified."""
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
+from burnish.cli import evaluate_methods, evaluate_results
 
-from burnish.cli.progress import SearchProgress
-from burnish.cli.results import load_source, read_results, task_of
-from burnish.cli.tables import UNITS, ratio_text
-from burnish.core.program import Program
-from burnish.core.result import Result
-from burnish.evaluation.evaluate import Evaluated, Summary, evaluate_result, ratio_of, summarise
-from burnish.evaluation.timing import Comparer, Effort
-
-SIZE = "text-bytes"
+WORDS = ("--methods", "--out")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command."""
-    options = _parser().parse_args(arguments)
-    rows = read_results(options.results)
-    effort = Effort(options.repeats, options.confidence, options.seed)
-    comparer = Comparer(effort)
-    evaluated: list[Evaluated] = []
-    for row in rows:
-        for item in _evaluate(row, options, comparer):
-            evaluated.append(item)
-            if options.json:
-                print(json.dumps(asdict(item)), flush=True)
-    summaries = summarise(evaluated, confidence=options.confidence)
-    if options.json:
-        for summary in summaries:
-            print(json.dumps({"summary": asdict(summary)}))
-    else:
-        _print(evaluated, summaries, effort)
-    return 1 if any(item.failure for item in evaluated) else 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="burnish evaluate",
-        description="Replay results in new processes, compare the programs' outputs with those at -O0, and "
-        "measure sizes and run times against clang's levels. Baseline and result take turns; a difference in "
-        "time counts where an interval says so. Exit code 1 if a result fails.",
-    )
-    add = parser.add_argument
-    add("results", type=Path, metavar="RESULTS", help="what burnish optimize wrote with --result or --json")
-    add("--against", metavar="LEVELS", help="such as O3,Oz; default: the level of each result")
-    add("--repeats", type=int, default=Effort.repeats, help=f"rounds of runs; default: {Effort.repeats}")
-    add("--confidence", type=float, default=Effort.confidence, help=f"default: {Effort.confidence}")
-    add("--seed", type=int, default=0, help="of the order of runs")
-    add("--json", action="store_true", help="print one line of JSON for each comparison, then for each mean")
-    return parser
-
-
-def _evaluate(row: Result, options: argparse.Namespace, comparer: Comparer) -> list[Evaluated]:
-    task = task_of(row)
-    against = options.against.split(",") if options.against else [task.reference]
-    program = load_source(row)
-    if program.digest != row.digest:
-        problem = "the program is not the one that the result is of: it was changed since"
-        return [Evaluated(row.program, name, problem) for name in against]
-    with SearchProgress(row.program, task.reference, quiet=options.json) as progress:
-        return evaluate_result(
-            task, program, row, against, comparer=comparer, variants=_variants(row), note=progress.note
-        )
-
-
-def _variants(row: Result) -> dict[str, Program]:
-    """Return the program as clang's front end makes it at -O0, which is other code."""
-    return {"O0": load_source(replace(row, options={**row.options, "level": "O0"}))}
-
-
-def _print(evaluated: Sequence[Evaluated], summaries: Sequence[Summary], effort: Effort) -> None:
-    console = Console(highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("program", overflow="fold", min_width=14)
-    table.add_column("against", no_wrap=True)
-    table.add_column(".text", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column(f"ratio [{effort.confidence:.0%}]", no_wrap=True)
-    table.add_column("verdict")
-    for item in evaluated:
-        for cells in _cells(item):
-            table.add_row(*cells)
-    if len(evaluated) > 1:
-        table.add_section()
-        for against in dict.fromkeys(summary.against for summary in summaries):
-            for cells in _means([summary for summary in summaries if summary.against == against]):
-                table.add_row(*cells)
-    console.print(table)
-    console.print("Ratios are clang's cost / burnish's: above 1 burnish is better.")
-    if any(item.noisy for item in evaluated):
-        console.print(
-            f"Times are of CPU, {effort.repeats} rounds in turn; a mean's interval is over the programs. "
-            f"Where nothing differs, {1 - effort.confidence:.0%} of the verdicts may still say so."
-        )
-    for check in sorted({check for item in evaluated for check in item.checks}):
-        console.print(f"{check[0].upper()}{check[1:]}.")
-    failed = dict.fromkeys(item.program for item in evaluated if item.failure)
-    if failed:
-        console.print(f"{len(failed)} of {len({item.program for item in evaluated})} failed.")
-
-
-def _cells(item: Evaluated) -> list[tuple[str, ...]]:
-    name, against = Path(item.program).name, f"-{item.against}"
-    if item.failure:
-        return [(name, against, "", "", "", f"failed: {item.failure}")]
-    size = ratio_of(item, SIZE)
-    first = (name, against, "" if size is None else f"{size:.3f}")
-    if not item.noisy:
-        return [(*first, "", "", "")]
-    rows: list[tuple[str, ...]] = []
-    for goal, seen in item.noisy.items():
-        rows.append(
-            (*first, UNITS.get(goal, "trade-off"), ratio_text(seen.ratio, seen.low, seen.high), seen.verdict)
-        )
-        first = ("", "", "")
-    return rows
-
-
-def _means(summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
-    """Return rows for the means of the size and of what is noisy."""
-    by_goal = {summary.objective: summary for summary in summaries}
-    size = by_goal[SIZE]
-    first = ("geometric mean", f"-{size.against}", f"{size.ratio:.3f}")
-    rows: list[tuple[str, ...]] = []
-    for goal, mean in by_goal.items():
-        if mean.noisy:
-            text = ratio_text(mean.ratio, mean.low, mean.high)
-            rows.append((*first, UNITS.get(goal, "trade-off"), text, _programs(mean)))
-            first = ("", "", "")
-    return rows or [(*first, "", "", _programs(size))]
-
-
-def _programs(mean: Summary) -> str:
-    failed = f", {mean.failures} failed" if mean.failures else ""
-    return f"{mean.programs} program{'' if mean.programs == 1 else 's'}{failed}"
+    """Run the command: of methods where some are named, else of results."""
+    if any(word.partition("=")[0] in WORDS for word in arguments):
+        return evaluate_methods.main(arguments)
+    return evaluate_results.main(arguments)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from burnish.evaluation.confirm import confirm, measure_baselines, replay, replay_result
+from burnish.evaluation.afresh import replay, replay_result
+from burnish.evaluation.confirm import confirm, measure_baselines
 from burnish.evaluation.job import optimize
 
 __all__ = ["confirm", "measure_baselines", "optimize", "replay", "replay_result"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -15,65 +13,13 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
-from burnish.core.trace import Trace
 from burnish.core.trade_off import is_trade_off
 from burnish.core.worker import Limits, Worker
-from burnish.evaluation.gain import Gain, measure_gain
-from burnish.evaluation.outputs import Outputs, variant_of
-from burnish.evaluation.timing import FASTER, Comparer, Comparison, Effort
+from burnish.evaluation.afresh import Measured, measure_afresh
+from burnish.evaluation.outputs import variant_of
+from burnish.evaluation.timing import FASTER, Comparison, Effort
 
 Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
-
-
-def replay(
-    task: Task,
-    program: Program,
-    trace: Trace,
-    *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-) -> tuple[Sandbox, tuple[str, ...]]:
-    """Replay a trace in two new processes and check the state: (session, the checks in words).
-
-    Entries that changed nothing are left out of the second replay; where that leads to the same state, the
-    session is that one, and its trace the shorter.
-
-    Raises:
-        ReplayError: the two processes do not reach the same state.
-        CompilerCrash: the compiler does not survive the trace, or its checker rejects the state.
-    """
-    first = Sandbox(task.open, program, limits=limits)
-    shorter, state = first.replay(trace), first.digest()
-    first.shutdown()
-    for candidate in dict.fromkeys((shorter, trace)):
-        session = Sandbox(task.open, program, limits=limits)
-        session.replay(candidate)
-        if session.digest() == state:
-            break
-        session.shutdown()
-    else:
-        raise ReplayError(f"{program.name}: two replays of the same trace differ: {trace}")
-    checks = ["replayed in two new processes: the same state"]
-    if checker := session.verify():
-        checks.append(f"{checker} accepts it")
-    return session, tuple(checks)
-
-
-def replay_result(
-    task: Task,
-    program: Program,
-    result: Result,
-    *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-) -> Sandbox:
-    """Replay what a result stands for, as `replay` does: its trace, or the baseline that was kept.
-
-    Raises:
-        ReplayError: two processes do not reach the same state.
-        CompilerCrash: the compiler does not survive it, or its checker rejects the state.
-    """
-    if result.fallback:
-        task = replace(task, open=task.baseline(result.fallback))
-    return replay(task, program, result.trace, limits=limits)[0]
 
 
 def measure_baselines(
@@ -154,38 +100,21 @@ def confirm(
     goal = task.objective(found.objective)
     against = reference_of(task, goal, baselines)
     reference = baselines[against]
-    if math.isinf(found.cost):  # the budget was too short for a single measurement
-        found = replace(found, trace=())
-    gain: Gain | None = None
-    fallback, valid = against, False
+    seen: Measured | None = None
     try:
-        with contextlib.ExitStack() as stack:
-            session, checks = replay(task, program, found.trace, limits=limits)
-            stack.callback(session.shutdown)
-            costs = {name: session.measure(name) for name in task.exact_objectives}
-            state, trace = session.digest(), tuple(session.trace)
-            outputs = Outputs(task, program, variants=variants, limits=limits)
-            checks += (outputs.check(session.object_code() if program.workload else b""),)
-            if goal.noisy:
-                other = Sandbox(task.baseline(against), variant_of(program, variants, against), limits=limits)
-                stack.callback(other.shutdown)
-                gain = measure_gain(task, program, goal, other, session, comparer=Comparer(effort))
-                reference = reference | {goal.name: gain.baseline}
-                costs[goal.name] = gain.candidate
-                better = gain.comparison.verdict == FASTER
-            else:
-                costs[goal.name] = session.measure(goal.name)
-                better = costs[goal.name] < reference[goal.name]
-        fallback, valid = "" if better else against, True
+        seen = measure_afresh(task, program, found, against, variants=variants, effort=effort, limits=limits)
+        checks = seen.checks
     except (CompilerCrash, ReplayError) as error:
         checks = (f"failed: {error}",)
-    if fallback:
-        costs, state, trace = reference, "", ()
+    if seen and seen.comparison:
+        reference = reference | {goal.name: seen.baseline}
+    kept = seen if seen and _is_better(seen, goal, reference) else None
+    costs = kept.costs if kept else reference
     baselines = baselines | {against: reference}
     return replace(
         found,
-        trace=trace,
-        fallback=fallback,
+        trace=kept.trace if kept else (),
+        fallback="" if kept else against,
         cost=costs[found.objective],
         baselines={name: costs[found.objective] for name, costs in baselines.items()},
         beside={
@@ -194,12 +123,18 @@ def confirm(
             for objective in task.exact_objectives
             if objective != found.objective
         },
-        timing={"against": against} | _shown(gain.comparison) if gain else {},
-        state=state,
-        valid=valid,
+        timing={"against": against} | _shown(seen.comparison) if seen and seen.comparison else {},
+        state=kept.state if kept else "",
+        valid=seen is not None,
         verified=checks,
         toolchain=toolchain(),
     )
+
+
+def _is_better(seen: Measured, goal: Objective, reference: Mapping[str, float]) -> bool:
+    if seen.comparison:
+        return seen.comparison.verdict == FASTER
+    return seen.costs[goal.name] < reference[goal.name]
 
 
 def _shown(comparison: Comparison) -> dict[str, float | str]:

@@ -11,6 +11,8 @@ import numpy as np
 
 from burnish.core.errors import InputError
 
+RESAMPLES = 10_000
+
 
 def signed_rank_interval(differences: Sequence[float], confidence: float) -> tuple[float, float]:
     """Return Wilcoxon's interval for the centre of paired differences.
@@ -60,8 +62,31 @@ def bootstrap_interval(
     rng = np.random.default_rng(seed)
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     spreads = np.array([(high - low) / 2 / z for low, high in intervals])
-    chosen = rng.integers(len(values), size=(10_000, len(values)))
+    chosen = rng.integers(len(values), size=(RESAMPLES, len(values)))
     means = rng.normal(np.asarray(values, dtype=np.float64)[chosen], spreads[chosen]).mean(axis=1)
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def cluster_interval(
+    values: Sequence[float], clusters: Sequence[str], confidence: float, *, seed: int
+) -> tuple[float, float]:
+    """Return the percentile interval of the mean over resamples of whole clusters.
+
+    Programs of a project resemble each other; what holds for other projects is less certain than the number
+    of programs says. See Davison, Hinkley, Bootstrap Methods and their Application, 3.8.
+
+    Args:
+        values: One for each program, say.
+        clusters: Of each value, its project's name.
+        confidence: Of the interval.
+        seed: Of the resampling.
+    """
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(clusters))}
+    index = [numbers[name] for name in clusters]
+    sums, counts = np.bincount(index, weights=values), np.bincount(index)
+    chosen = np.random.default_rng(seed).integers(len(numbers), size=(RESAMPLES, len(numbers)))
+    means = sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 

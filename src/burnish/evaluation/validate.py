@@ -11,7 +11,7 @@ from burnish.core.program import Program, Workload
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
-from burnish.evaluation.confirm import replay
+from burnish.evaluation.afresh import replay
 from burnish.evaluation.judge import Failure, Judge
 from burnish.evaluation.reduce import Reduced, reduce_trace
 from burnish.evaluation.reproduce import Reproducer, reproduce

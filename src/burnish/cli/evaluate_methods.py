@@ -1,0 +1,141 @@
+"""burnish evaluate --methods: any methods on any programs, at equal time or evaluations."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from burnish.cli.evaluation_progress import EvaluationProgress
+from burnish.cli.evaluation_tables import print_tables
+from burnish.core.errors import InputError
+from burnish.core.task import Task
+from burnish.core.worker import GIB, Limits
+from burnish.evaluation.budgets import BudgetRule
+from burnish.evaluation.cases import Case, cases_of, sampled
+from burnish.evaluation.compare import Plan, compare_methods
+from burnish.evaluation.rows import Row
+from burnish.evaluation.run_folder import RunFolder
+from burnish.evaluation.solvers import check_methods
+from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise
+from burnish.evaluation.timing import Effort
+from burnish.tasks import load_task
+from burnish.tasks.llvm_passes import TASK, Options, make_task
+from burnish.tasks.llvm_passes.objectives import level_for
+from burnish.toolchain import LEVELS
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    options = _parser().parse_args(arguments)
+    task = _task(options)
+    plan = Plan(
+        task=task,
+        objective=task.objective(options.objective).name,
+        methods=tuple(options.methods.split(",")),
+        budgets=tuple(BudgetRule.parse(text, task) for text in options.budget or ["short"]),
+        seed=options.seed,
+        limits=Limits(options.deadline, int(options.memory * GIB)),
+        effort=Effort(options.repeats),
+    )
+    check_methods(plan.methods, task)
+    texts = [*options.programs, *(f"corpus:{split}" for split in options.split)]
+    if not texts:
+        raise InputError("which programs? --split test, or names: corpus:zopfli, kernels:*, hot.c")
+    cases = sampled(cases_of(texts, level=task.reference), options.sample, options.seed)
+    folder = RunFolder(options.out, plan)
+    try:
+        interrupted = _run(plan, cases, folder, options)
+    finally:
+        folder.close()
+    rows = rows_of(folder, plan, cases)
+    if options.json:
+        for summary in summarise(rows, confidence=options.confidence):
+            print(json.dumps(asdict(summary)))
+        for pair in all_pairs(rows, confidence=options.confidence):
+            print(json.dumps({"pair": asdict(pair)}))
+    elif rows:
+        print_tables(rows, folder.refused, confidence=options.confidence)
+    if interrupted:
+        print(f"Interrupted: {len(rows)} rows are kept; the same command goes on.")
+    return 130 if interrupted else 1 if any(not row.valid for row in rows) else 0
+
+
+def rows_of(folder: RunFolder, plan: Plan, cases: Sequence[Case]) -> list[Row]:
+    """Return a plan's rows of some programs in the order of budgets, methods and programs."""
+    by_key = {(row.budget, row.method, row.program): row for row in folder.rows.values()}
+    keys = [
+        (rule.text, method, case.name) for rule in plan.budgets for method in plan.methods for case in cases
+    ]
+    return [by_key[key] for key in keys if key in by_key]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="burnish evaluate",
+        description="Compare methods on programs, at equal time or evaluations, on one core a program. The "
+        "budget holds from the program's bytes to the trace. Every result is replayed in new processes and "
+        "checked before it counts. A failure costs what the program costs unoptimized, and at least twice "
+        "what clang's level does. Exit code 1 if anything failed.",
+    )
+    add = parser.add_argument
+    names = "a file, or a name: corpus:zopfli, kernels:fft, random:0..9"
+    add("programs", nargs="*", metavar="PROGRAM", help=names)
+    add("--split", action="append", default=[], metavar="NAME", help="of the public corpus: train, val, test")
+    methods = "searches, search@policy and clang's levels, with commas"
+    add("--methods", required=True, metavar="LIST", help=methods)
+    rule = (
+        "short (1 s, or 5 times the file's own -Oz pipeline), long (ten times that), 10s, 500 (evaluations)"
+    )
+    again = "2s|5xOz (the longer); may be repeated; default: short"
+    add("--budget", action="append", metavar="BUDGET", help=f"{rule}, {again}")
+    out = "for the rows; a run that was killed goes on there"
+    add("--out", type=Path, required=True, metavar="FOLDER", help=out)
+    add("--objective", help=f"what to minimise; default: {TASK.objective().name}")
+    add("--task", default=TASK.name, help=f"default: {TASK.name}")
+    add("--level", choices=LEVELS, help="clang's, to compare with; default: O3 for run time, else Oz")
+    jobs = "programs at a time, each on a core of its own; default: 1"
+    add("--jobs", type=int, default=1, metavar="N", help=jobs)
+    add("--sample", type=int, metavar="N", help="take only so many programs, drawn by the seed")
+    add("--seed", type=int, default=0)
+    add("--confidence", type=float, default=CONFIDENCE, help=f"of the intervals; default: {CONFIDENCE}")
+    repeats = f"rounds of timed runs; default: {Effort.repeats}"
+    add("--repeats", type=int, default=Effort.repeats, help=repeats)
+    add("--json", action="store_true", help="print one line of JSON for each mean, then for each pair")
+    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one pass; default: 60")
+    add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
+    return parser
+
+
+def _task(options: argparse.Namespace) -> Task:
+    task = load_task(options.task)
+    if task.name != TASK.name:
+        if options.level:
+            raise InputError(f"--level is for {TASK.name}, not for {task.name}")
+        return task
+    level = options.level or (level_for(options.objective) if options.objective else task.reference)
+    return make_task(Options(level=level))
+
+
+def _run(plan: Plan, cases: Sequence[Case], folder: RunFolder, options: argparse.Namespace) -> bool:
+    """Make all attempts that are left; return whether Ctrl-C ended it."""
+    results = compare_methods(
+        plan,
+        cases,
+        jobs=options.jobs,
+        is_done=lambda program, attempt: folder.is_done(program, attempt[1], attempt[0].text, plan.seed),
+        known=folder.known,
+    )
+    done = rows_of(folder, plan, cases)
+    with EvaluationProgress(plan, len(cases), done, quiet=options.json) as progress:
+        try:
+            for item in results:
+                folder.add(item)
+                progress(item)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            results.close()
+    return False

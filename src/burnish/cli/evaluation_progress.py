@@ -1,0 +1,96 @@
+"""The live line of an evaluation: how far it is, how good so far, and the time left."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from burnish.evaluation.budgets import BudgetRule
+from burnish.evaluation.compare import Figures, Plan, Refused
+from burnish.evaluation.rows import Row
+
+LOG_SECONDS = 60.0  # between two lines where there is no terminal
+CHECK_SECONDS = 1.0  # to replay a result, for the estimate of the time left
+
+
+class EvaluationProgress:
+    """Rows, time left, and each method's mean so far: a bar on a terminal, else a line now and then."""
+
+    def __init__(self, plan: Plan, programs: int, done: Sequence[Row], *, quiet: bool) -> None:
+        self._console = Console(stderr=True)
+        self._lines = not quiet and not self._console.is_terminal
+        self._weight = {rule.text: _weight(rule) for rule in plan.budgets}
+        self._methods = len(plan.methods)
+        self._left = programs * self._methods * sum(self._weight.values())
+        self._left -= sum(self._weight[row.budget] for row in done)
+        self._spent = 0.0
+        self._logs: dict[tuple[str, str], list[float]] = {}
+        for row in done:
+            self._note(row)
+        total = programs * self._methods * len(plan.budgets)
+        self._bars = Progress(
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}"),
+            console=self._console,
+            transient=True,
+            disable=quiet or not self._console.is_terminal,
+        )
+        self._bar = self._bars.add_task("", total=total, completed=len(done))
+        self._start = self._logged = time.monotonic()
+
+    def __enter__(self) -> EvaluationProgress:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def __call__(self, item: Row | Figures | Refused) -> None:
+        """Show what came."""
+        if isinstance(item, Refused):
+            self._console.print(f"{item.program}: left out: {item.reason}", highlight=False, markup=False)
+            self._left -= self._methods * sum(self._weight.values())
+        if not isinstance(item, Row):
+            return
+        self._note(item)
+        self._spent += self._weight[item.budget]
+        self._left -= self._weight[item.budget]
+        text = f"{self._time_left()} left  {self._means(item.budget)}"
+        self._bars.update(self._bar, description=text, advance=1)
+        now = time.monotonic()
+        if self._lines and now - self._logged > LOG_SECONDS:
+            self._logged = now
+            task = self._bars.tasks[0]
+            self._console.print(f"{task.completed:.0f}/{task.total:.0f} rows  {text}", highlight=False)
+
+    def _note(self, row: Row) -> None:
+        self._logs.setdefault((row.budget, row.method), []).append(math.log(row.ratio))
+
+    def _means(self, budget: str) -> str:
+        means = [
+            f"{method} {math.exp(math.fsum(logs) / len(logs)):.4f}"
+            for (of, method), logs in self._logs.items()
+            if of == budget
+        ]
+        return f"{budget}: {', '.join(means)}"
+
+    def _time_left(self) -> str:
+        seconds = (time.monotonic() - self._start) / max(self._spent, 1e-9) * max(self._left, 0.0)
+        minutes, rest = divmod(int(seconds), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def _weight(rule: BudgetRule) -> float:
+    """Return about what a row takes, in seconds or in a unit of its own: only shares count."""
+    if rule.timed:
+        return (rule.seconds or 1.0) + CHECK_SECONDS
+    return (rule.evaluations or 0) / 20 + CHECK_SECONDS

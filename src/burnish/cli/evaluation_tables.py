@@ -1,0 +1,113 @@
+"""What methods came to, in tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from burnish.cli.tables import ratio_text
+from burnish.evaluation.compare import Refused
+from burnish.evaluation.rows import FAILURE_FACTOR, Row
+from burnish.evaluation.statistics import Pair, Summary, all_pairs, summarise
+
+
+def print_tables(rows: Sequence[Row], refused: Sequence[Refused] = (), *, confidence: float) -> None:
+    """Print the means, those by project, the pairs of methods, and what the numbers alone do not say."""
+    console = Console(highlight=False)
+    for budget in dict.fromkeys(row.budget for row in rows):
+        within = [row for row in rows if row.budget == budget]
+        programs = len({row.program for row in within})
+        console.print(f"\n{budget}: {programs} program{'' if programs == 1 else 's'}")
+        console.print(_means(summarise(within, confidence=confidence), confidence))
+    if len({row.project for row in rows}) > 1:
+        console.print(_projects(rows, confidence))
+    pairs = all_pairs(rows, confidence=confidence)
+    if pairs:
+        console.print(_pairs(pairs, confidence))
+    for line in _notes(rows, refused, confidence):
+        console.print(line, markup=False)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for number, name in enumerate(columns):
+        if number:
+            table.add_column(name, justify="right", no_wrap=True)
+        else:
+            table.add_column(name, overflow="fold", min_width=8)
+    return table
+
+
+def _means(summaries: Sequence[Summary], confidence: float) -> Table:
+    interval = f"[{confidence:.0%}]"
+    table = _table("method", f"ratio {interval}", "by project", "guarded", "total", "+ = -", "fail", "s")
+    for item in summaries:
+        mean = item.unguarded
+        table.add_row(
+            item.method,
+            ratio_text(mean.ratio, mean.low, mean.high),
+            f"[{mean.project_low:.3f}, {mean.project_high:.3f}]",
+            f"{item.guarded.ratio:.3f}",
+            f"{item.total:.3f}",
+            f"{item.wins} {item.ties} {item.losses}",
+            str(item.failures or ""),
+            f"{item.seconds:.1f}",
+        )
+    return table
+
+
+def _projects(rows: Sequence[Row], confidence: float) -> Table:
+    summaries = summarise(rows, confidence=confidence, by_project=True)
+    columns = list(dict.fromkeys((item.budget, item.method) for item in summaries))
+    budgets = {budget for budget, _ in columns}
+    table = _table(
+        "project", "", *(method if len(budgets) == 1 else f"{method}\n{budget}" for budget, method in columns)
+    )
+    cells = {(item.project, item.budget, item.method): item for item in summaries}
+    for project in dict.fromkeys(row.project for row in rows):
+        found = [cells.get((project, *column)) for column in columns]
+        count = max(item.programs for item in found if item)
+        table.add_row(project, str(count), *(f"{item.unguarded.ratio:.3f}" if item else "" for item in found))
+    return table
+
+
+def _pairs(pairs: Sequence[Pair], confidence: float) -> Table:
+    table = _table("methods", "budget", f"ratio [{confidence:.0%}]", "by project", "+ = -", "")
+    for item in pairs:
+        mean = item.mean
+        table.add_row(
+            f"{item.first} / {item.second}",
+            item.budget,
+            ratio_text(mean.ratio, mean.low, mean.high),
+            f"[{mean.project_low:.3f}, {mean.project_high:.3f}]",
+            f"{item.wins} {item.ties} {item.losses}",
+            "apart" if item.apart else "not apart",
+        )
+    return table
+
+
+def _notes(rows: Sequence[Row], refused: Sequence[Refused], confidence: float) -> list[str]:
+    notes = [
+        f"Ratios of {rows[0].objective}, -{rows[0].reference} / method: above 1 the method is better; "
+        "geometric means. Guarded: the reference is kept where nothing better was found. Intervals: bootstrap"
+        " over programs, and over whole projects."
+    ]
+    failed = [row for row in rows if not row.valid]
+    if failed:
+        notes.append(
+            f"{len(failed)} failures count as the unoptimized program, and at least {FAILURE_FACTOR:g} times "
+            f"the reference: {failed[0].method} on {failed[0].program}: {failed[0].failure}"
+        )
+    late = max(rows, key=lambda row: row.overrun)
+    if late.overrun:
+        share = late.overrun / (late.budget_seconds or 1.0)
+        notes.append(
+            f"Longest overrun of a budget: {late.overrun:.2f} s ({share:.1%}), "
+            f"{late.method} on {late.program}."
+        )
+    notes += [f"Left out: {item.program}: {item.reason}" for item in refused]
+    checks = sorted({check for row in rows for check in row.checks})
+    return [*notes, *(f"{check[0].upper()}{check[1:]}." for check in checks)]

@@ -1,0 +1,304 @@
+"""Methods compared on many programs, at equal time or evaluations, on one core a program."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.task import Task
+from burnish.core.worker import GIB, Limits, Worker, wait
+from burnish.evaluation.afresh import Measured, measure_afresh
+from burnish.evaluation.budgets import BudgetRule, pipeline_seconds
+from burnish.evaluation.cases import Case
+from burnish.evaluation.confirm import Costs, measure_baselines
+from burnish.evaluation.rows import Row
+from burnish.evaluation.solvers import solver_of
+from burnish.evaluation.timing import Effort
+from burnish.search import Budget, Progress
+
+CLAIM_TOLERANCE = 1e-9  # by how much a claimed cost may differ from the measured one, relatively
+PATIENCE_SECONDS = 3600.0  # for one method on one program, beyond its budget
+MEMORY_BYTES = 256 * GIB  # of a process that runs methods; its workers have limits of their own
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is compared."""
+
+    task: Task
+    objective: str
+    methods: tuple[str, ...]
+    budgets: tuple[BudgetRule, ...]
+    seed: int = 0
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    effort: Effort = Effort()  # noqa: RUF009 - frozen
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Whose pipelines the budgets are multiples of."""
+        return tuple(dict.fromkeys(name for rule in self.budgets for name in rule.multiples))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is measured of a program once: all methods are held against the same."""
+
+    program: str
+    digest: str
+    pipeline_seconds: dict[str, float]  # by baseline
+    costs: Costs  # of the unoptimized program and of the reference
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A program without a reference: it is in no figure."""
+
+    program: str
+    reason: str
+
+
+Attempt = tuple[BudgetRule, str]  # a budget and a method
+
+
+@dataclass
+class _Running:
+    """What a process is at; `attempts` are those without an answer."""
+
+    case: Case
+    program: Program
+    attempts: deque[Attempt]
+    figures: Figures | None = None
+
+
+def compare_methods(
+    plan: Plan,
+    cases: Sequence[Case],
+    *,
+    jobs: int = 1,
+    is_done: Callable[[Program, Attempt], bool] = lambda *_: False,
+    known: Callable[[Program], Figures | None] = lambda _: None,
+) -> Generator[Row | Figures | Refused]:
+    """Run every method within every budget on every program, and yield rows as they come.
+
+    A program's methods run one after the other on one core, in an order that differs from program to program,
+    so that what else the machine does meets all of them. Each result is replayed and checked there, outside
+    of its budget. Whatever happens to a method is a row; a defect in it costs its process and is a failure.
+
+    Args:
+        plan: What to compare.
+        cases: The programs.
+        jobs: How many programs at a time.
+        is_done: Whether there is a row already.
+        known: What was measured of a program earlier.
+
+    Raises:
+        InputError: there are more jobs than cores, or a program is not there.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    if not 1 <= jobs <= len(cores):
+        raise InputError(f"{jobs} jobs: expected 1 to {len(cores)}, as each takes a core of its own")
+    workers = [Worker(Limits(PATIENCE_SECONDS, MEMORY_BYTES)) for _ in range(jobs)]
+    core_of = dict(zip(workers, cores, strict=False))
+    waiting = deque(enumerate(cases))
+    running: dict[Worker, _Running] = {}
+    try:
+        while waiting or running:
+            for worker in workers:
+                while waiting and worker not in running:
+                    number, case = waiting.popleft()
+                    program = case.load()
+                    attempts = [one for one in _order(plan, number) if not is_done(program, one)]
+                    if attempts:
+                        running[worker] = _Running(case, program, deque(attempts), known(program))
+                        _send(worker, plan, running[worker], core_of[worker])
+            ready = wait(list(running), PATIENCE_SECONDS) if running else []
+            for worker in ready or list(running):
+                yield from _collect(worker, plan, running, core_of[worker])
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def _order(plan: Plan, number: int) -> list[Attempt]:
+    """Return all attempts at a program: the budgets in their order, the methods turned by one each time."""
+    turn = number % len(plan.methods)
+    methods = plan.methods[turn:] + plan.methods[:turn]
+    return [(rule, method) for rule in plan.budgets for method in methods]
+
+
+def _send(worker: Worker, plan: Plan, item: _Running, core: int) -> None:
+    case = replace(item.case, programs=())  # the process gets the one program
+    worker.send(
+        evaluate_program,
+        plan,
+        case,
+        item.program,
+        item.case.variants(),
+        item.figures,
+        tuple(item.attempts),
+        core,
+    )
+
+
+def _collect(
+    worker: Worker, plan: Plan, running: dict[Worker, _Running], core: int
+) -> Generator[Row | Figures | Refused]:
+    item = running[worker]
+    try:
+        more, answer = worker.receive()
+    except (BurnishError, RuntimeError) as error:  # its process died, or a defect of ours in it
+        if item.figures is None:
+            del running[worker]
+            yield Refused(item.case.name, _last_line(error))
+            return
+        rule, method = item.attempts.popleft()
+        yield replace(_blank(plan, item.case, item.figures, rule, method), failure=_last_line(error))
+        more, answer = bool(item.attempts), None
+        if item.attempts:
+            _send(worker, plan, item, core)
+    if not more:
+        del running[worker]
+    elif isinstance(answer, Figures):
+        item.figures = answer
+        yield answer
+    elif isinstance(answer, Row):
+        item.attempts.popleft()
+        yield answer
+
+
+def evaluate_program(
+    plan: Plan,
+    case: Case,
+    program: Program,
+    variants: dict[str, Program],
+    figures: Figures | None,
+    attempts: Sequence[Attempt],
+    core: int,
+) -> Iterator[Figures | Row]:
+    """Make attempts at a program, one after the other, in a process bound to a core, its workers too."""
+    os.sched_setaffinity(0, {core})
+    if figures is None or not set(plan.baselines) <= figures.pipeline_seconds.keys():
+        figures = measure_program(plan, case, program, variants)
+        yield figures
+    for rule, method in attempts:
+        yield attempt(plan, case, program, variants, figures, rule, method)
+
+
+def measure_program(plan: Plan, case: Case, program: Program, variants: dict[str, Program]) -> Figures:
+    """Measure what the methods are held against."""
+    names = dict.fromkeys([next(iter(plan.task.baselines)), plan.task.reference])
+    costs = measure_baselines(
+        plan.task, program, list(names), objective=plan.objective, variants=variants, limits=plan.limits
+    )
+    worker = Worker(plan.limits)
+    try:
+        seconds = pipeline_seconds(plan.task, program, plan.baselines, worker)
+    finally:
+        worker.close()
+    return Figures(case.name, program.digest, seconds, costs)
+
+
+def attempt(
+    plan: Plan,
+    case: Case,
+    program: Program,
+    variants: dict[str, Program],
+    figures: Figures,
+    rule: BudgetRule,
+    method: str,
+) -> Row:
+    """Run a method within its budget, then replay what it found and check it."""
+    budget = rule.budget(figures.pipeline_seconds)
+    row = _blank(plan, case, figures, rule, method)
+    curve: list[tuple[float, int, float]] = []
+    start = time.monotonic()
+
+    def progress(now: Progress) -> None:
+        if not curve or now.best.cost < curve[-1][2]:
+            curve.append((round(time.monotonic() - start, 4), now.evaluations, now.best.cost))
+
+    try:
+        solve = solver_of(method, plan.task)
+        found = solve(
+            plan.task, program, plan.objective, budget, plan.seed, limits=plan.limits, progress=progress
+        )
+        seconds = time.monotonic() - start
+        row = replace(row, evaluations=found.evaluations, seconds=round(seconds, 4), curve=_finite(curve))
+        seen = measure_afresh(
+            plan.task,
+            program,
+            found,
+            plan.task.reference,
+            variants=variants,
+            effort=plan.effort,
+            limits=plan.limits,
+        )
+        _check_claim(plan, found, seen)
+    except (CompilerCrash, ReplayError) as error:
+        return replace(row, seconds=row.seconds or round(time.monotonic() - start, 4), failure=str(error))
+    return _with_measured(row, plan, figures, found, seen)
+
+
+def _blank(plan: Plan, case: Case, figures: Figures, rule: BudgetRule, method: str) -> Row:
+    budget: Budget = rule.budget(figures.pipeline_seconds)
+    unoptimized = next(iter(plan.task.baselines))
+    return Row(
+        program=case.name,
+        digest=figures.digest,
+        project=case.project,
+        objective=plan.objective,
+        method=method,
+        budget=rule.text,
+        seed=plan.seed,
+        reference=plan.task.reference,
+        reference_cost=figures.costs[plan.task.reference][plan.objective],
+        unoptimized_cost=figures.costs[unoptimized][plan.objective],
+        budget_seconds=None if budget.seconds is None else round(budget.seconds, 4),
+    )
+
+
+def _check_claim(plan: Plan, found: Result, seen: Measured) -> None:
+    """Compare what a method says of its trace with what was measured."""
+    claimed, cost = found.cost, seen.costs[plan.objective]
+    if plan.task.objective(plan.objective).noisy or claimed == float("inf"):
+        return
+    if abs(claimed - cost) > CLAIM_TOLERANCE * cost:
+        raise ReplayError(f"{found.method} says that its trace costs {claimed:g}; replayed it costs {cost:g}")
+
+
+def _with_measured(row: Row, plan: Plan, figures: Figures, found: Result, seen: Measured) -> Row:
+    timing: dict[str, Any] = {}
+    if seen.comparison:
+        names = ("ratio", "low", "high", "verdict", "confidence", "repeats")
+        timing = {name: getattr(seen.comparison, name) for name in names}
+    reference = figures.costs[plan.task.reference]
+    return replace(
+        row,
+        reference_cost=seen.baseline if seen.comparison else row.reference_cost,
+        cost=seen.costs[plan.objective],
+        fallback=found.fallback,
+        trace=seen.trace,
+        state=seen.state,
+        beside={
+            name: (reference[name], seen.costs[name])
+            for name in plan.task.exact_objectives
+            if name != plan.objective
+        },
+        timing=timing,
+        checks=seen.checks,
+    )
+
+
+def _finite(curve: Sequence[tuple[float, int, float]]) -> tuple[tuple[float, int, float], ...]:
+    return tuple(point for point in curve if point[2] < float("inf"))
+
+
+def _last_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1][:500]

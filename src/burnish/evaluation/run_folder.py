@@ -1,0 +1,119 @@
+"""The folder of an evaluation: what was asked, what was measured, and the rows, as they come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.evaluation.compare import Figures, Plan, Refused
+from burnish.evaluation.confirm import toolchain
+from burnish.evaluation.rows import Row, RowFile, read_rows
+from burnish.files import write_atomically
+
+SETTINGS, ROWS, PROGRAMS = "run.json", "rows.jsonl", "programs.jsonl"
+
+
+class RunFolder:
+    """Where an evaluation is kept: killed at any time, it goes on from here.
+
+    `run.json` holds what all rows have in common, `programs.jsonl` what was measured of each program,
+    `rows.jsonl` the rows.
+    """
+
+    def __init__(self, path: Path, plan: Plan) -> None:
+        """Open a folder for a plan; methods, budgets and programs may be added to those that it has.
+
+        Raises:
+            InputError: it cannot be written, or what it has is of another task, objective, seed or toolchain.
+        """
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{path}: cannot write there: {error.strerror}") from None
+        self._settle(settings_of(plan))
+        self.rows = {row.key: row for row in read_rows(path / ROWS)}
+        self.figures = {item.digest: item for item in _read_figures(path / PROGRAMS)}
+        self.refused: list[Refused] = []
+        self._file = RowFile(path / ROWS)
+
+    def is_done(self, program: Program, method: str, budget: str, seed: int) -> bool:
+        """Whether there is a row already."""
+        return (program.name, program.digest, method, budget, seed) in self.rows
+
+    def known(self, program: Program) -> Figures | None:
+        """Return what was measured of a program."""
+        return self.figures.get(program.digest)
+
+    def add(self, item: Row | Figures | Refused) -> None:
+        """Keep what came; it is on disk when this returns."""
+        if isinstance(item, Row):
+            self.rows[item.key] = item
+            self._file.append(item)
+        elif isinstance(item, Figures):
+            self.figures[item.digest] = item
+            lines = "".join(f"{json.dumps(asdict(one))}\n" for one in self.figures.values())
+            write_atomically(self.path / PROGRAMS, lines.encode())
+        else:
+            self.refused.append(item)
+
+    def close(self) -> None:
+        """Close the file of rows."""
+        self._file.close()
+
+    def _settle(self, settings: Mapping[str, Any]) -> None:
+        path = self.path / SETTINGS
+        if not path.exists():
+            write_atomically(path, f"{json.dumps(settings, indent=1)}\n".encode())
+            return
+        there = read_settings(self.path)
+        differing = [name for name in settings if there.get(name) != settings[name]]
+        if differing:
+            name = differing[0]
+            raise InputError(
+                f"{self.path}: has rows with {name} = {there.get(name)!r}, not {settings[name]!r}; "
+                "take another folder, or remove this one"
+            )
+
+
+def settings_of(plan: Plan) -> dict[str, Any]:
+    """Return what all rows of a folder have in common."""
+    return {
+        "task": plan.task.id,
+        "options": dict(plan.task.options),
+        "objective": plan.objective,
+        "reference": plan.task.reference,
+        "seed": plan.seed,
+        "toolchain": toolchain(),
+    }
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """Return what all rows of a folder have in common.
+
+    Raises:
+        InputError: it is not the folder of an evaluation.
+    """
+    try:
+        found = json.loads((folder / SETTINGS).read_text())
+        if not isinstance(found, dict):
+            raise ValueError("expected an object")
+        return found
+    except OSError:
+        raise InputError(f"{folder}: not the folder of an evaluation: there is no {SETTINGS}") from None
+    except ValueError as error:
+        raise InputError(f"{folder / SETTINGS}: {error}") from None
+
+
+def _read_figures(path: Path) -> list[Figures]:
+    if not path.exists():
+        return []
+    try:
+        return [Figures(**json.loads(line)) for line in path.read_text().splitlines() if line.strip()]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: {error}; remove it, and it is measured again") from None

@@ -1,0 +1,133 @@
+"""Methods by their names: what gets a program and a budget, and answers with a trace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Protocol
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.sandbox import Sandbox
+from burnish.core.task import Task
+from burnish.core.worker import Limits
+from burnish.search import SEARCHES, Budget, Progress, search
+
+POLICY = "@"  # between a search and what guides it
+
+
+class Solver(Protocol):
+    """Optimizes a program for an objective, within a budget, on one core."""
+
+    def __call__(
+        self,
+        task: Task,
+        program: Program,
+        objective: str,
+        budget: Budget,
+        seed: int,
+        *,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Result:
+        """Return what was found; its `progress` calls are the best-so-far curve of the evaluation."""
+        ...
+
+
+def solver_of(spec: str, task: Task) -> Solver:
+    """Return the method of a name: a search, `search@policy`, or a baseline of the task.
+
+    It is called anew for each program, within the program's budget: what a method loads counts.
+
+    Raises:
+        UnknownName: there is no such method.
+    """
+    name, at, policy = spec.partition(POLICY)
+    if at:
+        return _guided(name, policy)
+    if name in SEARCHES:
+        return partial(_search, name)
+    if name in task.baselines:
+        return partial(_baseline, name)
+    raise UnknownName.among("method", spec, [*SEARCHES, *task.baselines])
+
+
+def check_methods(specs: Iterable[str], task: Task) -> None:
+    """Look all methods up before any of them runs.
+
+    Raises:
+        UnknownName: there is no such method.
+        InputError: none is given, or one twice.
+    """
+    names = list(specs)
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"methods {', '.join(names) or '(none)'}: expected at least one, and none twice")
+    for name in names:
+        solver_of(name, task)
+
+
+def _search(
+    method: str,
+    task: Task,
+    program: Program,
+    objective: str,
+    budget: Budget,
+    seed: int,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    return search(
+        task,
+        program,
+        method=method,
+        objective=objective,
+        budget=budget,
+        seed=seed,
+        workers=1,
+        limits=limits,
+        progress=progress,
+    )
+
+
+def _guided(name: str, policy: str) -> Solver:
+    raise InputError(f"method {name}{POLICY}{policy}: there are no policies yet")
+
+
+def _baseline(
+    name: str,
+    task: Task,
+    program: Program,
+    objective: str,
+    budget: Budget,
+    seed: int,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Return a baseline's own state, whatever the budget."""
+    start = time.monotonic()
+    session = Sandbox(task.baseline(name), program, limits=limits)
+    try:
+        cost = session.measure(objective)
+    finally:
+        session.shutdown()
+    seconds = time.monotonic() - start
+    return Result(
+        task=task.id,
+        program=program.name,
+        digest=program.digest,
+        objective=objective,
+        method=name,
+        seed=seed,
+        trace=(),
+        cost=cost,
+        baselines={},
+        evaluations=1,
+        seconds=round(seconds, 3),
+        toolchain={},
+        options=task.options,
+        fallback=name,
+    )

@@ -1,0 +1,190 @@
+"""What rows say of methods: means with intervals, wins, ties and losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from burnish.core.errors import InputError
+from burnish.evaluation.intervals import bootstrap_interval, cluster_interval
+from burnish.evaluation.rows import Row
+
+CONFIDENCE = 0.95
+ALL = ""  # for all projects together
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A geometric mean of ratios over programs, with percentile intervals by the bootstrap."""
+
+    ratio: float
+    low: float  # over which programs there are
+    high: float
+    project_low: float  # over which projects there are, whole: wider where these differ
+    project_high: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a method came to within a budget; ratios are the reference's cost / the method's."""
+
+    method: str
+    budget: str
+    project: str  # ALL for all of them
+    programs: int
+    failures: int
+    wins: int  # strictly better than the reference
+    ties: int
+    losses: int  # failures among them
+    unguarded: Mean  # as it is, a failure as Row.counted_cost says
+    guarded: Mean  # the reference where that is better
+    total: float  # sum of the reference's costs / sum of the method's, unguarded
+    guarded_total: float
+    seconds: float  # mean
+    evaluations: float  # mean
+    overrun: float  # seconds beyond the budget, the most
+
+    @property
+    def share_better(self) -> float:
+        """The share of programs that are strictly better than the reference."""
+        return self.wins / self.programs
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods on the same programs within the same budget; ratios are the second's cost / the first's."""
+
+    first: str
+    second: str
+    budget: str
+    programs: int
+    mean: Mean
+    wins: int  # of the first
+    ties: int
+    losses: int
+
+    @property
+    def apart(self) -> bool:
+        """Whether the interval over programs excludes that they are alike."""
+        return not self.mean.low <= 1 <= self.mean.high
+
+
+def summarise(
+    rows: Sequence[Row], *, confidence: float = CONFIDENCE, seed: int = 0, by_project: bool = False
+) -> list[Summary]:
+    """Return what each method came to within each budget, in the order of the rows.
+
+    Args:
+        rows: Of one objective and seed.
+        confidence: Of the intervals.
+        seed: Of the resampling.
+        by_project: For each project apart instead of for all programs.
+    """
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        key = row.budget, row.method, row.project if by_project else ALL
+        groups.setdefault(key, []).append(row)
+    return [_summary(key, group, confidence, seed) for key, group in groups.items()]
+
+
+def compare_pair(
+    rows: Sequence[Row],
+    first: str,
+    second: str,
+    budget: str,
+    *,
+    guarded: bool = False,
+    confidence: float = CONFIDENCE,
+    seed: int = 0,
+) -> Pair:
+    """Compare two methods program by program: the bootstrap resamples pairs.
+
+    Args:
+        rows: Of one objective and seed; programs that one of the two has no row of are left out.
+        first: A method.
+        second: Another.
+        budget: Of both.
+        guarded: Whether both keep the reference where they are not better.
+        confidence: Of the intervals.
+        seed: Of the resampling.
+
+    Raises:
+        InputError: they have no program in common.
+    """
+    by_method = {
+        method: {row.program: row for row in rows if row.method == method and row.budget == budget}
+        for method in (first, second)
+    }
+    common = [name for name in by_method[first] if name in by_method[second]]
+    if not common:
+        raise InputError(f"{first} and {second} have no program in common within {budget}")
+    value: Callable[[Row], float] = (lambda row: row.guarded) if guarded else (lambda row: row.ratio)
+    pairs = [(by_method[first][name], by_method[second][name]) for name in common]
+    logs = [math.log(value(one) / value(other)) for one, other in pairs]
+    intervals = [(log, log) for log in logs]
+    if not guarded:
+        intervals = [_difference(one, other) for one, other in pairs]
+    mean = _mean(logs, intervals, [one.project for one, _ in pairs], confidence, seed)
+    wins, losses = sum(log > 0 for log in logs), sum(log < 0 for log in logs)
+    return Pair(first, second, budget, len(pairs), mean, wins, len(pairs) - wins - losses, losses)
+
+
+def all_pairs(rows: Sequence[Row], *, confidence: float = CONFIDENCE, seed: int = 0) -> list[Pair]:
+    """Return every pair of methods within each budget."""
+    pairs = []
+    for budget in dict.fromkeys(row.budget for row in rows):
+        methods = list(dict.fromkeys(row.method for row in rows if row.budget == budget))
+        for number, first in enumerate(methods):
+            for second in methods[number + 1 :]:
+                pairs.append(compare_pair(rows, first, second, budget, confidence=confidence, seed=seed))
+    return pairs
+
+
+def _summary(key: tuple[str, str, str], rows: Sequence[Row], confidence: float, seed: int) -> Summary:
+    budget, method, project = key
+    projects = [row.project for row in rows]
+    logs = [math.log(row.ratio) for row in rows]
+    guarded = [math.log(row.guarded) for row in rows]
+    kept = [row.log_interval if row.is_better else (0.0, 0.0) for row in rows]
+    wins, losses = sum(row.is_better for row in rows), sum(row.is_worse for row in rows)
+    reference = math.fsum(row.reference_cost for row in rows)
+    return Summary(
+        method=method,
+        budget=budget,
+        project=project,
+        programs=len(rows),
+        failures=sum(not row.valid for row in rows),
+        wins=wins,
+        ties=len(rows) - wins - losses,
+        losses=losses,
+        unguarded=_mean(logs, [row.log_interval for row in rows], projects, confidence, seed),
+        guarded=_mean(guarded, kept, projects, confidence, seed),
+        total=reference / math.fsum(row.counted_cost for row in rows),
+        guarded_total=reference / math.fsum(row.reference_cost / row.guarded for row in rows),
+        seconds=math.fsum(row.seconds for row in rows) / len(rows),
+        evaluations=sum(row.evaluations for row in rows) / len(rows),
+        overrun=max(row.overrun for row in rows),
+    )
+
+
+def _mean(
+    logs: Sequence[float],
+    intervals: Sequence[tuple[float, float]],
+    projects: Sequence[str],
+    confidence: float,
+    seed: int,
+) -> Mean:
+    ends = (
+        *bootstrap_interval(logs, intervals, confidence, seed=seed),
+        *cluster_interval(logs, projects, confidence, seed=seed),
+    )
+    return Mean(math.exp(math.fsum(logs) / len(logs)), *map(math.exp, ends))
+
+
+def _difference(one: Row, other: Row) -> tuple[float, float]:
+    """Return the interval of log(one's ratio / the other's): the two err independently."""
+    centre = math.log(one.ratio / other.ratio)
+    halves = [(row.log_interval[1] - row.log_interval[0]) / 2 for row in (one, other)]
+    half = math.hypot(*halves)
+    return centre - half, centre + half
