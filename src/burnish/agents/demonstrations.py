@@ -1,0 +1,175 @@
+"""From traces that a search found to what a policy imitates: seeing this, with this mask, that action."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any
+
+from burnish.core.env import Env
+from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError, UnknownName
+from burnish.core.program import Program
+from burnish.core.session import Mask
+from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
+
+EQUAL = 1e-9  # relative: what two costs that are the same may differ by
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A trace worth imitating, and what it is worth."""
+
+    program: Program | str
+    """A name is that of one of the environments' programs: a corpus opens it when it is its turn."""
+    trace: Trace
+    cost: float  # at its end
+    reference: float  # what it is compared with, say the cost at -Oz
+    teacher: str = ""  # who found it
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self.program if isinstance(self.program, str) else self.program.name
+
+    @property
+    def key(self) -> str:
+        """What tells programs apart: their digests, or their names where only those are given."""
+        return self.program if isinstance(self.program, str) else self.program.key
+
+    @property
+    def gain(self) -> float:
+        """log(reference / cost): above 0 where the trace is better."""
+        return math.log(self.reference / self.cost)
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """One step of a lesson."""
+
+    program: str  # Lesson.key
+    observation: Any
+    mask: Mask  # bool[n]
+    action: int  # legal
+    to_go: float  # log(cost here / cost at the end of the trace): the return from here on
+    gain: float  # of the lesson
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The steps of some lessons, in their order, and which could not be replayed."""
+
+    steps: tuple[Demonstration, ...] = field(repr=False)
+    failures: dict[str, str]  # names of programs, and why
+
+
+def best_lessons(lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
+    """Keep each program's best: the cheapest, then the shortest, then the first by the alphabet.
+
+    Of several teachers, none the best everywhere, the pupil imitates the best on each program: BC-Max
+    (Marinov et al. 2024, arXiv:2403.19462).
+    """
+    best: dict[str, Lesson] = {}
+    for lesson in lessons:
+        known = best.setdefault(lesson.key, lesson)
+        best[lesson.key] = min(known, lesson, key=lambda item: (item.cost, len(item.trace), item.trace))
+    return tuple(best.values())
+
+
+def demonstrate(env: Env, lesson: Lesson) -> tuple[Demonstration, ...]:
+    """Replay a lesson in an environment and note what was seen before each of its actions.
+
+    Raises:
+        UnknownName: an entry has an action, or a site, that the environment does not let choose.
+        IllegalAction: an entry does not apply where it comes.
+        InputError: the trace is longer than an episode.
+        CompilerCrash: the compiler died.
+        ReplayError: an exact objective ends at another cost than the lesson's.
+    """
+    if len(lesson.trace) > env.max_steps:
+        raise InputError(
+            f"{lesson.name}: a trace of {len(lesson.trace)} entries does not fit into an episode of "
+            f"{env.max_steps} steps; shorten it, or give the environments a larger max_steps"
+        )
+    observation, info = env.reset(options={"program": lesson.program})
+    number_of = _numbering(env)
+    seen: list[tuple[Any, Mask, int]] = []
+    costs: list[float] = []
+    for entry in lesson.trace:
+        action = number_of(entry)
+        seen.append((observation, info["mask"], action))
+        costs.append(env.cost)  # the last that was measured
+        observation, _, _, _, info = env.step(action)
+        if "error" in info:
+            raise CompilerCrash(f"{lesson.name}: {info['error']}")
+    final = env.session.measure(env.objective.name)
+    if env.objective.exact and not math.isclose(final, lesson.cost, rel_tol=EQUAL):
+        raise ReplayError(
+            f"{lesson.name}: the trace ends at {final:g} {env.objective.unit}, the lesson says "
+            f"{lesson.cost:g}; was it found with another toolchain or for another objective?"
+        )
+    return tuple(
+        Demonstration(lesson.key, *step, to_go=math.log(cost / final), gain=lesson.gain)
+        for step, cost in zip(seen, costs, strict=True)
+    )
+
+
+def record(
+    envs: Sequence[Env], lessons: Sequence[Lesson], progress: Callable[[int], None] | None = None
+) -> Recording:
+    """Replay lessons, as many at a time as there are environments; one that cannot be is left out.
+
+    Args:
+        envs: Their episodes are over afterwards. Each is used by one thread at a time.
+        lessons: What to replay.
+        progress: Told how many lessons are done.
+
+    Raises:
+        InputError: there is no step to imitate; the message has the first of the reasons.
+    """
+    free: SimpleQueue[Env] = SimpleQueue()
+    for env in envs:
+        free.put(env)
+
+    def replay(lesson: Lesson) -> tuple[Demonstration, ...] | BurnishError:
+        env = free.get()
+        try:
+            return demonstrate(env, lesson)
+        except BurnishError as error:
+            return error
+        finally:
+            free.put(env)
+
+    steps: list[Demonstration] = []
+    failures: dict[str, str] = {}
+    with ThreadPoolExecutor(len(envs)) as pool:
+        for done, (lesson, found) in enumerate(zip(lessons, pool.map(replay, lessons), strict=True), 1):
+            if isinstance(found, BurnishError):
+                failures[lesson.name] = str(found)
+            else:
+                steps += found
+            if progress:
+                progress(done)
+    if not steps:
+        reason = next(iter(failures.values()), "all traces are empty" if lessons else "there is no lesson")
+        raise InputError(f"nothing to imitate in {len(lessons)} lessons: {reason}")
+    return Recording(tuple(steps), failures)
+
+
+def _numbering(env: Env) -> Callable[[str], int]:
+    """Return what finds the number of a trace's entry; called at the beginning of an episode."""
+    index = {name: number for number, name in enumerate(env.actions)}
+    site_count = int(env.action_space.n) // len(index) - 1  # type: ignore[attr-defined]
+    sites = (WHOLE_PROGRAM, *(env.session.sites()[:site_count] if site_count else ()))
+
+    def number_of(entry: str) -> int:
+        site, action = split_entry(entry)
+        if action not in index:
+            raise UnknownName.among("action", action, index)
+        if site not in sites:
+            raise UnknownName.among("site", site, sites)
+        return sites.index(site) * len(index) + index[action]
+
+    return number_of
