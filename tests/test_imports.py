@@ -1,4 +1,4 @@
-"""Imports point one way: core < tasks, corpora, search, agents < cluster, evaluation < cli."""
+"""Imports point one way: core < tasks, corpora, search, agents < cluster, evaluation, training < cli."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ SOURCE = Path(burnish.__file__).parent
 CORE = {"core"}
 NEIGHBOURS = {"toolchain", "files", "programs"}  # single files that every folder may use
 MIDDLE = {"tasks", "corpora", "search", "agents"}
-ABOVE = {"cluster", "evaluation"}
+ABOVE = {"cluster", "evaluation", "training"}
 BESIDE_TASKS = {"representations", "execution"}  # what a program looks like, and what it does when it runs
-BELOW_ALL = CORE | NEIGHBOURS | BESIDE_TASKS | {"_native"}
+BELOW_ALL = CORE | NEIGHBOURS | BESIDE_TASKS | {"policies", "_native"}
 
 ALLOWED: dict[str, set[str]] = {
     "core": set(),
     **{name: CORE | (NEIGHBOURS - {name}) | {"_native"} for name in NEIGHBOURS},
     **{name: CORE | NEIGHBOURS | {"_native"} for name in BESIDE_TASKS},
+    "policies": CORE,  # what was trained, to be used without torch
     **{name: BELOW_ALL for name in MIDDLE},
     **{name: BELOW_ALL | MIDDLE for name in ABOVE},
+    "training": BELOW_ALL | MIDDLE | {"evaluation"},
     "driver": BELOW_ALL | MIDDLE | ABOVE,
     "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver"},
     "envs": BELOW_ALL | {"tasks", "corpora"},

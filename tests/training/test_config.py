@@ -48,7 +48,7 @@ def test_a_small_file_has_the_defaults_for_the_rest() -> None:
         ({"programs": []}, r"my\.toml: programs: expected at least one table"),
         ({"programs": "corpus:train"}, r"my\.toml\.programs: expected a list, each a table"),
         ({"algorithm": {}}, r"my\.toml: algorithm: name is missing"),
-        ({"environment": {"order": "shufle"}}, r"environment\.order: no choice named 'shufle'.*'shuffle'"),
+        ({"track": {"wandb_mode": "onlin"}}, r"track\.wandb_mode: no choice named .onlin..*.online."),
         ({"environment": {"observation": 3}}, r"observation: expected a text or a list, each a text, not 3"),
         ({"environment": {"actions": ["gvn", 1]}}, r"environment\.actions\[1\]: expected a text, not 1"),
     ],

@@ -47,7 +47,6 @@ class Environment:
     max_steps: int | None = None  # the task's own number by default
     reward: str = "log"
     dense: bool | None = None  # as the objective says by default
-    order: Literal["cycle", "shuffle", "sample"] = "sample"
     count: int = 4  # environments, a worker process each
     deadline_seconds: float = 60.0  # of one pass
 
@@ -79,6 +78,19 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Teacher:
+    """Who shows an algorithm that imitates what to do: a search, or what one has found."""
+
+    search: str = "genetic"  # see burnish.search
+    evaluations: int = 200  # for each program
+    lessons: str = ""  # a file of traces that burnish.training.collect wrote, instead of a search
+
+    def __post_init__(self) -> None:
+        if self.evaluations < 1:
+            raise InputError(f"evaluations is {self.evaluations}; expected at least 1")
+
+
+@dataclass(frozen=True)
 class Track:
     """Where the metrics go, beside the JSON lines."""
 
@@ -103,6 +115,8 @@ class Config:
     environment: Environment = Environment()
     network: Mapping[str, Any] = field(default_factory=dict)  # the encoder's: see burnish.agents.networks
     policy: Mapping[str, Any] = field(default_factory=dict)  # head and critic: see burnish.agents.policy
+    start_from: str = ""  # the folder of a run whose best policy this one begins with
+    teacher: Teacher = Teacher()
     track: Track = Track()
     name: str = field(default="", compare=False)
     """Of the file, for errors and for the folder of the run."""

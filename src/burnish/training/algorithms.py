@@ -1,0 +1,86 @@
+"""The algorithms by name; their modules, and torch, are imported when one is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burnish.core.errors import MissingTool, UnknownName
+from burnish.training.config import Config
+from burnish.training.tables import from_table
+
+if TYPE_CHECKING:
+    from burnish.training.run import Training
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """Where a learner and its configuration are."""
+
+    module: str
+    learner: str
+    needs: tuple[str, ...] = ("policy",)
+    """The methods of PolicyTraining that it is given behind the environments: they make its networks."""
+
+    @property
+    def settings(self) -> str:
+        """The name of its configuration's dataclass, whose fields are the keys of [algorithm]."""
+        return f"{self.learner}Config"
+
+
+LEARNERS: dict[str, Algorithm] = {
+    "ppo": Algorithm("burnish.agents.ppo", "PPO"),
+    "cloning": Algorithm("burnish.agents.cloning", "Cloning"),
+}
+
+TRAININGS: dict[str, str] = {}
+"""Other kinds of training: a name, and "module:function" of (config, folder, note) -> Training."""
+
+
+def open_training(config: Config, folder: Path, note: Note) -> Training:
+    """Make what a configuration trains.
+
+    Raises:
+        MissingTool: torch is not installed.
+        UnknownName: there is no such algorithm.
+        InputError: the configuration does not fit.
+    """
+    name = config.algorithm["name"]
+    if name not in (*LEARNERS, *TRAININGS):
+        known = UnknownName.among("algorithm", name, (*LEARNERS, *TRAININGS))
+        raise UnknownName(f"{config.name}: algorithm.name: {known}")
+    try:
+        if name in TRAININGS:
+            module, _, function = TRAININGS[name].partition(":")
+            make: Callable[[Config, Path, Note], Training]
+            make = getattr(importlib.import_module(module), function)
+            return make(config, folder, note)
+        from burnish.training.learning import PolicyTraining
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise without_torch() from None
+    return PolicyTraining(config, folder, note)
+
+
+def settings_of(config: Config) -> tuple[Algorithm, Any]:
+    """Return a learner, and its settings by the keys of [algorithm].
+
+    Raises:
+        UnknownName: there is no such key.
+        InputError: a value is not what was expected.
+    """
+    table = dict(config.algorithm)
+    algorithm = LEARNERS[table.pop("name")]
+    kind = getattr(importlib.import_module(algorithm.module), algorithm.settings)
+    return algorithm, from_table(kind, table, f"{config.name}: algorithm")
+
+
+def without_torch() -> MissingTool:
+    """Say how to get torch."""
+    return MissingTool("training needs torch, which is not installed: pip install 'burnish[train]'")
