@@ -114,7 +114,7 @@ def compare_methods(
                 while waiting and worker not in running:
                     number, case = waiting.popleft()
                     program = case.load()
-                    attempts = [one for one in _order(plan, number) if not is_done(program, one)]
+                    attempts = [one for one in attempts_at(plan, number) if not is_done(program, one)]
                     if attempts:
                         running[worker] = _Running(case, program, deque(attempts), known(program))
                         _send(worker, plan, running[worker], core_of[worker])
@@ -126,7 +126,7 @@ def compare_methods(
             worker.close()
 
 
-def _order(plan: Plan, number: int) -> list[Attempt]:
+def attempts_at(plan: Plan, number: int) -> list[Attempt]:
     """Return all attempts at a program: the budgets in their order, the methods turned by one each time."""
     turn = number % len(plan.methods)
     methods = plan.methods[turn:] + plan.methods[:turn]
