@@ -1,0 +1,89 @@
+"""What every algorithm has, so that training, checkpoints and evaluation know none of them by name.
+
+A learner draws all its random numbers from generators that it makes of its seed and of what it has counted.
+None of them outlives an iteration: a checkpoint holds parameters and counters, and goes on to the same curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from burnish.core.errors import InputError
+
+
+class Actor(Protocol):
+    """What chooses actions: a Policy, a QNetwork."""
+
+    def act(
+        self, observations: Sequence[Any], masks: Any, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Choose a legal action for each of B environments: int64[B]; the best one without a generator."""
+
+
+class Learner(Protocol):
+    """An algorithm in the middle of its work: made of environments, a policy's maker, a config and a seed."""
+
+    policy: Actor
+
+    def iterate(self) -> dict[str, float]:
+        """Play, learn from it, and return metrics; the environments are reset first.
+
+        "steps" and "episodes" are those so far; "return" and "length" are means of this iteration's
+        episodes, where there were any; losses are named "loss/...". Times are not among them: the same
+        seed has the same metrics.
+        """
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to go on: tensors, numbers and lists, of which torch.save makes a file.
+
+        Tensors are those in use, not copies.
+        """
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where another learner with the same config was when it returned `state`.
+
+        Raises:
+            InputError: it is of another algorithm.
+        """
+
+
+def generator(seed: int, iteration: int, stream: int) -> np.random.Generator:
+    """Return the random numbers of one purpose in one iteration."""
+    return np.random.default_rng((seed, iteration, stream))
+
+
+@contextmanager
+def seeded_torch(seed: int, iteration: int) -> Iterator[None]:
+    """Seed torch's own generator, which makes initial weights and dropout; it is put back at the end."""
+    with torch.random.fork_rng():
+        torch.manual_seed(int(np.random.SeedSequence((seed, iteration)).generate_state(1, np.uint64)[0]))
+        yield
+
+
+def first_program(seed: int, episodes: int) -> int:
+    """Return what the environments are reset with after so many episodes: no number comes twice.
+
+    In a cycle it is the number of the next program, so an iteration goes on where the last one stopped.
+    """
+    return int(np.random.default_rng(seed).integers(2**31)) + episodes
+
+
+def check_algorithm(state: dict[str, Any], name: str) -> None:
+    """Raise InputError if a state is of another algorithm."""
+    if state.get("algorithm") != name:
+        raise InputError(f"expected the state of {name}, not of {state.get('algorithm')!r}")
+
+
+def check_ranges(config: object, **ranges: tuple[float, float]) -> None:
+    """Raise InputError if a field of a config is outside of its range, bounds included; None is no number."""
+    for name, (low, high) in ranges.items():
+        value = getattr(config, name)
+        if value is not None and not low <= value <= high:
+            expected = f"at least {low:g}" if high == np.inf else f"from {low:g} to {high:g}"
+            raise InputError(f"{type(config).__name__}.{name}: expected a number {expected}, not {value!r}")
