@@ -1,1 +1,1 @@
-"""Networks that turn observations into vectors."""
+"""Networks that turn observations into vectors; `build.build_encoder` makes them of a table."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from burnish.agents.networks.encoder import Encoder
 from burnish.core.errors import InputError
+from burnish.representations.batches import Features
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,12 @@ class MLPConfig:
     scale: Literal["log1p", "none"] = "log1p"
     """log1p: sign(x) log(1 + |x|); counts of programs span five orders of magnitude."""
     layer_norm: bool = False  # before each activation
+
+    def __post_init__(self) -> None:
+        if not self.hidden or min(self.hidden) < 1:
+            raise InputError(f"hidden: expected the widths of one layer or more, not {self.hidden}")
+        if self.scale not in ("log1p", "none"):
+            raise InputError(f"scale: expected 'log1p' or 'none', not {self.scale!r}")
 
 
 class MLP(Encoder):
@@ -35,17 +40,16 @@ class MLP(Encoder):
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, config: MLPConfig, features: int) -> None:
+    def __init__(self, config: MLPConfig, features: int, names: tuple[str, ...] = ()) -> None:
         """Make the layers.
 
-        Raises:
-            InputError: there is no layer, or an unknown scale.
+        Args:
+            config: What they are like.
+            features: How many there are.
+            names: Of the observations they are of, one after another, where those are a dict.
         """
         super().__init__()
-        if not config.hidden or min(config.hidden) < 1:
-            raise InputError(f"hidden: expected the widths of one layer or more, not {config.hidden}")
-        if config.scale not in ("log1p", "none"):
-            raise InputError(f"scale: expected 'log1p' or 'none', not {config.scale!r}")
+        self.inputs = Features(names)
         self.config = config
         self.features = features
         self.width = config.hidden[-1]
@@ -59,17 +63,12 @@ class MLP(Encoder):
             layers.append(nn.ReLU())
         self.layers = nn.Sequential(*layers)
 
-    def collate(self, observations: Sequence[NDArray[np.generic]]) -> Tensor:
-        """Return float32[B, features] of arrays of that many numbers each, flattened."""
-        rows = np.stack([np.asarray(row, dtype=np.float32).ravel() for row in observations])
-        return torch.from_numpy(rows).to(self.device)
-
     def forward(self, batch: Tensor) -> Tensor:
         """Return float32[B, width]."""
         vectors: Tensor = self.layers((self._scaled(batch) - self.mean) / self.deviation)
         return vectors
 
-    def standardize(self, observations: Sequence[NDArray[np.generic]]) -> None:
+    def standardize(self, observations: Sequence[Any]) -> None:
         """Take each scaled feature's mean and deviation from observations; a constant one is only shifted."""
         scaled = self._scaled(self.collate(observations)).double()
         deviation = scaled.std(dim=0, correction=0)

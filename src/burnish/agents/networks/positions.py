@@ -1,0 +1,16 @@
+"""Places in an order as vectors."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def sinusoidal(positions: Tensor, width: int) -> Tensor:
+    """Return float32[..., width] of int64[...]: the sines, then the cosines, of p / 10000^(2i / width).
+
+    Vaswani et al. 2017, section 3.5; `width` is even.
+    """
+    exponents = torch.arange(0, width, 2, device=positions.device) / width
+    angles = positions.unsqueeze(-1) * 10000.0**-exponents
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)

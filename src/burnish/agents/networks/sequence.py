@@ -1,0 +1,125 @@
+"""Networks on sequences of numbers: tokens of a program, or the actions so far.
+
+A sequence begins with a mark of its own, so that an empty one is a sequence, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from burnish.agents.networks.encoder import Encoder
+from burnish.agents.networks.positions import sinusoidal
+from burnish.core.errors import InputError
+from burnish.representations.batches import Sequences
+
+
+@dataclass(frozen=True)
+class LSTMConfig:
+    """A long short-term memory (Hochreiter and Schmidhuber 1997)."""
+
+    width: int = 64
+    layers: int = 1
+    length: int = 256  # of a longer sequence its end counts
+
+    def __post_init__(self) -> None:
+        _check_at_least_one(self.width, self.layers, self.length)
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Layers of attention (Vaswani et al. 2017), each normalised first (Xiong et al. 2020)."""
+
+    width: int = 64
+    layers: int = 2
+    heads: int = 4  # they share the width
+    length: int = 256  # of a longer sequence its end counts
+
+    def __post_init__(self) -> None:
+        _check_at_least_one(self.width, self.layers, self.heads, self.length)
+        if self.width % self.heads or self.width % 2:
+            raise InputError(f"width {self.width}: expected an even multiple of the {self.heads} heads")
+
+
+class LSTM(Encoder):
+    """The state after the last number."""
+
+    def __init__(self, config: LSTMConfig, size: int, padding: int | None = None) -> None:
+        """Make the layers for numbers below `size`; `padding` at a sequence's end means nothing."""
+        super().__init__()
+        self.config = config
+        self.inputs = Sequences(config.length, padding)
+        self.width = config.width
+        self.begin = size
+        self.embedding = nn.Embedding(size + 1, config.width)
+        self.lstm = nn.LSTM(config.width, config.width, config.layers, batch_first=True)
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        """Return float32[B, width] of what `Sequences.batch` describes; what follows an end has no effect."""
+        states, _ = self.lstm(self.embedding(_begun(batch["numbers"], self.begin)))
+        last = batch["lengths"].view(-1, 1, 1).expand(-1, 1, self.width)
+        vectors: Tensor = states.gather(1, last).squeeze(1)
+        return vectors
+
+
+class Transformer(Encoder):
+    """The mean of a sequence's vectors after the layers."""
+
+    def __init__(self, config: TransformerConfig, size: int, padding: int | None = None) -> None:
+        """Make the layers for numbers below `size`; `padding` at a sequence's end means nothing."""
+        super().__init__()
+        self.config = config
+        self.inputs = Sequences(config.length, padding)
+        self.width = config.width
+        self.begin = size
+        self.embedding = nn.Embedding(size + 1, config.width)
+        self.layers = nn.ModuleList(Attention(config.width, config.heads) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.width)
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        """Return float32[B, width] of what `Sequences.batch` describes; what follows an end has no effect."""
+        numbers = _begun(batch["numbers"], self.begin)
+        places = torch.arange(numbers.shape[1], device=numbers.device)
+        there = places <= batch["lengths"].unsqueeze(1)  # the mark is one more
+        x = self.embedding(numbers) + sinusoidal(places, self.width)
+        for layer in self.layers:
+            x = layer(x, there)
+        weights = there.to(x.dtype) / there.sum(dim=1, keepdim=True)
+        vectors: Tensor = (self.norm(x) * weights.unsqueeze(-1)).sum(dim=1)
+        return vectors
+
+
+class Attention(nn.Module):
+    """x + attention(norm(x)), then x + two layers(norm(x)): PyTorch's TransformerEncoderLayer, norm first."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.queries_keys_values = nn.Linear(width, 3 * width)
+        self.joined = nn.Linear(width, width)
+        self.layers = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x: Tensor, there: Tensor) -> Tensor:
+        """Return float32[B, L, width] of the same shape; nothing attends to where bool[B, L] is False."""
+        split = self.queries_keys_values(self.norm(x)).unflatten(-1, (3, self.heads, -1))
+        queries, keys, values = split.permute(2, 0, 3, 1, 4).unbind()  # [B, heads, L, width / heads]
+        attended = scaled_dot_product_attention(queries, keys, values, attn_mask=there[:, None, None, :])
+        x = x + self.joined(attended.transpose(1, 2).flatten(2))
+        after: Tensor = x + self.layers(x)
+        return after
+
+
+def _begun(numbers: Tensor, mark: int) -> Tensor:
+    """Return int64[B, 1 + L] of int64[B, L]: the mark, then the numbers."""
+    return nn.functional.pad(numbers, (1, 0), value=mark)
+
+
+def _check_at_least_one(*numbers: int) -> None:
+    if min(numbers) < 1:
+        raise InputError("expected a width, layers, heads and a length of at least 1")

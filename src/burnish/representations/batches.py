@@ -1,0 +1,141 @@
+"""Observations of several environments as the arrays that networks take.
+
+It needs no torch: training and the use of a trained policy, in whatever runs it, batch with the same lines.
+How a network's observations are batched is a value, so that it can be kept beside the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.objective import GraphArrays
+
+Batch: TypeAlias = "NDArray[Any] | dict[str, Batch]"
+
+
+@dataclass(frozen=True)
+class Features:
+    """Feature vectors; of observations that are a dict, those of some names one after another."""
+
+    names: tuple[str, ...] = ()  # none: the observation is an array
+
+    def batch(self, observations: Sequence[Any]) -> Batch:
+        """Return float32[B, features]."""
+        if self.names:
+            columns = [_rows([observed[name] for observed in observations]) for name in self.names]
+            return np.concatenate(columns, axis=1)
+        return _rows(observations)
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Graphs of the same node columns, as GraphArrays or Gymnasium's GraphInstance."""
+
+    def batch(self, observations: Sequence[Any]) -> Batch:
+        """Return the graphs as one, the nodes of the first one first; N and E are their sums.
+
+        nodes int64[N, columns], links int64[2, E] (sources, targets), flow int64[E], position int64[E],
+        graph int64[N] (the number of each node's graph), sizes int64[B] (their nodes).
+        """
+        parts = [_nodes_and_edges(observed) for observed in observations]
+        sizes = np.array([len(nodes) for nodes, _, _ in parts], dtype=np.int64)
+        first = np.cumsum(sizes) - sizes
+        links = np.concatenate([links + start for (_, links, _), start in zip(parts, first, strict=True)])
+        attributes = np.concatenate([attributes for _, _, attributes in parts])
+        return {
+            "nodes": np.concatenate([nodes for nodes, _, _ in parts]),
+            "links": np.ascontiguousarray(links.T),
+            "flow": np.ascontiguousarray(attributes[:, 0]),
+            "position": np.ascontiguousarray(attributes[:, 1]),
+            "graph": np.repeat(np.arange(len(parts)), sizes),
+            "sizes": sizes,
+        }
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Sequences of numbers from 0, of which the last `length` count."""
+
+    length: int
+    padding: int | None = None  # a number that means nothing at a sequence's end
+
+    def batch(self, observations: Sequence[Any]) -> Batch:
+        """Return lengths int64[B] and numbers int64[B, the largest one or 1], 0 after a sequence's end."""
+        rows = [self._kept(np.asarray(observed, dtype=np.int64)) for observed in observations]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        numbers = np.zeros((len(rows), max(1, lengths.max(initial=0))), dtype=np.int64)
+        for target, row in zip(numbers, rows, strict=True):
+            target[: len(row)] = row
+        return {"numbers": numbers, "lengths": lengths}
+
+    def _kept(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self.padding is not None:
+            some = np.flatnonzero(row != self.padding)
+            row = row[: some[-1] + 1] if len(some) else row[:0]
+        return row[-self.length :]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Observations that are a dict, each name's with a way of its own."""
+
+    parts: Mapping[str, Inputs]
+
+    def batch(self, observations: Sequence[Any]) -> Batch:
+        """Return each name's batch."""
+        return {
+            name: inputs.batch([observed[name] for observed in observations])
+            for name, inputs in self.parts.items()
+        }
+
+
+Inputs: TypeAlias = Features | Graphs | Sequences | Parts
+_KINDS: Final = {"features": Features, "graphs": Graphs, "sequences": Sequences}
+
+
+def inputs_to_table(inputs: Inputs) -> dict[str, Any]:
+    """Return what JSON can hold and `inputs_from_table` reads."""
+    if isinstance(inputs, Parts):
+        return {
+            "kind": "parts",
+            "parts": {name: inputs_to_table(part) for name, part in inputs.parts.items()},
+        }
+    return {"kind": type(inputs).__name__.lower(), **asdict(inputs)}
+
+
+def inputs_from_table(table: Mapping[str, Any]) -> Inputs:
+    """Return what `inputs_to_table` was given.
+
+    Raises:
+        InputError: it is no such table.
+    """
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
+    }
+    kind = values.pop("kind", None)
+    try:
+        if kind == "parts":
+            return Parts({name: inputs_from_table(part) for name, part in values.pop("parts").items()})
+        if kind not in _KINDS:
+            raise UnknownName.among("kind of inputs", str(kind), (*_KINDS, "parts"))
+        made: Inputs = _KINDS[kind](**values)
+        return made
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"not a description of a network's inputs: {dict(table)}: {error}") from None
+
+
+def _rows(observations: Sequence[Any]) -> NDArray[np.float32]:
+    return np.stack([np.asarray(row, dtype=np.float32).ravel() for row in observations])
+
+
+def _nodes_and_edges(observed: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return a graph's nodes, its links [E, 2], and flow and position [E, 2]."""
+    if isinstance(observed, GraphArrays):
+        return observed.nodes, observed.edges[:, :2], observed.edges[:, 2:]
+    return observed.nodes, observed.edge_links, observed.edges
