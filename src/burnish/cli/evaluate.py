@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burnish.cli import evaluate_methods, evaluate_results
-
-WORDS = ("--methods", "--out")
+from burnish.cli import evaluate_methods, evaluate_results, leaderboard
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command: of methods where some are named, else of results."""
-    if any(word.partition("=")[0] in WORDS for word in arguments):
+    """Run the command: of methods where some are named, of a leaderboard, else of results."""
+    options = {word.partition("=")[0] for word in arguments}
+    if "--verify" in options:
+        return leaderboard.main(arguments)
+    if options & {"--methods", "--out"}:
         return evaluate_methods.main(arguments)
     return evaluate_results.main(arguments)

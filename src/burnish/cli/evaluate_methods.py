@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,8 @@ from burnish.core.worker import GIB, Limits
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
 from burnish.evaluation.compare import Plan, compare_methods
+from burnish.evaluation.confirm import toolchain
+from burnish.evaluation.leaderboard import Origin, append_rows
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import RunFolder
 from burnish.evaluation.solvers import check_methods
@@ -58,9 +61,43 @@ def main(arguments: Sequence[str]) -> int:
             print(json.dumps({"pair": asdict(pair)}))
     elif rows:
         print_tables(rows, folder.refused, confidence=options.confidence)
+    if options.append and not interrupted:
+        _append(
+            options,
+            plan,
+            texts,
+            rows,
+            complete=len(rows) == len(cases) * len(plan.budgets) * len(plan.methods),
+        )
     if interrupted:
         print(f"Interrupted: {len(rows)} rows are kept; the same command goes on.")
     return 130 if interrupted else 1 if any(not row.valid for row in rows) else 0
+
+
+def _append(
+    options: argparse.Namespace, plan: Plan, texts: Sequence[str], rows: Sequence[Row], *, complete: bool
+) -> None:
+    """Append to a leaderboard, from a full set of rows only: what is left out would flatter."""
+    if not complete:
+        raise InputError(f"{options.append}: nothing was appended, as some programs have no rows")
+    words = ["burnish", "evaluate", *texts, "--methods", options.methods]
+    for rule in plan.budgets:
+        words += ["--budget", rule.text]
+    words += ["--objective", plan.objective, "--seed", str(plan.seed), "--jobs", str(options.jobs)]
+    words += ["--level", plan.task.reference] if plan.task.options else []
+    words += ["--sample", str(options.sample)] if options.sample else []
+    origin = Origin(
+        name=options.name or "",
+        command=shlex.join(words),
+        task=plan.task.id,
+        options=plan.task.options,
+        toolchain=toolchain(),
+        programs=tuple(texts),
+        sample=options.sample,
+        confidence=options.confidence,
+    )
+    for entry in append_rows(options.append, rows, origin):
+        print(f"{options.append}: {entry.name}, {entry.budget}: {entry.ratio:.4f}")
 
 
 def rows_of(folder: RunFolder, plan: Plan, cases: Sequence[Case]) -> list[Row]:
@@ -103,6 +140,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--confidence", type=float, default=CONFIDENCE, help=f"of the intervals; default: {CONFIDENCE}")
     repeats = f"rounds of timed runs; default: {Effort.repeats}"
     add("--repeats", type=int, default=Effort.repeats, help=repeats)
+    append = "add an entry for each method and budget to this leaderboard"
+    add("--append", type=Path, metavar="LEADERBOARD", help=append)
+    add("--name", help="of the entries; default: the method's")
     add("--json", action="store_true", help="print one line of JSON for each mean, then for each pair")
     add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one pass; default: 60")
     add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")

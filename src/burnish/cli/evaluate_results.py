@@ -1,4 +1,4 @@
-"""burnish evaluate: are results as good as they say? Noise is not called a gain."""
+"""burnish evaluate RESULTS: are results as good as they say? Noise is not called a gain."""
 
 from __future__ import annotations
 
@@ -50,6 +50,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Replay results in new processes, compare the programs' outputs with those at -O0, and "
         "measure sizes and run times against clang's levels. Baseline and result take turns; a difference in "
         "time counts where an interval says so. Exit code 1 if a result fails.",
+        epilog="Methods compared with each other: burnish evaluate --out FOLDER --methods LIST --help. "
+        "A leaderboard verified: burnish evaluate --verify LEADERBOARD.",
     )
     add = parser.add_argument
     add("results", type=Path, metavar="RESULTS", help="what burnish optimize wrote with --result or --json")

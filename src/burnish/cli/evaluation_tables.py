@@ -11,7 +11,7 @@ from rich.table import Table
 from burnish.cli.tables import ratio_text
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.rows import FAILURE_FACTOR, Row
-from burnish.evaluation.statistics import Pair, Summary, all_pairs, summarise
+from burnish.evaluation.statistics import Mean, Pair, Summary, all_pairs, summarise
 
 
 def print_tables(rows: Sequence[Row], refused: Sequence[Refused] = (), *, confidence: float) -> None:
@@ -49,7 +49,7 @@ def _means(summaries: Sequence[Summary], confidence: float) -> Table:
         table.add_row(
             item.method,
             ratio_text(mean.ratio, mean.low, mean.high),
-            f"[{mean.project_low:.3f}, {mean.project_high:.3f}]",
+            _by_project(mean),
             f"{item.guarded.ratio:.3f}",
             f"{item.total:.3f}",
             f"{item.wins} {item.ties} {item.losses}",
@@ -57,6 +57,12 @@ def _means(summaries: Sequence[Summary], confidence: float) -> Table:
             f"{item.seconds:.1f}",
         )
     return table
+
+
+def _by_project(mean: Mean) -> str:
+    if mean.project_low is None or mean.project_high is None:
+        return ""
+    return f"[{mean.project_low:.3f}, {mean.project_high:.3f}]"
 
 
 def _projects(rows: Sequence[Row], confidence: float) -> Table:
@@ -82,7 +88,7 @@ def _pairs(pairs: Sequence[Pair], confidence: float) -> Table:
             f"{item.first} / {item.second}",
             item.budget,
             ratio_text(mean.ratio, mean.low, mean.high),
-            f"[{mean.project_low:.3f}, {mean.project_high:.3f}]",
+            _by_project(mean),
             f"{item.wins} {item.ties} {item.losses}",
             "apart" if item.apart else "not apart",
         )

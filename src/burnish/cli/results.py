@@ -39,8 +39,17 @@ def task_of(row: Result) -> Task:
     Raises:
         UnknownName: there is no such task here, or none of that version.
     """
-    task = load_task(row.task)
-    return make_task(_options(row.options)) if row.options else task
+    return task_named(row.task, row.options)
+
+
+def task_named(name: str, options: Mapping[str, str]) -> Task:
+    """Return the task of a name, with the options that differ from its default.
+
+    Raises:
+        UnknownName: there is no such task here, or none of that version.
+    """
+    task = load_task(name)
+    return make_task(_options(options)) if options else task
 
 
 def load_source(row: Result) -> Program:

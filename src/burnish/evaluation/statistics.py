@@ -21,8 +21,8 @@ class Mean:
     ratio: float
     low: float  # over which programs there are
     high: float
-    project_low: float  # over which projects there are, whole: wider where these differ
-    project_high: float
+    project_low: float | None  # over which projects there are, whole; None: there is one alone
+    project_high: float | None
 
 
 @dataclass(frozen=True)
@@ -175,11 +175,11 @@ def _mean(
     confidence: float,
     seed: int,
 ) -> Mean:
-    ends = (
-        *bootstrap_interval(logs, intervals, confidence, seed=seed),
-        *cluster_interval(logs, projects, confidence, seed=seed),
-    )
-    return Mean(math.exp(math.fsum(logs) / len(logs)), *map(math.exp, ends))
+    ratio = math.exp(math.fsum(logs) / len(logs))
+    low, high = map(math.exp, bootstrap_interval(logs, intervals, confidence, seed=seed))
+    if len(set(projects)) == 1:
+        return Mean(ratio, low, high, None, None)
+    return Mean(ratio, low, high, *map(math.exp, cluster_interval(logs, projects, confidence, seed=seed)))
 
 
 def _difference(one: Row, other: Row) -> tuple[float, float]:

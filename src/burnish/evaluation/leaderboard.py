@@ -1,0 +1,208 @@
+"""A file of figures that anybody can append to, with the rows that each can be checked by."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from burnish.core.errors import InputError
+from burnish.evaluation.rows import Row, parse_rows, write_rows
+from burnish.evaluation.statistics import CONFIDENCE, Summary, summarise
+from burnish.files import write_atomically
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method within one budget on one set of programs: a line of a leaderboard."""
+
+    name: str
+    date: str  # ISO 8601
+    command: str  # that made it
+    task: str  # with its version
+    options: Mapping[str, str]
+    toolchain: Mapping[str, str]
+    programs: tuple[str, ...]  # names, as they were given
+    sample: int | None  # how many of them were drawn, by the seed
+    count: int
+    digest: str  # of the programs: see programs_digest
+    objective: str
+    reference: str
+    method: str
+    budget: str
+    seed: int
+    confidence: float
+    ratio: float  # geometric mean, unguarded
+    low: float
+    high: float
+    project_low: float | None
+    project_high: float | None
+    guarded: float
+    wins: int
+    ties: int
+    losses: int
+    failures: int
+    rows: str  # path, relative to the leaderboard
+    rows_digest: str  # of the rows' text
+
+    def to_json(self) -> str:
+        """Write the entry on one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> Entry:
+        """Read what to_json wrote.
+
+        Raises:
+            InputError: it is not one.
+        """
+        known = {item.name for item in fields(cls)}
+        try:
+            found: dict[str, Any] = json.loads(line)
+            if not isinstance(found, dict) or found.keys() != known:
+                raise ValueError(f"expected the fields {', '.join(sorted(known))}")
+            return cls(**(found | {"programs": tuple(found["programs"])}))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"not an entry of a leaderboard: {error}") from None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How rows came about."""
+
+    name: str  # "" for the methods' own
+    command: str
+    task: str
+    options: Mapping[str, str]
+    toolchain: Mapping[str, str]
+    programs: tuple[str, ...]
+    sample: int | None = None
+    confidence: float = CONFIDENCE
+
+
+def read_leaderboard(path: Path) -> list[Entry]:
+    """Return the entries of a leaderboard.
+
+    Raises:
+        InputError: there is none, or a line is something else.
+    """
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from None
+    entries = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                entries.append(Entry.from_json(line))
+            except InputError as error:
+                raise InputError(f"{path}, line {number}: {error}") from None
+    return entries
+
+
+def append_rows(path: Path, rows: Sequence[Row], origin: Origin, *, date: str | None = None) -> list[Entry]:
+    """Append an entry for each method within each budget; their rows go to a folder beside the leaderboard.
+
+    Args:
+        path: The leaderboard; it is made where there is none.
+        rows: Of one objective and seed.
+        origin: How they came about.
+        date: Today by default.
+
+    Raises:
+        InputError: the leaderboard is something else, or cannot be written.
+    """
+    entries = read_leaderboard(path) if path.exists() else []
+    folder = path.with_name(f"{path.stem}.rows")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write there: {error.strerror}") from None
+    added = []
+    for budget, method in dict.fromkeys((row.budget, row.method) for row in rows):
+        # What came on the way is not needed to check a figure, and is most of a file.
+        kept = [replace(row, curve=()) for row in rows if (row.budget, row.method) == (budget, method)]
+        content = write_rows(kept)
+        rows_digest = text_digest(content)
+        file = folder / f"{rows_digest}.jsonl.gz"
+        write_atomically(file, gzip.compress(content, mtime=0))
+        relative = file.relative_to(path.parent).as_posix()
+        added.append(_entry(kept, origin, date, relative, rows_digest))
+    lines = "".join(f"{entry.to_json()}\n" for entry in [*entries, *added])
+    write_atomically(path, lines.encode())
+    return added
+
+
+def _entry(rows: Sequence[Row], origin: Origin, date: str | None, file: str, rows_digest: str) -> Entry:
+    first = rows[0]
+    return Entry(
+        name=origin.name or first.method,
+        date=date or datetime.date.today().isoformat(),
+        command=origin.command,
+        task=origin.task,
+        options=dict(origin.options),
+        toolchain=dict(origin.toolchain),
+        programs=origin.programs,
+        sample=origin.sample,
+        count=len(rows),
+        digest=programs_digest((row.program, row.digest) for row in rows),
+        objective=first.objective,
+        reference=first.reference,
+        method=first.method,
+        budget=first.budget,
+        seed=first.seed,
+        confidence=origin.confidence,
+        rows=file,
+        rows_digest=rows_digest,
+        **figures_of(rows, origin.confidence),
+    )
+
+
+def figures_of(rows: Sequence[Row], confidence: float) -> dict[str, Any]:
+    """Return what an entry says of its rows."""
+    found: Summary = summarise(rows, confidence=confidence)[0]
+    mean = found.unguarded
+    return {
+        "ratio": mean.ratio,
+        "low": mean.low,
+        "high": mean.high,
+        "project_low": mean.project_low,
+        "project_high": mean.project_high,
+        "guarded": found.guarded.ratio,
+        "wins": found.wins,
+        "ties": found.ties,
+        "losses": found.losses,
+        "failures": found.failures,
+    }
+
+
+def rows_of_entry(path: Path, entry: Entry) -> list[Row]:
+    """Return the rows that an entry stands for.
+
+    Raises:
+        InputError: the file is not there, or is not what the entry was made of.
+    """
+    file = path.parent / entry.rows
+    try:
+        content = gzip.decompress(file.read_bytes())
+    except (OSError, EOFError) as error:
+        raise InputError(f"{file}: {error}") from None
+    if text_digest(content) != entry.rows_digest:
+        raise InputError(f"{file}: the rows were changed: their digest is not {entry.rows_digest}")
+    return parse_rows(content, str(file))
+
+
+def programs_digest(named: Iterable[tuple[str, str]]) -> str:
+    """Return 32 hexadecimal digits over names and digests of programs, whatever order they are in."""
+    lines = sorted(f"{name}\0{digest}\n" for name, digest in named)
+    return text_digest("".join(lines).encode())
+
+
+def text_digest(content: bytes) -> str:
+    """Return 32 hexadecimal digits of BLAKE2b."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()

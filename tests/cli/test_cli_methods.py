@@ -1,0 +1,170 @@
+"""burnish evaluate --methods and --verify."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from burnish.cli import main
+from burnish.evaluation.rows import Row, read_rows
+from tests.sources import DATA
+
+FILES = [str(DATA / name) for name in ("hash_table.c", "matrix.c")]
+METHODS = ["--methods", "random,O3", "--objective", "ir-instructions"]
+
+WORDS = ["evaluate", *FILES, "--methods", "random,genetic", "--budget", "12"]
+
+
+def evaluate(folder: Path, *words: str) -> int:
+    """Run the command on two files."""
+    return main(["evaluate", *FILES, *METHODS, "--budget", "6", "--out", str(folder), *words])
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_methods_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    assert evaluate(folder) == 0
+    out = capsys.readouterr().out
+    assert "6: 2 programs" in out and "random / O3" in out and "Ratios of ir-instructions" in out
+    rows = read_rows(folder / "rows.jsonl")
+    assert [(row.method, row.valid) for row in rows] == [
+        ("random", True),
+        ("O3", True),
+        ("O3", True),
+        ("random", True),
+    ]
+    assert json.loads((folder / "run.json").read_text())["objective"] == "ir-instructions"
+    before = (folder / "rows.jsonl").read_bytes()
+    assert evaluate(folder, "--json") == 0  # all is there
+    assert (folder / "rows.jsonl").read_bytes() == before
+    *summaries, pair = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [item["method"] for item in summaries] == ["random", "O3"]
+    assert pair["pair"]["first"] == "random"
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_methods_and_budgets_are_added_to_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert evaluate(folder, "--sample", "1") == 0
+    words = ["--methods", "random,Os", "--budget", "3", "--out", str(folder), "--sample", "1"]
+    assert main(["evaluate", *FILES, *words]) == 0
+    assert [(row.budget, row.method) for row in read_rows(folder / "rows.jsonl")] == [
+        ("6", "random"),
+        ("6", "O3"),
+        ("3", "random"),
+        ("3", "Os"),
+    ]
+
+
+@pytest.mark.parametrize("change", [["--objective", "text-bytes"], ["--seed", "1"], ["--level", "O2"]])
+def test_folder_of_something_else_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: list[str]
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    assert evaluate(folder, "--sample", "0") == 0
+    assert evaluate(folder, *change) == 2
+    assert "take another folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--methods", "gentic", "--out", "x"], "did you mean 'genetic'"),
+        (["--methods", "random", "--out", "x", "--budget", "soon"], "expected short, long"),
+        (["--methods", "random", "--out", "x", "--objective", "size"], "no objective named 'size'"),
+        (["--methods", "random", "--out", "x", "--jobs", "999"], "999 jobs: expected 1 to"),
+        (["--verify", "nowhere.jsonl"], "nowhere.jsonl"),
+    ],
+)
+def test_bad_words_are_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    programs = [] if "--verify" in words else FILES
+    assert main(["evaluate", *programs, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_programs_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--methods", "random", "--out", str(tmp_path / "x")]) == 2
+    assert "which programs?" in capsys.readouterr().err
+
+
+def started(folder: Path, rows: int) -> subprocess.Popen[bytes]:
+    """Start an evaluation, in a group of its own, and wait until it has so many rows."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "burnish.cli", *WORDS, "--out", str(folder)],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    while process.poll() is None and len(complete(folder)) < rows:
+        pass
+    assert process.poll() is None
+    return process
+
+
+def complete(folder: Path) -> list[Row]:
+    """Return the rows that are there."""
+    return read_rows(folder / "rows.jsonl")
+
+
+def without_times(row: Row) -> tuple[object, ...]:
+    """Return what does not depend on the clock."""
+    return row.key, row.cost, row.trace, row.state, row.evaluations
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    """Return the rows of a run that nobody kills."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert main([*WORDS, "--out", str(folder)]) == 0
+    return complete(folder)
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_killed_run_goes_on_to_the_same_rows(tmp_path: Path, whole: list[Row], how: signal.Signals) -> None:
+    folder = tmp_path / "run"
+    process = started(folder, 1)
+    process.send_signal(how)
+    out, _ = process.communicate(timeout=60)
+    kept = complete(folder)
+    assert 1 <= len(kept) < 4
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert b"rows are kept; the same command goes on" in out
+    assert main([*WORDS, "--out", str(folder)]) == 0
+    rows = complete(folder)
+    assert rows[: len(kept)] == kept and len(rows) == 4
+    assert sorted(map(without_times, rows)) == sorted(map(without_times, whole))
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_leaderboard_is_appended_to_and_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    board = tmp_path / "board.jsonl"
+    assert evaluate(tmp_path / "run", "--append", str(board), "--name", "mine") == 0
+    assert main(["evaluate", "--verify", str(board)]) == 0
+    assert "verified" in capsys.readouterr().out
+    board.write_text(board.read_text().replace('"wins": 1', '"wins": 2'))
+    assert main(["evaluate", "--verify", str(board), "--sample", "0", "--json"]) == 1
+    entries = list(map(json.loads, capsys.readouterr().out.splitlines()))
+    assert "wins is 1 by its rows, the entry says 2" in entries[0]["problems"]
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_runnable_program_is_run(tmp_path: Path) -> None:
+    words = ["--methods", "random", "--budget", "2", "--out", str(tmp_path / "run")]
+    assert main(["evaluate", "kernels:queens@small", *words]) == 0
+    (row,) = complete(tmp_path / "run")
+    assert "outputs equal -O0's on 1 input" in row.checks
