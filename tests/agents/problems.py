@@ -85,6 +85,15 @@ def play_greedily(actor: Actor, envs: VectorEnv) -> float:
     return env.cost
 
 
+def learned_cost(agent: Learner, iterations: int) -> float:
+    """Let a learner of these environments work; return the median of what it reaches in the last nine."""
+    costs = []
+    for _ in range(iterations):
+        agent.iterate()
+        costs.append(play_greedily(agent.policy, agent.envs))
+    return sorted(costs[-9:])[4]
+
+
 def assert_goes_on_alike(make: Callable[[], Learner], before: int, after: int) -> None:
     """Assert that a learner goes on from a state exactly as the one whose state it was."""
     first, second = make(), make()

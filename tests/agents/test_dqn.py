@@ -14,7 +14,8 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from torch import Tensor
 
-from burnish.agents.dqn import DQN, DQNConfig, dqn_loss, dqn_targets, epsilon, move_towards
+from burnish.agents.dqn import DQN, DQNConfig, dqn_loss, dqn_targets, epsilon
+from burnish.agents.learner import move_towards
 from burnish.agents.replay import Batch
 from burnish.core.env import Env
 from burnish.core.errors import InputError
@@ -22,10 +23,10 @@ from tests.agents.problems import (
     assert_goes_on_alike,
     counting_envs,
     counting_policy,
+    learned_cost,
     llvm_envs,
     llvm_optimum,
     llvm_policy,
-    play_greedily,
 )
 from tests.core.counting_task import OPTIMUM, TASK, counters
 
@@ -158,11 +159,8 @@ COUNTING = DQNConfig(
 
 def test_dqn_finds_the_optimum_of_counting() -> None:
     agent = DQN(counting_envs(), counting_policy, COUNTING, seed=0)
-    for _ in range(24):
-        last = agent.iterate()
-    assert play_greedily(agent.policy, agent.envs) == OPTIMUM
-    assert last["updates"] == int((last["steps"] - 100) * 0.5)
-    assert last["epsilon"] == pytest.approx(0.05)
+    assert learned_cost(agent, 24) == OPTIMUM
+    assert agent.updates == int((agent.steps - 100) * 0.5)
 
 
 def test_its_policy_is_the_greedy_one_of_its_values() -> None:
@@ -186,10 +184,7 @@ def test_dqn_finds_the_best_sequence_of_passes() -> None:
         target_interval=50,
         epsilon_steps=2000,
     )
-    agent = DQN(llvm_envs(), llvm_policy, config, seed=0)
-    for _ in range(30):
-        agent.iterate()
-    assert play_greedily(agent.policy, agent.envs) == llvm_optimum()
+    assert learned_cost(DQN(llvm_envs(), llvm_policy, config, seed=0), 36) == llvm_optimum()
 
 
 def test_dqn_goes_on_from_its_state_to_the_same_metrics() -> None:

@@ -33,10 +33,10 @@ from tests.agents.problems import (
     assert_goes_on_alike,
     counting_envs,
     counting_policy,
+    learned_cost,
     llvm_envs,
     llvm_optimum,
     llvm_policy,
-    play_greedily,
 )
 from tests.core.counting_task import OPTIMUM, TASK, counters
 
@@ -264,11 +264,10 @@ def test_ppo_finds_the_optimum_of_counting(critic: str) -> None:
     config = PPOConfig(steps=56, minibatch=64, learning_rate=3e-3, discount=1.0, bootstrap=False)
     agent = PPO(counting_envs(4), lambda: counting_policy(critic=critic), config, seed=0)
     first = agent.iterate()
-    for _ in range(14):
-        last = agent.iterate()
-    assert play_greedily(agent.policy, agent.envs) == OPTIMUM
+    assert learned_cost(agent, 16) == OPTIMUM
+    last = agent.iterate()
     assert first["return"] < 2 < 3 < last["return"] <= math.log(65) + 1e-9
-    assert last["steps"] >= 15 * 4 * 56
+    assert last["steps"] >= 18 * 4 * 56
 
 
 def test_ppo_finds_the_best_sequence_of_passes() -> None:
@@ -281,10 +280,7 @@ def test_ppo_finds_the_best_sequence_of_passes() -> None:
         bootstrap=False,
         entropy_coefficient=0.05,
     )
-    agent = PPO(llvm_envs(), llvm_policy, config, seed=0)
-    for _ in range(36):
-        agent.iterate()
-    assert play_greedily(agent.policy, agent.envs) == llvm_optimum()
+    assert learned_cost(PPO(llvm_envs(), llvm_policy, config, seed=0), 36) == llvm_optimum()
 
 
 def test_ppo_goes_on_from_its_state_to_the_same_metrics() -> None:

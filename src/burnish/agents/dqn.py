@@ -16,7 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from burnish.agents.learner import check_algorithm, check_ranges, first_program, generator, seeded_torch
+from burnish.agents.learner import (
+    check_algorithm,
+    check_ranges,
+    first_program,
+    generator,
+    move_towards,
+    seeded_torch,
+)
 from burnish.agents.policy import ILLEGAL, Policy, QNetwork, as_mask
 from burnish.agents.replay import Batch, Replay, transitions
 from burnish.agents.rollout import Act, Notes, play, summary
@@ -82,15 +89,6 @@ def epsilon(config: DQNConfig, steps: int) -> float:
     """Return the share of random actions after so many steps."""
     done = min(1.0, steps / config.epsilon_steps)
     return config.epsilon_start + done * (config.epsilon_end - config.epsilon_start)
-
-
-def move_towards(target: torch.nn.Module, network: torch.nn.Module, tau: float) -> None:
-    """Make a target network (1 - tau) of what it is + tau of another; buffers are copied."""
-    with torch.no_grad():
-        for slow, fast in zip(target.parameters(), network.parameters(), strict=True):
-            slow.lerp_(fast, tau)
-        for old, new in zip(target.buffers(), network.buffers(), strict=True):
-            old.copy_(new)
 
 
 class DQN:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from burnish.core.errors import InputError
+from burnish.core.vector import VectorEnv
 
 
 class Actor(Protocol):
@@ -29,6 +30,7 @@ class Actor(Protocol):
 class Learner(Protocol):
     """An algorithm in the middle of its work: made of environments, a policy's maker, a config and a seed."""
 
+    envs: VectorEnv
     policy: Actor
 
     def iterate(self) -> dict[str, float]:
@@ -72,6 +74,15 @@ def first_program(seed: int, episodes: int) -> int:
     In a cycle it is the number of the next program, so an iteration goes on where the last one stopped.
     """
     return int(np.random.default_rng(seed).integers(2**31)) + episodes
+
+
+def move_towards(target: torch.nn.Module, network: torch.nn.Module, tau: float) -> None:
+    """Make a target network (1 - tau) of what it is + tau of another; buffers are copied."""
+    with torch.no_grad():
+        for slow, fast in zip(target.parameters(), network.parameters(), strict=True):
+            slow.lerp_(fast, tau)
+        for old, new in zip(target.buffers(), network.buffers(), strict=True):
+            old.copy_(new)
 
 
 def check_algorithm(state: dict[str, Any], name: str) -> None:
