@@ -13,7 +13,8 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import GIB, Limits
-from burnish.search.evaluate import PREFIXES, BudgetSpent, Evaluator, PrefixTree
+from burnish.search import evaluate
+from burnish.search.evaluate import BudgetSpent, Evaluator, PrefixTree
 from burnish.search.space import Batch, Evaluation
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core import counting_task
@@ -179,9 +180,18 @@ def test_known_prefix_is_not_applied_again() -> None:
     assert applied_for([(*head, "add(1)")], tree) == 1
 
 
-def test_few_states_are_kept() -> None:
+def test_few_states_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "STATES", 12)
     tree = PrefixTree(Watched(PROGRAM))
-    for count in range(1, 4 * PREFIXES):
+    for count in range(1, 48):
         head = ("halve",) + ("add(1)",) * count
         applied_for([(*head, "subtract(1)"), (*head, "subtract(3)")], tree)
-    assert len(tree._kept) == PREFIXES
+    assert len(tree._kept) == 12
+
+
+def test_large_programs_have_fewer_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "FORK_SECONDS", 0.0)
+    tree = PrefixTree(Watched(PROGRAM))
+    for action in counting_task.ACTIONS * 3:
+        applied_for([("halve", action, "halve"), ("halve", action, "add(1)")], tree)
+    assert len(tree._kept) == evaluate.FEWEST

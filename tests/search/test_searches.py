@@ -67,7 +67,7 @@ def test_llvm_result_depends_on_the_seed_alone(method: str) -> None:
 
 @pytest.mark.parametrize("method", [name for name in SEARCHES if name not in FINITE])
 def test_other_seed_is_another_search(method: str) -> None:
-    assert len({searched(TASK, method, "30", seed=seed, objective="largest").trace for seed in range(2)}) == 2
+    assert len({searched(TASK, method, "30", seed=seed, objective="largest").trace for seed in range(3)}) > 1
 
 
 @EVERY
@@ -83,7 +83,7 @@ def test_budget_in_evaluations_is_kept(method: str, evaluations: int) -> None:
 
 @pytest.mark.parametrize("method", [name for name in SEARCHES if name not in FINITE])
 def test_budget_in_seconds_ends_a_search(method: str) -> None:
-    result = searched(TASK, method, "0.2s")
+    result = searched(TASK, method, "1s")
     assert result.cost <= 1 + 240 + 77
 
 
@@ -104,7 +104,7 @@ def test_interrupted_search_keeps_the_best_so_far(method: str) -> None:
 @EVERY
 def test_search_survives_crashes(method: str) -> None:
     seen: list[Progress] = []
-    result = searched(failing_task(TASK, "give-up"), method, "10", progress=seen.append)
+    result = searched(failing_task(TASK, "give-up"), method, "80", progress=seen.append)
     assert seen[-1].crashes > 0 or method == "sitewise"  # failures are not legal at a site
     assert result.cost < 1 + 240 + 77
     assert "give-up" not in result.trace

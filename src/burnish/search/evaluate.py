@@ -19,7 +19,10 @@ from burnish.core.trace import Trace, split_entry
 from burnish.core.worker import Limits, Worker, wait
 from burnish.search.space import Batch, Evaluation
 
-PREFIXES = 12  # states that a worker keeps
+STATES = 256  # that a worker keeps at most, and
+FORK_SECONDS = 0.6  # what forking all of them may have taken: large programs have fewer, but at least
+FEWEST = 4
+WORTH_FORKS = 3.0  # a state is kept when it took so many times as long as keeping it
 CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
 
 
@@ -180,7 +183,7 @@ class _State:
 
 
 class PrefixTree:
-    """States at the prefixes that were needed last: a trace begins at the longest that fits.
+    """States that were reached lately, where that took long: a trace begins at the longest prefix that fits.
 
     What evaluating a trace gives does not depend on which prefixes happen to be there.
     """
@@ -188,6 +191,7 @@ class PrefixTree:
     def __init__(self, root: Session) -> None:
         self._root = _State(root)
         self._kept: OrderedDict[tuple[Trace, bool], _State] = OrderedDict()
+        self._fork_seconds = 0.0  # of one fork, the last
 
     def evaluate(self, trace: Trace, objective: Objective, site_costs: bool, *, keep: int) -> Evaluation:
         """Apply a trace in a fork and measure: every state when that is cheap, else the last.
@@ -202,14 +206,16 @@ class PrefixTree:
         """
         every = objective.dense and not site_costs
         start, state = self._longest_prefix(trace, every)
-        state = state.fork()
+        state = self._fork(state)
+        since = time.perf_counter()
         if every and start == 0:
             state.best = state.measure(objective.name)
-        for position in range(start, len(trace)):
-            if position == keep and position > start:
-                self._keep(trace[:position], every, state)
-                state = state.fork()
-            if state.apply(trace[position]) and every:
+        for position, text in enumerate(trace[start:], start):
+            worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
+            if position > start and (position == keep or worth):
+                state = self._keep(trace[:position], every, state)
+                since = time.perf_counter()
+            if state.apply(text) and every:
                 measured = state.measure(objective.name)
                 if measured.cost < state.best.cost:
                     state.best = measured
@@ -219,6 +225,12 @@ class PrefixTree:
         state.session.close()
         return state.best
 
+    def _fork(self, state: _State) -> _State:
+        begin = time.perf_counter()
+        copy = state.fork()
+        self._fork_seconds = time.perf_counter() - begin
+        return copy
+
     def _longest_prefix(self, trace: Trace, every: bool) -> tuple[int, _State]:
         for length in range(len(trace), 0, -1):
             if state := self._kept.get((trace[:length], every)):
@@ -226,10 +238,14 @@ class PrefixTree:
                 return length, state
         return 0, self._root
 
-    def _keep(self, prefix: Trace, every: bool, state: _State) -> None:
+    def _keep(self, prefix: Trace, every: bool, state: _State) -> _State:
+        """Keep a state, and return another one to go on with."""
         self._kept[prefix, every] = state
-        if len(self._kept) > PREFIXES:
+        copy = self._fork(state)
+        most = max(FEWEST, min(STATES, int(FORK_SECONDS / self._fork_seconds)))
+        while len(self._kept) > most:
             self._kept.popitem(last=False)[1].session.close()
+        return copy
 
 
 def _shared(first: Trace, second: Trace) -> int:

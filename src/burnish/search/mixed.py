@@ -2,43 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.genetic import genetic
 from burnish.search.sitewise import sitewise
-from burnish.search.space import Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, Space
+
+TURN = 3  # batches of sitewise search after each generation, and at least so many
+VAIN = 6  # of them in a row without a better trace
 
 
-def mixed(space: Space, rng: np.random.Generator, *, breed: int = 2, refine: int = 3) -> Proposals:
-    """Alternate genetic search for the program and sitewise search from the best trace so far.
+def mixed(space: Space, rng: np.random.Generator) -> Proposals:
+    """Alternate sitewise search from the best trace so far and genetic search for the program.
 
     Whole-program traces and those of single sites find different gains: inlining and outlining need the
-    one, what suits a function and not its neighbour the other.
-
-    Args:
-        space: What to choose from.
-        rng: The source of every choice.
-        breed: Generations in a turn.
-        refine: Rounds of sitewise search in a turn, of up to three batches each.
+    one, what suits a function and not its neighbour the other. What was found at single sites is appended
+    to every trace that is bred, so that a new beginning competes with all that was learned about the old one.
     """
     if not space.site_actions:  # nothing to refine
         yield from genetic(space, rng)
     best = space.best_start
     breeding = genetic(space, rng)
+    generation = next(breeding)
     refined: Evaluation | None = None
-    batch = next(breeding)
     while True:
-        for _ in range(breed):
-            evaluations = yield batch
-            best = min([best, *evaluations], key=lambda item: item.order)
-            batch = breeding.send(evaluations)
         if refined is None or best.cost < refined.cost:
             refining = sitewise(replace(space, starts=(best,)), rng)
             trial = next(refining)
-        for _ in range(3 * refine):
+        vain = batches = 0
+        while vain < VAIN and (batches < TURN or vain < TURN):
             evaluations = yield trial
-            best = min([best, *evaluations], key=lambda item: item.order)
+            better = min([best, *evaluations], key=lambda item: item.order)
+            vain = 0 if better.cost < best.cost else vain + 1
+            batches += 1
+            best = better
             trial = refining.send(evaluations)
         refined = best
+        at_sites = tuple(text for text in best.trace if split_entry(text)[0] != WHOLE_PROGRAM)
+        evaluations = yield Batch([(*trace, *at_sites) for trace in generation.traces])
+        best = min([best, *evaluations], key=lambda item: item.order)
+        generation = breeding.send(_without_sites(evaluations))
+
+
+def _without_sites(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """Return the evaluations as those of the traces that were bred: what breeding continues with."""
+    return [replace(item, trace=_whole(item.trace), path=_whole(item.path)) for item in evaluations]
+
+
+def _whole(trace: Trace) -> Trace:
+    return tuple(text for text in trace if split_entry(text)[0] == WHOLE_PROGRAM)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from burnish.core.guide import Adviser, Guide
 from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.result import Result
@@ -21,7 +22,7 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 LONGEST = 60  # entries of a trace, those at single sites not counted
 VAIN = 1000  # batches in a row without a new trace: all has been tried
-
+START_SHARE = 0.4  # of the budget, after which no more starts are evaluated
 
 Search = Callable[[Space, np.random.Generator], Proposals]
 
@@ -45,16 +46,17 @@ def run(
     objective: str | None = None,
     budget: Budget,
     seed: int = 0,
+    adviser: Adviser | None = None,
     workers: int | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
-    The task's starting traces are evaluated first. Under a budget in evaluations alone the result
-    depends on the seed only, not on the number of workers. An interruption (Ctrl-C) ends the search:
-    what was found so far is returned; the cost is infinite where nothing was. The result is not
-    verified: see burnish.evaluation.confirm.
+    The task's starting traces, or those that the adviser names, are evaluated first. Under a budget in
+    evaluations alone the result depends on the seed only, not on the number of workers. An interruption
+    (Ctrl-C) ends the search: what was found so far is returned; the cost is infinite where nothing was. The
+    result is not verified: see burnish.evaluation.confirm.
 
     Args:
         method: The search's name, for the result.
@@ -64,6 +66,7 @@ def run(
         objective: What to minimise; the task's first by default.
         budget: Where to stop.
         seed: Of every random choice.
+        adviser: A policy that says where to look first.
         workers: Processes; by default one for each core, and one alone for a noisy objective.
         limits: Of each process.
         progress: Called after every evaluation.
@@ -81,6 +84,12 @@ def run(
 
     vain = 0
 
+    def spent() -> float:
+        """Return the share of the budget that is used up."""
+        seconds = (time.monotonic() - start) / budget.seconds if budget.seconds else 0.0
+        evaluations = evaluator.evaluations / budget.evaluations if budget.evaluations else 0.0
+        return max(seconds, evaluations)
+
     def evaluate(batch: Batch) -> list[Evaluation]:
         nonlocal best, vain
         before = evaluator.evaluations
@@ -96,14 +105,16 @@ def run(
         return evaluator.known(batch)
 
     try:
-        space = _explore(task, program, goal, evaluator.workers[0])
+        space, guide = _explore(task, program, goal, evaluator.workers[0], adviser)
         starts: list[Evaluation] = []
-        for trace in (*task.starts, ()):  # one by one: a short budget still sees the most promising
-            starts += evaluate(Batch([trace]))
+        for trace in dict.fromkeys([*(guide.starts or task.starts), ()]):
+            if trace and len(starts) > 1 and spent() > START_SHARE:
+                continue
+            starts += evaluate(Batch([trace]))  # one by one: a short budget still sees the most promising
         starts = [start for start in starts if not start.error]
         if not space.actions or not starts:  # nothing to do, or nothing that survives
             raise BudgetSpent
-        proposals = search(_with_starts(space, starts), np.random.default_rng(seed))
+        proposals = search(replace(space, starts=tuple(starts)), np.random.default_rng(seed))
         batch = next(proposals)
         while True:
             batch = proposals.send(evaluate(batch))
@@ -128,19 +139,20 @@ def run(
     )
 
 
-def _explore(task: Task, program: Program, goal: Objective, worker: Worker) -> Space:
-    """Look at the program once: what is legal, and which sites there are."""
+def _explore(
+    task: Task, program: Program, goal: Objective, worker: Worker, adviser: Adviser | None
+) -> tuple[Space, Guide]:
+    """Look at the program once: what is legal, which sites there are, and what the adviser says."""
     session = Sandbox(task.open, program, worker=worker)
+    guide = adviser(session) if adviser else Guide()
     sites = session.sites()
     actions = _legal(session, WHOLE_PROGRAM)
     site_actions = _legal(session, sites[0]) if sites and goal.by_site else ()
     session.close()
-    return Space(actions, site_actions, sites, (), LONGEST)
+    prior = guide.prior.among(actions) if guide.prior and actions else None
+    tails = guide.tails if site_actions else ()
+    return Space(actions, site_actions, sites, (), LONGEST, tails, prior), guide
 
 
 def _legal(session: Sandbox, site: str) -> Trace:
     return tuple(text for text, legal in zip(session.actions, session.legal(site), strict=True) if legal)
-
-
-def _with_starts(space: Space, starts: list[Evaluation]) -> Space:
-    return Space(space.actions, space.site_actions, space.sites, tuple(starts), space.max_length)

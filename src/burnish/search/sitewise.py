@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from burnish.core.trace import Trace, entry
@@ -11,36 +13,53 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 def sitewise(space: Space, rng: np.random.Generator, *, batch: int = 16, longest: int = 5) -> Proposals:
     """Refine the best start site by site, all sites at once.
 
-    A program's cost is the sum of its sites' costs. So one evaluation of a random tail, applied
-    everywhere, is a trial for every site: each keeps the best tail that it has seen, written into the
-    trace as `site: action` entries. The joined trace is evaluated as a whole before it is believed,
-    and it is where the next tails are tried.
+    A program's cost is the sum of its sites' costs. So one evaluation of a tail, applied everywhere, is a
+    trial for every site: each keeps the best tail that it has seen, written into the trace as `site: action`
+    entries. The joined trace is evaluated as a whole before it is believed, and it is where the next tails
+    are tried: the learned ones in their order, then variations of those that some site kept, and random ones.
     """
     if not space.site_actions:  # nothing is legal at a single site, or there is none
         return
     current = space.best_start
+    learned, kept = list(space.tails), list(space.tails)
     while True:
         (current,) = yield Batch([current.trace], site_costs=True)
-        tails = [_tail(space, rng, longest) for _ in range(batch)]
+        tails, learned = learned[:batch], learned[batch:]
+        tails += [_tail(space, kept, rng, longest) for _ in range(batch - len(tails))]
         tried = yield Batch([current.trace + tail for tail in tails], site_costs=True)
-        joined = current.trace + _best_tails(current, tails, tried)
-        if joined == current.trace:
+        best = _best_tails(current, tails, tried)
+        if not best:
             continue
+        kept = list(dict.fromkeys([*best.values(), *kept]))
+        joined = current.trace + tuple(entry(action, site) for site, tail in best.items() for action in tail)
         (candidate,) = yield Batch([joined], site_costs=True)
         current = min(candidate, *tried, current, key=lambda item: item.order)
 
 
-def _tail(space: Space, rng: np.random.Generator, longest: int) -> Trace:
-    length = int(rng.integers(1, longest + 1))
-    return tuple(space.site_actions[i] for i in rng.integers(len(space.site_actions), size=length))
+def _tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, longest: int) -> Trace:
+    """Draw a tail: a random one, or one that was worth it with an entry inserted, removed or replaced."""
+    actions = space.site_actions
+    if not kept or rng.random() < 0.4:
+        return tuple(actions[i] for i in rng.integers(len(actions), size=int(rng.integers(1, longest + 1))))
+    entries = list(kept[int(rng.integers(len(kept)))])
+    at = int(rng.integers(len(entries) + 1))
+    random = actions[int(rng.integers(len(actions)))]
+    match rng.choice(["insert", "remove", "replace"]):
+        case "insert":
+            entries.insert(at, random)
+        case "remove" if len(entries) > 1:
+            del entries[at - 1]
+        case _:
+            entries[at - 1] = random
+    return tuple(entries)
 
 
-def _best_tails(current: Evaluation, tails: list[Trace], tried: list[Evaluation]) -> Trace:
-    """Return `site: action` entries: for each site that some tail made cheaper, the one that did most."""
-    entries: list[str] = []
+def _best_tails(current: Evaluation, tails: Sequence[Trace], tried: Sequence[Evaluation]) -> dict[str, Trace]:
+    """Return, for each site that some tail made cheaper, the one that did most."""
+    best: dict[str, Trace] = {}
     for site, cost in current.site_costs.items():
         costs = [evaluation.site_costs.get(site, cost) for evaluation in tried]
-        best = int(np.argmin(costs))
-        if costs[best] < cost:
-            entries += [entry(action, site) for action in tails[best]]
-    return tuple(entries)
+        least = int(np.argmin(costs))
+        if costs[least] < cost:
+            best[site] = tails[least]
+    return best

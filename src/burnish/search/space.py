@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from burnish.core.trace import Trace
+from burnish.core.guide import Prior
+from burnish.core.trace import Trace, split_entry
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,28 @@ class Space:
     sites: tuple[str, ...]
     starts: tuple[Evaluation, ...]  # the task's starting traces, the empty one among them
     max_length: int
+    tails: tuple[Trace, ...] = ()  # learned: worth trying at every site, the best first
+    prior: Prior | None = None  # learned: over `actions`; without it, all are alike
 
     @property
     def best_start(self) -> Evaluation:
         """The cheapest of the starts."""
         return min(self.starts, key=lambda start: start.order)
 
-    def random_action(self, rng: np.random.Generator) -> str:
-        """Draw one action."""
+    def random_action(self, rng: np.random.Generator, before: Sequence[str] = ()) -> str:
+        """Draw the action that follows the entries before it."""
+        if self.prior:
+            return self.prior.draw(split_entry(before[-1])[1] if before else "", rng)
         return self.actions[rng.integers(len(self.actions))]
 
     def random_trace(self, rng: np.random.Generator, longest: int | None = None) -> Trace:
         """Draw a length, uniformly from 1, and as many actions."""
         length = int(rng.integers(1, (longest or self.max_length) + 1))
+        if self.prior:
+            trace: list[str] = []
+            for _ in range(length):
+                trace.append(self.random_action(rng, trace))
+            return tuple(trace)
         return tuple(self.actions[i] for i in rng.integers(len(self.actions), size=length))
 
     def mutate(self, trace: Trace, rng: np.random.Generator) -> Trace:
@@ -69,9 +79,11 @@ class Space:
         for _ in range(int(rng.integers(1, 4))):
             kind = rng.choice(["insert", "insert", "remove", "replace", "move"]) if entries else "insert"
             if kind == "insert" and len(entries) < self.max_length:
-                entries.insert(int(rng.integers(len(entries) + 1)), self.random_action(rng))
+                at = int(rng.integers(len(entries) + 1))
+                entries.insert(at, self.random_action(rng, entries[:at]))
             elif kind == "replace":
-                entries[int(rng.integers(len(entries)))] = self.random_action(rng)
+                at = int(rng.integers(len(entries)))
+                entries[at] = self.random_action(rng, entries[:at])
             else:
                 entry = entries.pop(int(rng.integers(len(entries))))
                 if kind == "move":

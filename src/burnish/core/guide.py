@@ -1,0 +1,64 @@
+"""What learning says about a program before anything was tried on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.session import Session
+from burnish.core.trace import Trace
+
+
+@dataclass(frozen=True)
+class Prior:
+    """How probable each action is to be worth it, after the one before.
+
+    Attributes:
+        actions: The n actions.
+        probabilities: float64[1 + n, n]: row 0 at the beginning, row 1 + i after action i.
+            Each row sums to 1.
+    """
+
+    actions: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+
+    def among(self, actions: Sequence[str]) -> Prior:
+        """Return the same for some actions; those that it does not know get the mean of the others."""
+        index = self._index
+        columns = [index.get(action, -1) for action in actions]
+        rows = np.vstack([self.probabilities[0], *(self.probabilities[1 + at] for at in columns)])
+        mean = rows.mean(axis=1, keepdims=True)
+        chosen = np.where(np.array(columns) < 0, mean, rows[:, columns])
+        return Prior(tuple(actions), chosen / chosen.sum(axis=1, keepdims=True))
+
+    def draw(self, after: str, rng: np.random.Generator) -> str:
+        """Draw the action that follows another; "" for the first of a trace."""
+        row = self._cumulative[1 + self._index.get(after, -1)]
+        return self.actions[min(int(np.searchsorted(row, rng.random(), side="right")), len(self.actions) - 1)]
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {action: i for i, action in enumerate(self.actions)}
+
+    @cached_property
+    def _cumulative(self) -> NDArray[np.float64]:
+        return np.cumsum(self.probabilities, axis=1)
+
+
+@dataclass(frozen=True)
+class Guide:
+    """Where to look first."""
+
+    starts: tuple[Trace, ...] = ()
+    """Traces of the whole program, the most promising first."""
+    tails: tuple[Trace, ...] = ()
+    """Short traces to try at every site, the most promising first."""
+    prior: Prior | None = None
+
+
+Adviser = Callable[[Session], Guide]
+"""A policy, as a search sees it: it looks at the program as it is opened."""

@@ -1,0 +1,1 @@
+"""What was trained, in use: numpy or onnxruntime, and no torch."""
