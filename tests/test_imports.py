@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "core": set(),
     **{name: CORE | (NEIGHBOURS - {name}) | {"_native"} for name in NEIGHBOURS},
     **{name: CORE | NEIGHBOURS | {"_native"} for name in BESIDE_TASKS},
-    "policies": CORE,  # what was trained, to be used without torch
+    "policies": CORE | NEIGHBOURS | {"representations"},  # what was trained, to be used without torch
     **{name: BELOW_ALL for name in MIDDLE},
     **{name: BELOW_ALL | MIDDLE for name in ABOVE},
     "training": BELOW_ALL | MIDDLE | {"evaluation"},

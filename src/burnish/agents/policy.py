@@ -60,7 +60,7 @@ class FlatHead(nn.Module):
 
     def __init__(self, width: int, actions: Sequence[str]) -> None:
         super().__init__()
-        self.logits = orthogonal(nn.Linear(width, len(actions)), gain=0.01)
+        self.logits: nn.Linear = orthogonal(nn.Linear(width, len(actions)), gain=0.01)
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
         """Return log-probabilities float32[B, n] of float32[B, width] and bool[B, n]."""
@@ -136,7 +136,9 @@ class Policy(nn.Module):
         self.actions = tuple(actions)
         self.encoder = encoder
         self.critic_encoder = copy.deepcopy(encoder) if critic == "separate" else None
-        self.head = (FlatHead if head == "flat" else FactorisedHead)(encoder.width, actions)
+        self.head: FlatHead | FactorisedHead = (FlatHead if head == "flat" else FactorisedHead)(
+            encoder.width, actions
+        )
         self.critic = None if critic == "none" else orthogonal(nn.Linear(encoder.width, 1), gain=1.0)
 
     def collate(self, observations: Sequence[Any]) -> Any:

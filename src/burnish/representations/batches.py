@@ -25,7 +25,7 @@ class Features:
 
     names: tuple[str, ...] = ()  # none: the observation is an array
 
-    def batch(self, observations: Sequence[Any]) -> Batch:
+    def batch(self, observations: Sequence[Any]) -> NDArray[np.float32]:
         """Return float32[B, features]."""
         if self.names:
             columns = [_rows([observed[name] for observed in observations]) for name in self.names]
@@ -97,6 +97,14 @@ class Parts:
 
 Inputs: TypeAlias = Features | Graphs | Sequences | Parts
 _KINDS: Final = {"features": Features, "graphs": Graphs, "sequences": Sequences}
+
+
+def flat(batch: Batch, name: str = "") -> dict[str, NDArray[Any]]:
+    """Return a batch's arrays by name: `features`, `nodes`; of parts, `autophase`, `programl.nodes`."""
+    if not isinstance(batch, dict):
+        return {name or "features": batch}
+    prefix = f"{name}." if name else ""
+    return {key: array for part, inner in batch.items() for key, array in flat(inner, prefix + part).items()}
 
 
 def inputs_to_table(inputs: Inputs) -> dict[str, Any]:

@@ -209,3 +209,28 @@ def test_graphs_of_counts_need_no_tokens() -> None:
 def test_wrong_configurations(values: dict[str, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         GraphConfig(**values)  # type: ignore[arg-type]
+
+
+@each_config
+def test_encoder_is_its_parts(config: GraphConfig) -> None:
+    """Embeddings, layers with a ReLU after each and around it the nodes' own vectors, pool, size, readout."""
+    encoder = made(config)
+    (graph,) = shared.graphs(11, (9,))
+    batch = encoder.collate([graph])
+    links, edges = encoder._edges(batch)
+    kind, token = torch.from_numpy(graph.nodes[:, :2]).T
+    x = encoder.nodes.kind.weight[kind] + encoder.nodes.token.weight[token]
+    for norm, layer in zip(encoder.norms, encoder.layers, strict=True):
+        x = x + torch.relu(layer(norm(x), links, edges))
+    pooled = encoder._pooled(x, torch.zeros(9, dtype=torch.int64), torch.tensor([9]))
+    joined = torch.cat([pooled, torch.tensor([[np.log(10)]], dtype=torch.float32)], dim=1)
+    assert shared.same(shared.encoded(encoder, [graph]), encoder.readout(joined))
+
+
+@each_config
+def test_positions_belong_to_their_edges(config: GraphConfig) -> None:
+    encoder, graph = made(config), shared.graph(np.random.default_rng(3), 30, 90)
+    edges = graph.edges.copy()
+    edges[:, 3] = np.roll(edges[:, 3], 1)
+    different = shared.encoded(encoder, [GraphArrays(graph.nodes, edges)]) - shared.encoded(encoder, [graph])
+    assert different.abs().max() > 1e-4

@@ -29,6 +29,10 @@ class Encoder(nn.Module):
         """Return a batch for `forward` of what B environments observe: a tensor, or a dict of such."""
         return to_tensors(self.inputs.batch(observations), self.device)
 
+    def example(self) -> list[Any]:
+        """Return three observations; no axis of their batch is shorter than 2. Exporters need to see one."""
+        raise NotImplementedError
+
     def forward(self, batch: Any) -> Tensor:
         """Return float32[B, width]."""
         raise NotImplementedError

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATv2Conv, GINEConv  # type: ignore[import-untyped]
@@ -14,6 +15,7 @@ from torch_geometric.utils import scatter, softmax  # type: ignore[import-untype
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.positions import sinusoidal
 from burnish.core.errors import InputError
+from burnish.core.objective import GraphArrays
 from burnish.representations.batches import Graphs
 from burnish.representations.graph import FLOWS, KINDS
 from burnish.representations.vocabulary import SIZE
@@ -56,6 +58,7 @@ class GraphEncoder(Encoder):
         super().__init__()
         self.config = config
         self.inputs = Graphs()
+        self.columns = len(columns)
         self.width = width = config.width
         self.nodes = _TokenNodes(width, columns) if "token" in columns else _CountNodes(width, len(columns))
         self.flow = nn.Embedding(2 * len(FLOWS), config.edge_width)  # against the edge: + len(FLOWS)
@@ -64,14 +67,25 @@ class GraphEncoder(Encoder):
         self.gate = nn.Linear(width, 1) if config.pool == "attention" else None
         self.readout = nn.Sequential(nn.Linear(width + 1, width), nn.ReLU())
 
+    def example(self) -> list[Any]:
+        """See Encoder."""
+        edges = np.array([(0, 1, 0, 0), (1, 0, 0, 1)], dtype=np.int64)
+        return [GraphArrays(np.zeros((size, self.columns), dtype=np.int64), edges) for size in (2, 3, 4)]
+
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         """Return float32[B, width] of what `Graphs.batch` describes."""
         links, edges = self._edges(batch)
         x: Tensor = self.nodes(batch["nodes"])
+        # A node before the others, in no graph, with an edge to itself: of no edges at all, the maximum that
+        # attention takes fails in ONNX files.
+        x, edges = nn.functional.pad(x, (0, 0, 1, 0)), nn.functional.pad(edges, (0, 0, 1, 0))
+        links = nn.functional.pad(links + 1, (1, 0))
         for norm, layer in zip(self.norms, self.layers, strict=True):
             x = x + torch.relu(layer(norm(x), links, edges))
         size = torch.log1p(batch["sizes"].to(x.dtype)).unsqueeze(-1)
-        vectors: Tensor = self.readout(torch.cat([self._pooled(x, batch["graph"], batch["sizes"]), size], 1))
+        vectors: Tensor = self.readout(
+            torch.cat([self._pooled(x[1:], batch["graph"], batch["sizes"]), size], 1)
+        )
         return vectors
 
     def _edges(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:

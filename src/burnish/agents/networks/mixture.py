@@ -31,6 +31,11 @@ class Mixture(Encoder):
         self.parts = nn.ModuleList(parts.values())
         self.join = nn.Sequential(nn.Linear(sum(part.width for part in parts.values()), width), nn.ReLU())
 
+    def example(self) -> list[Any]:
+        """See Encoder."""
+        columns = [part.example() for part in self.parts if isinstance(part, Encoder)]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
     def forward(self, batch: dict[str, Any]) -> Tensor:
         """Return float32[B, width] of each name's batch."""
         vectors = [part(batch[name]) for name, part in zip(self.names, self.parts, strict=True)]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -37,6 +38,7 @@ class MLP(Encoder):
     and 1 until `standardize` sets them.
     """
 
+    inputs: Features
     mean: Tensor
     deviation: Tensor
 
@@ -62,6 +64,13 @@ class MLP(Encoder):
                 layers.append(nn.LayerNorm(outputs))
             layers.append(nn.ReLU())
         self.layers = nn.Sequential(*layers)
+
+    def example(self) -> list[Any]:
+        """See Encoder."""
+        row: Any = np.zeros(self.features, dtype=np.float32)
+        if self.inputs.names:  # how many are whose is not known here
+            row = {name: row[: 0 if number else None] for number, name in enumerate(self.inputs.names)}
+        return [row] * 3
 
     def forward(self, batch: Tensor) -> Tensor:
         """Return float32[B, width]."""

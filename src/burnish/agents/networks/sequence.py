@@ -6,7 +6,9 @@ A sequence begins with a mark of its own, so that an empty one is a sequence, to
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
@@ -57,6 +59,10 @@ class LSTM(Encoder):
         self.embedding = nn.Embedding(size + 1, config.width)
         self.lstm = nn.LSTM(config.width, config.width, config.layers, batch_first=True)
 
+    def example(self) -> list[Any]:
+        """See Encoder."""
+        return _examples(self.begin)
+
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         """Return float32[B, width] of what `Sequences.batch` describes; what follows an end has no effect."""
         states, _ = self.lstm(self.embedding(_begun(batch["numbers"], self.begin)))
@@ -78,6 +84,10 @@ class Transformer(Encoder):
         self.embedding = nn.Embedding(size + 1, config.width)
         self.layers = nn.ModuleList(Attention(config.width, config.heads) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
+
+    def example(self) -> list[Any]:
+        """See Encoder."""
+        return _examples(self.begin)
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         """Return float32[B, width] of what `Sequences.batch` describes; what follows an end has no effect."""
@@ -123,3 +133,8 @@ def _begun(numbers: Tensor, mark: int) -> Tensor:
 def _check_at_least_one(*numbers: int) -> None:
     if min(numbers) < 1:
         raise InputError("expected a width, layers, heads and a length of at least 1")
+
+
+def _examples(size: int) -> list[Any]:
+    """Return three sequences of the largest number, which is no padding."""
+    return [np.full(length, size - 1, dtype=np.int64) for length in (2, 3, 5)]

@@ -1,0 +1,208 @@
+"""Policies whose network is a perceptron: plain arrays, and the few lines of numpy that run them.
+
+burnish.agents.export writes them. A file is an .npz of the arrays, and of what is no array as JSON in `rest`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import InputError
+from burnish.files import write_atomically
+from burnish.policies.choose import ILLEGAL, Floats, Mask, masked_log_softmax
+from burnish.representations.batches import Features
+
+FORMAT: Final = 1
+_EPSILON: Final = np.float32(1e-5)  # of torch's LayerNorm
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """x @ weight + bias; then, where there is one, a layer norm."""
+
+    weight: Floats  # [inputs, outputs]
+    bias: Floats  # [outputs]
+    norm_weight: Floats | None = None  # [outputs]
+    norm_bias: Floats | None = None  # [outputs]
+
+    def __call__(self, x: Floats) -> Floats:
+        """Return float32[B, outputs] of float32[B, inputs]."""
+        y: Floats = x @ self.weight + self.bias
+        if self.norm_weight is not None and self.norm_bias is not None:
+            y = y - y.mean(axis=1, keepdims=True)
+            y = y / np.sqrt(np.square(y).mean(axis=1, keepdims=True) + _EPSILON)
+            y = y * self.norm_weight + self.norm_bias
+        return y
+
+
+@dataclass(frozen=True, eq=False)
+class Perceptron:
+    """Features are scaled and standardized; ReLU follows every layer."""
+
+    log1p: bool  # scaled as sign(x) log(1 + |x|)
+    mean: Floats  # [features]
+    deviation: Floats  # [features]
+    layers: tuple[Linear, ...]
+
+    def __call__(self, features: Floats) -> Floats:
+        """Return float32[B, width] of float32[B, features]."""
+        x = np.sign(features) * np.log1p(np.abs(features)) if self.log1p else features
+        x = (x - self.mean) / self.deviation
+        for layer in self.layers:
+            x = np.maximum(layer(x), np.float32(0))
+        return x
+
+
+@dataclass(frozen=True, eq=False)
+class ArraysPolicy:
+    """A policy in numpy.
+
+    Where actions are factorised, `kinds` scores the kinds and `kind` int64[n] says of which one each
+    action is: log p(a) = log p(kind) + log p(a | kind).
+    """
+
+    actions: tuple[str, ...]
+    inputs: Features
+    encoder: Perceptron
+    head: Linear  # [width, n]
+    kinds: Linear | None = None  # [width, kinds]
+    kind: NDArray[np.int64] | None = None
+    critic_encoder: Perceptron | None = None  # the critic takes the actor's vectors if it has none
+    critic: Linear | None = None  # [width, 1]
+    card: Mapping[str, Any] = field(default_factory=dict)  # what else is known of it
+
+    def log_probs(self, observations: Sequence[Any], masks: Mask) -> Floats:
+        """Return float32[B, n], about ILLEGAL where bool[B, n] is False, of what B environments observe."""
+        return self._distribution(self.encoder(self.inputs.batch(observations)), masks)
+
+    def evaluate(self, observations: Sequence[Any], masks: Mask) -> tuple[Floats, Floats]:
+        """Return `log_probs` and the values float32[B].
+
+        Raises:
+            InputError: the policy has no critic.
+        """
+        if self.critic is None:
+            raise InputError("this policy has no critic; it was trained or exported without one")
+        features = self.inputs.batch(observations)
+        vectors = self.encoder(features)
+        of_critic = vectors if self.critic_encoder is None else self.critic_encoder(features)
+        return self._distribution(vectors, masks), self.critic(of_critic)[:, 0]
+
+    def _distribution(self, vectors: Floats, masks: Mask) -> Floats:
+        logits = self.head(vectors)
+        if self.kinds is None or self.kind is None:
+            return masked_log_softmax(logits, masks)
+        members = self._members  # [kinds, n]
+        legal: Mask = masks[:, None, :] & members
+        of_kind = masked_log_softmax(self.kinds(vectors), np.any(legal, axis=2))
+        given_kind = masked_log_softmax(np.broadcast_to(logits[:, None, :], legal.shape), legal)
+        numbers = np.arange(len(self.actions))
+        log_probs: Floats = of_kind[:, self.kind] + given_kind[:, self.kind, numbers]
+        return np.where(masks, log_probs, np.float32(ILLEGAL))
+
+    @cached_property
+    def _members(self) -> Mask:
+        assert self.kinds is not None
+        members: Mask = np.arange(len(self.kinds.bias))[:, None] == self.kind
+        return members
+
+
+def save_arrays(policy: ArraysPolicy, path: Path) -> None:
+    """Write a policy as a file."""
+    arrays: dict[str, NDArray[Any]] = {
+        **_of_perceptron("encoder", policy.encoder),
+        **_of("head", policy.head),
+    }
+    if policy.kinds is not None and policy.kind is not None:
+        arrays |= {**_of("kinds", policy.kinds), "kind": policy.kind}
+    if policy.critic is not None:
+        arrays |= _of("critic", policy.critic)
+    if policy.critic_encoder is not None:
+        arrays |= _of_perceptron("critic_encoder", policy.critic_encoder)
+    rest = {
+        "format": FORMAT,
+        "actions": policy.actions,
+        "names": policy.inputs.names,
+        "log1p": policy.encoder.log1p,
+        "card": policy.card,
+    }
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer, allow_pickle=False, rest=np.frombuffer(json.dumps(rest).encode(), dtype=np.uint8), **arrays
+    )
+    write_atomically(path, buffer.getvalue())
+
+
+def load_arrays(path: Path) -> ArraysPolicy:
+    """Read what `save_arrays` wrote.
+
+    Raises:
+        InputError: it is not that, or of another version.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays: dict[str, Any] = dict(file)
+        rest = json.loads(arrays.pop("rest").tobytes())
+        if rest["format"] != FORMAT:
+            raise InputError(f"format {rest['format']}, and this burnish reads {FORMAT}; export it anew")
+        log1p = bool(rest["log1p"])
+        return ArraysPolicy(
+            actions=tuple(rest["actions"]),
+            inputs=Features(tuple(rest["names"])),
+            encoder=_perceptron("encoder", arrays, log1p),
+            head=_linear("head", arrays),
+            kinds=_linear("kinds", arrays) if "kind" in arrays else None,
+            kind=arrays.get("kind"),
+            critic_encoder=(
+                _perceptron("critic_encoder", arrays, log1p) if "critic_encoder.mean" in arrays else None
+            ),
+            critic=_linear("critic", arrays) if "critic.weight" in arrays else None,
+            card=rest["card"],
+        )
+    except (
+        OSError,
+        BadZipFile,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        InputError,
+    ) as error:
+        raise InputError(f"{path}: not a policy of arrays: {error}") from None
+
+
+def _of(name: str, layer: Linear) -> dict[str, NDArray[Any]]:
+    return {f"{name}.{key}": value for key, value in vars(layer).items() if value is not None}
+
+
+def _of_perceptron(name: str, network: Perceptron) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {f"{name}.mean": network.mean, f"{name}.deviation": network.deviation}
+    for number, layer in enumerate(network.layers):
+        arrays |= _of(f"{name}.{number}", layer)
+    return arrays
+
+
+def _linear(name: str, arrays: Mapping[str, Any]) -> Linear:
+    return Linear(
+        arrays[f"{name}.weight"],
+        arrays[f"{name}.bias"],
+        arrays.get(f"{name}.norm_weight"),
+        arrays.get(f"{name}.norm_bias"),
+    )
+
+
+def _perceptron(name: str, arrays: Mapping[str, Any], log1p: bool) -> Perceptron:
+    count = sum(f"{name}.{number}.weight" in arrays for number in range(len(arrays)))
+    layers = tuple(_linear(f"{name}.{number}", arrays) for number in range(count))
+    return Perceptron(log1p, arrays[f"{name}.mean"], arrays[f"{name}.deviation"], layers)

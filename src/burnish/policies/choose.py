@@ -1,0 +1,48 @@
+"""From log-probabilities of actions to one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+ILLEGAL: Final = -1e9  # as in burnish.agents.policy
+
+
+class ActionPolicy(Protocol):
+    """What chooses the next action, in whatever runs its network."""
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The n actions, in the order of masks."""
+
+    def log_probs(self, observations: Sequence[Any], masks: Mask) -> Floats:
+        """Return float32[B, n], about ILLEGAL where bool[B, n] is False, of what B environments observe."""
+
+    def evaluate(self, observations: Sequence[Any], masks: Mask) -> tuple[Floats, Floats]:
+        """Return `log_probs` and the values float32[B].
+
+        Raises:
+            InputError: the policy has no critic.
+        """
+
+
+def choose(log_probs: Floats, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+    """Return an action for each row of [B, n]: the most probable one, or one that `rng` draws."""
+    if rng is not None:
+        log_probs = log_probs + rng.gumbel(size=log_probs.shape).astype(np.float32)
+    chosen: NDArray[np.int64] = log_probs.argmax(axis=-1)
+    return chosen
+
+
+def masked_log_softmax(logits: Floats, mask: Mask) -> Floats:
+    """Return log-probabilities over the last axis, about ILLEGAL where `mask` of the same shape is False."""
+    kept = np.where(mask, logits, np.float32(ILLEGAL))
+    shifted = kept - kept.max(axis=-1, keepdims=True)
+    log_probs: Floats = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return log_probs

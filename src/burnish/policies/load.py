@@ -1,0 +1,26 @@
+"""Policies that choose the next action, from their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from burnish.core.errors import InputError
+from burnish.policies.choose import ActionPolicy
+
+
+def load_action_policy(path: Path) -> ActionPolicy:
+    """Read a policy that burnish.agents.export wrote: .npz or .onnx.
+
+    Raises:
+        MissingTool: what runs it is not installed.
+        InputError: it is not that.
+    """
+    if path.suffix == ".npz":
+        from burnish.policies.arrays import load_arrays
+
+        return load_arrays(path)
+    if path.suffix == ".onnx":
+        from burnish.policies.onnx import load_onnx
+
+        return load_onnx(path)
+    raise InputError(f"{path}: expected a policy's .npz or .onnx file")
