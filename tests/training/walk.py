@@ -19,6 +19,7 @@ from burnish.training.validate import SCORE
 class Walk:
     """One step up or down in each iteration; validation says where it is."""
 
+    reference = "start"
     hangs_in = 0
 
     def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:

@@ -14,6 +14,7 @@ COMMANDS = {
     "replay": "repeat an optimization from its result and check it",
     "validate": "check that results keep what their programs do",
     "evaluate": "compare methods at equal time, or results with clang's levels",
+    "train": "learn from a corpus: PPO, SAC, DQN, cloning, evolution and others",
     "cc": "a drop-in C compiler: CC='burnish cc' make",
     "c++": "a drop-in C++ compiler",
     "report": "what the drop-in compilers made of a build",

@@ -24,8 +24,7 @@ class Algorithm:
 
     module: str
     learner: str
-    needs: tuple[str, ...] = ("policy",)
-    """The methods of PolicyTraining that it is given behind the environments: they make its networks."""
+    imitates: bool = False  # and is made with lessons
 
     @property
     def settings(self) -> str:
@@ -35,7 +34,12 @@ class Algorithm:
 
 LEARNERS: dict[str, Algorithm] = {
     "ppo": Algorithm("burnish.agents.ppo", "PPO"),
-    "cloning": Algorithm("burnish.agents.cloning", "Cloning"),
+    "sac": Algorithm("burnish.agents.sac", "SAC"),
+    "dqn": Algorithm("burnish.agents.dqn", "DQN"),
+    "td": Algorithm("burnish.agents.td", "TD"),
+    "tabular-q": Algorithm("burnish.agents.tabular", "TabularQ"),
+    "evolution": Algorithm("burnish.agents.evolution", "Evolution"),
+    "cloning": Algorithm("burnish.agents.cloning", "Cloning", imitates=True),
 }
 
 TRAININGS: dict[str, str] = {}
@@ -46,7 +50,6 @@ def open_training(config: Config, folder: Path, note: Note) -> Training:
     """Make what a configuration trains.
 
     Raises:
-        MissingTool: torch is not installed.
         UnknownName: there is no such algorithm.
         InputError: the configuration does not fit.
     """
@@ -54,17 +57,13 @@ def open_training(config: Config, folder: Path, note: Note) -> Training:
     if name not in (*LEARNERS, *TRAININGS):
         known = UnknownName.among("algorithm", name, (*LEARNERS, *TRAININGS))
         raise UnknownName(f"{config.name}: algorithm.name: {known}")
-    try:
-        if name in TRAININGS:
-            module, _, function = TRAININGS[name].partition(":")
-            make: Callable[[Config, Path, Note], Training]
-            make = getattr(importlib.import_module(module), function)
-            return make(config, folder, note)
-        from burnish.training.learning import PolicyTraining
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise without_torch() from None
+    if name in TRAININGS:
+        module, _, function = TRAININGS[name].partition(":")
+        make: Callable[[Config, Path, Note], Training]
+        make = getattr(importlib.import_module(module), function)
+        return make(config, folder, note)
+    from burnish.training.learning import PolicyTraining
+
     return PolicyTraining(config, folder, note)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import fcntl
 import os
 import pickle
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from gymnasium.spaces import GraphInstance
 
 from burnish.core.errors import InputError
 
@@ -45,7 +46,7 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write the checkpoint of a run's folder; a kill at any time leaves the old one or this one.
+    """Write the checkpoint of a run's folder, which is `locked`; a kill leaves the old one or this one.
 
     Raises:
         InputError: it cannot be written.
@@ -53,22 +54,16 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     content = {name: getattr(checkpoint, name) for name in _names(Checkpoint)}
     best = checkpoint.best
     content["best"] = best and {name: getattr(best, name) for name in _names(Best)}
-    path = folder / FILE
+    path, partial = folder / FILE, folder / f".{FILE}.partial"
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{FILE}.")
-    except OSError as error:
-        raise InputError(f"{path}: cannot write there: {error.strerror}") from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:  # not by way of bytes: a replay buffer is large
+        with partial.open("wb") as file:  # not by way of bytes: a replay buffer is large
             torch.save({"format": FORMAT, **content}, file)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise InputError(f"{path}: cannot write there: {error.strerror}") from None
-        raise
+        partial.replace(path)
+    except (OSError, RuntimeError) as error:  # the latter is torch's word for a full disk
+        partial.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot write there: {error}") from None
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
@@ -83,7 +78,8 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
     if not path.exists():
         return None
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals(_plain()):
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, OSError, pickle.UnpicklingError) as error:
         first = str(error).partition("\n")[0]
         raise InputError(f"{path}: not a checkpoint: {first}; remove it to begin anew") from None
@@ -106,6 +102,14 @@ def locked(folder: Path) -> Iterator[None]:
         except OSError:
             raise InputError(f"{folder}: another process is training there; take another --out") from None
         yield
+
+
+def _plain() -> list[Any]:
+    """Return what may be in a checkpoint beside tensors, numbers and lists: arrays and graphs of a replay."""
+    array = np.zeros(1)
+    dtypes = {type(np.dtype(name)) for name in ("bool", "int64", "int32", "uint8", "float32", "float64")}
+    makers = [array.__reduce__()[0], array[0].__reduce__()[0]]
+    return [np.ndarray, np.dtype, *dtypes, *makers, GraphInstance]
 
 
 def _names(kind: type[Any]) -> list[str]:

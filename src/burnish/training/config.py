@@ -63,6 +63,7 @@ class Run:
     steps: int | None = None  # of all environments together
     seconds: float | None = None
     seed: int = 0
+    standardize_steps: int = 1000  # of random play at first, to know features' means; 0: as they are
     threads: int = 1  # of torch; the compilers want the other cores
     validate_every: int = 10  # iterations
     checkpoint_every: int = 10  # iterations
@@ -158,7 +159,7 @@ def read_config(name: str, changes: Iterable[str] = ()) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
     for change in changes:
-        _change(table, change)
+        change_table(table, change)
     return config_of(table, str(path))
 
 
@@ -210,7 +211,12 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "")
     return keys
 
 
-def _change(table: dict[str, Any], change: str) -> None:
+def change_table(table: dict[str, Any], change: str) -> None:
+    """Change a key of a table, such as "run.iterations=20".
+
+    Raises:
+        InputError: it is not written like that.
+    """
     key, equals, text = change.partition("=")
     *tables, last = key.strip().split(".")
     if not equals or not last:

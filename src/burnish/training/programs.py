@@ -36,7 +36,7 @@ class Part:
             splits = sorted({row.split for row in programs.programs})
             return said | {"splits": splits, "digest": programs.digest}
         text = "\n".join(_names(programs)).encode()
-        return said | {"digest-of-names": hashlib.blake2b(text, digest_size=16).hexdigest()}
+        return said | {"names_digest": hashlib.blake2b(text, digest_size=16).hexdigest()}
 
 
 @dataclass(frozen=True)

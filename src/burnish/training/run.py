@@ -32,6 +32,8 @@ CURVES = "curves.png"
 class Training(Protocol):
     """Something that gets better from iteration to iteration."""
 
+    reference: str  # what SCORE compares with: a baseline of the task, such as "Oz"
+
     def iterate(self) -> Mapping[str, float]:
         """Do one iteration and return metrics.
 
@@ -64,6 +66,7 @@ class Progress:
 
     row: Row
     best: Best | None
+    reference: str
     seconds_left: float | None  # of the limit that comes first at this rate
 
 
@@ -83,7 +86,8 @@ class Listener:
     """Who is told what happens, and who may end it."""
 
     progress: Callable[[Progress], None] = lambda progress: None
-    note: Callable[[str], None] = lambda text: None
+    note: Callable[[str], None] = lambda text: None  # what happens now
+    say: Callable[[str], None] = lambda text: None  # what is to be remembered
     stop: Callable[[], bool] = lambda: False  # asked after every iteration
     command: str = ""  # for the card
 
@@ -172,7 +176,9 @@ class _Loop:
         return Outcome(self.folder, why, self.now.iteration, self.now.best, policy)
 
     def _iterate(self) -> str:
-        if not self.resumed:
+        if self.resumed:
+            self.listener.say(f"going on after iteration {self.now.iteration}")
+        else:
             self._record({}, validate=True)  # what an untrained policy is worth
             self._save("")
         why = self._limit({}) or self._stale()
@@ -205,7 +211,8 @@ class _Loop:
         row["seconds"] = self.now.seconds
         for tracker in self.trackers:
             tracker.log(row)
-        self.listener.progress(Progress(row, self.now.best, self._seconds_left()))
+        told = Progress(row, self.now.best, self.training.reference, self._seconds_left())
+        self.listener.progress(told)
 
     def _keep(self, found: dict[str, float]) -> None:
         """Keep the policy if it is the best so far."""

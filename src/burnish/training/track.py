@@ -41,6 +41,11 @@ def position(row: Row) -> int:
     return int(row.get("steps", row["iteration"]))
 
 
+def as_json(row: Row) -> str:
+    """Write a row on one line; what is no number is null."""
+    return json.dumps({name: value if math.isfinite(value) else None for name, value in row.items()})
+
+
 class JsonLines:
     """A file of one JSON object for each iteration."""
 
@@ -55,12 +60,8 @@ class JsonLines:
         return self._file.seek(0, 2)
 
     def log(self, row: Row) -> None:
-        """Append a line; what is no number is null."""
-        known = {
-            name: value if not isinstance(value, float) or math.isfinite(value) else None
-            for name, value in row.items()
-        }
-        self._file.write(json.dumps(known).encode() + b"\n")
+        """Append a line."""
+        self._file.write(as_json(row).encode() + b"\n")
         self._file.flush()
 
     def close(self) -> None:

@@ -1,0 +1,138 @@
+"""burnish train: learn from a corpus, and go on where it was interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from burnish.cli.train_progress import TrainProgress
+from burnish.core.errors import InputError
+from burnish.training.algorithms import open_training, without_torch
+from burnish.training.config import Config, change_table, config_of, read_config, shipped
+
+if TYPE_CHECKING:
+    from burnish.training.run import Outcome
+
+INTERRUPTED = "interrupted"
+WHY = {
+    "iterations": "all iterations are done",
+    "steps": "all steps are done",
+    "seconds": "the time is over",
+    "patience": "validation did not become better for long enough",
+    "finished": "the algorithm has come to its end",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    options = _parser().parse_args(arguments)
+    if options.list or not (options.config or options.resume):
+        _list_configurations()
+        return 0 if options.list else 2
+    config, folder = _what(options)
+    try:
+        from burnish.training.run import Listener, train
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise without_torch() from None
+    command = shlex.join(["burnish", "train", *arguments])
+    progress = TrainProgress(config.name, quiet=options.quiet, json=options.json)
+    with progress, _stop_politely(progress) as stop:
+        listener = Listener(progress, progress.note, progress.say, stop, command)
+        outcome = train(config, folder, open_training, listener)
+    if outcome.why == INTERRUPTED:
+        print(f"stopped after iteration {outcome.iteration}; to go on: {command}", file=sys.stderr)
+        return 130
+    if not (options.json or options.quiet):
+        _report(outcome)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="burnish train",
+        description="Train a policy by a configuration. The same command goes on with a run that was "
+        "interrupted or killed. The best policy on the validation programs is exported with its card.",
+        epilog="Ctrl-C finishes the iteration, saves and exports; Ctrl-C again stops at once.",
+    )
+    add = parser.add_argument
+    add("config", nargs="?", metavar="CONFIG", help="a TOML file, or the name of one that is shipped")
+    add("--list", action="store_true", help="show those that are shipped")
+    add("--out", type=Path, metavar="FOLDER", help="of the run; default: runs/NAME")
+    add("--resume", type=Path, metavar="FOLDER", help="go on with a run by the configuration in its folder")
+    setting = "change a key, such as run.iterations=20; can be repeated"
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
+    add("--json", action="store_true", help="print one line of JSON for each iteration")
+    add("-q", "--quiet", action="store_true", help="show no progress")
+    return parser
+
+
+def _what(options: argparse.Namespace) -> tuple[Config, Path]:
+    """Return the configuration and the folder of the run."""
+    if not options.resume:
+        config = read_config(options.config, options.set)
+        return config, options.out or Path("runs") / config.name
+    if options.config or options.out:
+        raise InputError("--resume takes the configuration from its folder; leave out CONFIG and --out")
+    path = options.resume / "config.json"
+    try:
+        table = json.loads(path.read_text())
+    except (OSError, ValueError):
+        raise InputError(f"{path}: there is no run to go on with") from None
+    for change in options.set:
+        change_table(table, change)
+    return config_of(table, str(options.resume / options.resume.name)), options.resume
+
+
+def _list_configurations() -> None:
+    configurations = {name: read_config(name).description for name in shipped()}
+    width = max(map(len, configurations))
+    print("burnish train CONFIG, with a TOML file or one of")
+    for name, description in configurations.items():
+        print(f"  {name:{width}}  {description}")
+
+
+@contextmanager
+def _stop_politely(progress: TrainProgress) -> Iterator[Callable[[], bool]]:
+    """Let the first Ctrl-C, or SIGTERM, end the run after its iteration, and the second one at once.
+
+    As long as there is nothing to be lost, the first one does.
+    """
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or not progress.begun:
+            raise KeyboardInterrupt
+        asked = True
+        progress.say("stopping after this iteration; Ctrl-C again stops at once")
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _report(outcome: Outcome) -> None:
+    """Say how it ended, and where everything is."""
+    from burnish.training.card import card_path
+    from burnish.training.run import CURVES
+    from burnish.training.validate import SCORE
+
+    print(f"{WHY[outcome.why]}: {outcome.iteration} iterations")
+    if outcome.best and outcome.policy:
+        score = outcome.best.metrics[SCORE]
+        print(f"best policy: of iteration {outcome.best.iteration}, {score:.4f} on the validation programs")
+        print(f"wrote {outcome.policy}, {card_path(outcome.policy).name}, {CURVES}")
+    print(f"curves: tensorboard --logdir {outcome.folder}")

@@ -1,0 +1,104 @@
+"""What is shown while something is trained."""
+
+from __future__ import annotations
+
+import math
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from burnish.training.track import as_json
+
+if TYPE_CHECKING:
+    from burnish.training import run
+
+LOG_SECONDS = 30.0  # between two lines where there is no terminal
+SCORE = "validation/ratio"
+
+
+class TrainProgress:
+    """Rate, return, validation and time left: a bar on a terminal, else lines; or a line of JSON each."""
+
+    def __init__(self, name: str, *, quiet: bool, json: bool) -> None:
+        console = Console(stderr=True)
+        self._console = console
+        self._json = json
+        self._quiet = quiet
+        self._lines = not (quiet or json or console.is_terminal)
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[left]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=quiet or json or not console.is_terminal,
+        )
+        self._name = name
+        self._task = self._bars.add_task(name, total=1.0, left="")
+        self._last: dict[str, float] = {}  # metrics that are not in every row
+        self._noted = self._logged = 0.0
+        self.begun = False
+        """Whether an iteration was shown: there is something to be lost from then on."""
+
+    def __enter__(self) -> TrainProgress:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def note(self, text: str) -> None:
+        """Show what happens now."""
+        self._bars.update(self._task, left=text)
+        if self._lines and time.monotonic() - self._noted > LOG_SECONDS:
+            self._noted = time.monotonic()
+            self._console.print(f"{self._name}  {text}", highlight=False)
+
+    def say(self, text: str) -> None:
+        """Show what is to be remembered."""
+        if not self._quiet:
+            self._console.print(f"{self._name}  {text}", highlight=False)
+
+    def __call__(self, progress: run.Progress) -> None:
+        """Show an iteration."""
+        self.begun = True
+        if self._json:
+            print(as_json(progress.row), flush=True)
+            return
+        self._last |= progress.row
+        text = f"{self._name}  {describe(self._last, progress)}"
+        left = progress.seconds_left
+        done = progress.row["seconds"] / (progress.row["seconds"] + left) if left is not None else 0.0
+        told = "" if left is None else f"{duration(left)} left"
+        self._bars.update(self._task, description=text, completed=done, left=told)
+        now = time.monotonic()
+        if self._lines and (SCORE in progress.row or now - self._logged > LOG_SECONDS):
+            self._logged = now
+            self._console.print("  ".join(filter(None, [text, told])), highlight=False, soft_wrap=True)
+
+
+def describe(metrics: dict[str, float], progress: run.Progress) -> str:
+    """Write the metrics that matter on one line, those that there are."""
+    words = [f"iteration {int(metrics['iteration'])}"]
+    if "steps" in metrics:
+        words.append(f"{int(metrics['steps']):,} steps, {metrics['steps_per_second']:,.0f}/s")
+    if "return" in metrics and not math.isnan(metrics["return"]):
+        words.append(f"return {metrics['return']:+.3f}")
+    if SCORE in metrics and progress.best:
+        best = progress.best.metrics[SCORE]
+        words.append(f"-{progress.reference} / policy {metrics[SCORE]:.4f}, best {best:.4f}")
+    return "  ".join(words)
+
+
+def duration(seconds: float) -> str:
+    """Write a duration as h:mm:ss."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

@@ -1,0 +1,235 @@
+"""Learning from environments: a learner, what it plays, what it is validated on, and what comes out."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from burnish.agents.demonstrations import Lesson
+from burnish.agents.networks.build import build_encoder
+from burnish.agents.networks.encoder import Encoder
+from burnish.agents.policy import Critic, Head, Policy
+from burnish.core.choices import ActionChoice
+from burnish.core.env import Env
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.core.vector import VectorEnv
+from burnish.core.worker import Limits
+from burnish.tasks import load_task
+from burnish.training.algorithms import Note, settings_of
+from burnish.training.checkpoint import FILE, load_checkpoint
+from burnish.training.config import Config
+from burnish.training.export import export
+from burnish.training.lessons import LESSONS, School, make_lessons, read_lessons
+from burnish.training.programs import choose
+from burnish.training.standardize import Observations, has_features, random_observations, standardize
+from burnish.training.tables import from_table
+from burnish.training.validate import Actor, Played, hold_out, measure, play_all
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The keys of [policy]: see burnish.agents.policy.Policy."""
+
+    head: Head = "flat"
+    critic: Critic = "shared"
+
+
+class PolicyTraining:
+    """A Training (burnish.training.run) of a learner (burnish.agents.learner)."""
+
+    def __init__(self, config: Config, folder: Path, note: Note) -> None:
+        """Open the programs, start the environments and make the learner.
+
+        Raises:
+            InputError: the configuration does not fit.
+        """
+        self.config = config
+        torch.set_num_threads(config.run.threads)
+        self.algorithm, settings = settings_of(config)
+        self.heads = from_table(Heads, config.policy, f"{config.name}: policy")
+        self.task = task_of(config)
+        self.reference = self.task.reference
+        self.objective = self.task.objective(config.objective).name
+        self.actions = ActionChoice(self.task, config.environment.actions, 0).names
+        self.encoder()  # what does not fit is found now, not after minutes
+        self.seen: Observations = []
+        self.programs = choose(config.programs, "programs", level=self.task.reference)
+        self.validation = choose(config.validation, "validation", level=self.task.reference)
+        self.envs = VectorEnv(partial(self.env, self.programs), config.environment.count)
+        try:
+            self.held, self.left_out = hold_out(
+                self.task,
+                self.validation,
+                self.objective,
+                limits=self.limits,
+                actions=self.actions,
+                note=lambda done, total: note(
+                    f"-{self.task.reference} on validation programs: {done} of {total}"
+                ),
+            )
+            self.seen = self._see(folder, note)
+            learner = getattr(importlib.import_module(self.algorithm.module), self.algorithm.learner)
+            more = {"lessons": self._lessons(folder, note)} if self.algorithm.imitates else {}
+            self.learner = learner(self.envs, self.policy, settings, seed=config.run.seed, **more)
+        except BaseException:
+            self.envs.close()
+            raise
+
+    def iterate(self) -> Mapping[str, float]:
+        """See Training."""
+        metrics: Mapping[str, float] = self.learner.iterate()
+        return metrics
+
+    def validate(self) -> Mapping[str, float]:
+        """See Training."""
+        actor = self.learner.policy
+        if isinstance(actor, torch.nn.Module):
+            actor.eval()
+        return measure(self.play(actor))
+
+    def play(self, actor: Actor) -> list[Played]:
+        """Play the validation programs."""
+        return play_all(actor, self.held, self.env, self.config.environment.count)
+
+    def state_dict(self) -> dict[str, Any]:
+        """See Training."""
+        state: dict[str, Any] = self.learner.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See Training."""
+        self.learner.load_state_dict(state)
+
+    def policy_state(self) -> dict[str, Any]:
+        """See Training."""
+        return copy.deepcopy(self.learner.policy.state_dict())
+
+    def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
+        """See Training; the file is played on the validation programs, whose results the card has."""
+        actor = copy.deepcopy(self.learner.policy)
+        actor.load_state_dict(policy)
+        described = self.describe()
+        path, found = export(actor, folder, described, self.play)
+        return path, {**described, "actions": list(self.actions), **found}
+
+    def describe(self) -> dict[str, Any]:
+        """Return what there is to know of a policy, beside its actions and results."""
+        environment = self.config.environment
+        observation = environment.observation or next(iter(self.task.observations))
+        return {
+            "task": self.task.id,
+            "action_list_version": self.task.version,
+            "options": dict(self.task.options),
+            "objective": self.objective,
+            "reference": self.reference,
+            "observation": observation if isinstance(observation, str) else list(observation),
+            "max_steps": environment.max_steps or self.task.max_steps,
+            "algorithm": self.config.algorithm["name"],
+            "programs": [part.describe() for part in self.programs.parts],
+            "validation": [part.describe() for part in self.validation.parts],
+            "left_out": self.left_out,
+        }
+
+    def close(self) -> None:
+        """See Training."""
+        self.envs.close()
+
+    def env(self, programs: Sequence[Program]) -> Env:
+        """Make an environment."""
+        table = self.config.environment
+        return Env(
+            self.task,
+            programs,
+            observation=table.observation,
+            objective=self.objective,
+            reward=table.reward,
+            actions=table.actions,
+            max_steps=table.max_steps,
+            order="cycle",  # `programs` are in a random order; see Chosen
+            dense=table.dense,
+            limits=self.limits,
+        )
+
+    def encoder(self) -> Encoder:
+        """Make an encoder of what the environments observe, with new weights."""
+        try:
+            return build_encoder(self.config.network, self.task, self.config.environment.observation)
+        except InputError as error:
+            raise InputError(f"{self.config.name}: {error}") from None
+
+    def policy(self) -> Policy:
+        """Make a policy, with new weights or those that the configuration says to start from."""
+        encoder = self.encoder()
+        standardize(encoder, self.seen)
+        policy = Policy(encoder, self.actions, head=self.heads.head, critic=self.heads.critic)
+        if self.config.start_from:
+            load_policy(policy, Path(self.config.start_from))
+        return policy
+
+    @property
+    def limits(self) -> Limits:
+        """Of the workers."""
+        return Limits(deadline_seconds=self.config.environment.deadline_seconds)
+
+    def _see(self, folder: Path, note: Note) -> Observations:
+        """Return what to standardize features by; a checkpoint has what came of it."""
+        total, count = self.config.run.standardize_steps, self.config.environment.count
+        if not total or not has_features(self.encoder()) or (folder / FILE).exists():
+            return []
+        note("random play, to standardize features")
+        return random_observations(self.envs, -(-total // count), self.config.run.seed)
+
+    def _lessons(self, folder: Path, note: Note) -> list[Lesson]:
+        teacher = self.config.teacher
+        if teacher.lessons:
+            return read_lessons(Path(teacher.lessons), self.programs, self.objective)
+        table = self.config
+        count, seed = table.environment.count, table.run.seed
+        school = School(self.task, self.objective, teacher, seed, count, self.limits)
+        return make_lessons(folder / LESSONS, self.programs, school, note)
+
+
+def task_of(config: Config) -> Task:
+    """Return the task, for the level that the objective is compared with.
+
+    Raises:
+        UnknownName: there is no such task, objective or level.
+    """
+    task = load_task(config.task)
+    if task.name != "llvm_passes":
+        return task
+    from burnish.tasks.llvm_passes import Options, make_task
+    from burnish.tasks.llvm_passes.objectives import level_for
+
+    objective = task.objective(config.objective).name
+    return make_task(Options(level=config.level or level_for(objective)))
+
+
+def load_policy(policy: torch.nn.Module, folder: Path) -> None:
+    """Give a policy the weights of another run's best one; a critic that this one lacks keeps its own.
+
+    Raises:
+        InputError: there is no such run, or its network is another one.
+    """
+    checkpoint = load_checkpoint(folder)
+    if not checkpoint or not checkpoint.best:
+        raise InputError(f"start_from: {folder} has no trained policy")
+    mine, theirs = policy.state_dict(), checkpoint.best.policy
+    wrong = [
+        name
+        for name in {**mine, **theirs}
+        if not name.startswith("critic") and (name not in mine or name not in theirs)
+    ]
+    wrong += [name for name in theirs if name in mine and mine[name].shape != theirs[name].shape]
+    if wrong:
+        raise InputError(f"start_from: the policy of {folder} is another network: {wrong[0]} differs")
+    policy.load_state_dict(theirs, strict=False)
