@@ -7,8 +7,11 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.text import Text
 
 from burnish.training.track import as_json
 
@@ -23,40 +26,35 @@ class TrainProgress:
     """Rate, return, validation and time left: a bar on a terminal, else lines; or a line of JSON each."""
 
     def __init__(self, name: str, *, quiet: bool, json: bool) -> None:
-        console = Console(stderr=True)
-        self._console = console
+        self._console = Console(stderr=True)
         self._json = json
         self._quiet = quiet
-        self._lines = not (quiet or json or console.is_terminal)
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[left]}"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=quiet or json or not console.is_terminal,
-        )
+        self._terminal = self._console.is_terminal and not (quiet or json)
+        self._lines = not (quiet or json or self._terminal)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24))
+        self._bar = Bars(*columns, TextColumn("{task.fields[now]}"), TimeElapsedColumn())
+        self._task = self._bar.add_task(name, total=1.0, now="")
+        self._text = Text(overflow="ellipsis", no_wrap=True)
+        self._live = Live(Group(self._bar, self._text), console=self._console, transient=True)
         self._name = name
-        self._task = self._bars.add_task(name, total=1.0, left="")
         self._last: dict[str, float] = {}  # metrics that are not in every row
-        self._noted = self._logged = 0.0
+        self._noted = self._logged = -LOG_SECONDS
         self.begun = False
         """Whether an iteration was shown: there is something to be lost from then on."""
 
     def __enter__(self) -> TrainProgress:
-        self._bars.start()
+        if self._terminal:
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        self._live.stop()
 
     def note(self, text: str) -> None:
         """Show what happens now."""
-        self._bars.update(self._task, left=text)
+        self._bar.update(self._task, now=text)
         if self._lines and time.monotonic() - self._noted > LOG_SECONDS:
             self._noted = time.monotonic()
             self._console.print(f"{self._name}  {text}", highlight=False)
@@ -73,15 +71,17 @@ class TrainProgress:
             print(as_json(progress.row), flush=True)
             return
         self._last |= progress.row
-        text = f"{self._name}  {describe(self._last, progress)}"
         left = progress.seconds_left
-        done = progress.row["seconds"] / (progress.row["seconds"] + left) if left is not None else 0.0
         told = "" if left is None else f"{duration(left)} left"
-        self._bars.update(self._task, description=text, completed=done, left=told)
+        done = progress.row["seconds"] / (progress.row["seconds"] + left) if left is not None else 0.0
+        self._bar.update(self._task, completed=done, now=told)
+        text = describe(self._last, progress)
+        self._text.plain = f"  {text}"
         now = time.monotonic()
         if self._lines and (SCORE in progress.row or now - self._logged > LOG_SECONDS):
             self._logged = now
-            self._console.print("  ".join(filter(None, [text, told])), highlight=False, soft_wrap=True)
+            words = filter(None, [self._name, text, told])
+            self._console.print("  ".join(words), highlight=False, soft_wrap=True)
 
 
 def describe(metrics: dict[str, float], progress: run.Progress) -> str:
