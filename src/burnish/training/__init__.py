@@ -1,0 +1,1 @@
+"""Learning from a corpus: what `burnish train` runs."""

@@ -1,0 +1,166 @@
+"""Find strong traces, file by file; what was found on earlier files is where the next search begins.
+
+The idea of a lifelong search is old (a portfolio grown greedily: Xu, Hoos and Leyton-Brown's Hydra, 2010;
+for pass sequences, Purini and Jain 2013). Here it is one loop: search a file for some seconds, drop the
+entries that its best trace does not need, and let the next files begin with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import Lock
+
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.program import Program
+from burnish.core.sandbox import Sandbox
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+from burnish.core.worker import Limits, Worker
+from burnish.search import Budget, search
+
+RECENT = 12  # traces of the last files that begin a search, and
+STRONGEST = 8  # of the files on which the gain was the largest
+WORTH_KEEPING = 1.005  # reference / cost from which a trace is tried on other files
+LIMITS = Limits(deadline_seconds=20)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best trace of one file."""
+
+    program: str
+    digest: str
+    objective: str
+    reference: float  # what the task's reference costs
+    cost: float
+    trace: Trace
+    evaluations: int
+
+    @property
+    def ratio(self) -> float:
+        """Reference / cost: above 1 is better."""
+        return self.reference / self.cost
+
+
+def collect(
+    task: Task,
+    programs: Sequence[Program],
+    state: Path,
+    *,
+    objectives: Sequence[str],
+    budget: Budget,
+    jobs: int,
+    progress: Callable[[Found, int], None] | None = None,
+) -> list[Found]:
+    """Search every program that the state file does not have, the objectives in turn, and append the best.
+
+    A killed run goes on with the files that are missing. Two runs find the same only one job at a time, and
+    under a budget in evaluations.
+
+    Args:
+        task: Whose actions.
+        programs: Of the training split.
+        state: JSON lines, one of each file.
+        objectives: One for each file in turn.
+        budget: Of the search of each file.
+        jobs: Files at a time, one process each.
+        progress: Told of each file, and how many there are now.
+    """
+    known = read_found(state)
+    done = {found.program for found in known}
+    lock = Lock()
+
+    def one(number: int) -> None:
+        program = programs[number]
+        if program.name in done:
+            return
+        objective = objectives[number % len(objectives)]
+        with lock:
+            starts = _starts(task, known, objective)
+        try:
+            found = best_of(task, program, starts, objective, budget, seed=number)
+        except (CompilerCrash, ProgramError):
+            return  # nothing to learn from
+        with lock:
+            known.append(found)
+            with state.open("a") as file:
+                file.write(json.dumps(asdict(found)) + "\n")
+            if progress:
+                progress(found, len(known))
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, range(len(programs))))
+    return known
+
+
+def best_of(
+    task: Task, program: Program, starts: Sequence[Trace], objective: str, budget: Budget, *, seed: int
+) -> Found:
+    """Search one program, beginning with `starts`, and shorten what is found."""
+    found = search(
+        replace(task, starts=tuple(starts)),
+        program,
+        method="genetic",
+        objective=objective,
+        budget=budget,
+        seed=seed,
+        workers=1,
+        limits=LIMITS,
+    )
+    worker = Worker(LIMITS)
+    try:
+        reference = Sandbox(task.baseline(task.reference), program, worker=worker).measure(objective)
+        root = Sandbox(task.open, program, worker=worker)
+        trace, cost = shorten(root, found.trace, objective)
+    finally:
+        worker.close()
+    return Found(program.name, program.digest, objective, reference, cost, trace, found.evaluations)
+
+
+def shorten(root: Sandbox, trace: Trace, objective: str) -> tuple[Trace, float]:
+    """Drop the entries without which the trace costs no more, the last first: (trace, cost)."""
+    best = _cost(root, trace, objective)
+    for position in reversed(range(len(trace))):
+        shorter = (*trace[:position], *trace[position + 1 :])
+        cost = _cost(root, shorter, objective)
+        if cost <= best:
+            trace, best = shorter, cost
+    return trace, best
+
+
+def _cost(root: Sandbox, trace: Trace, objective: str) -> float:
+    session = root.fork()
+    session.replay(trace)
+    cost = session.measure(objective)
+    session.close()
+    return cost
+
+
+def _starts(task: Task, known: Sequence[Found], objective: str) -> tuple[Trace, ...]:
+    """Return the reference, the last good traces for this objective, and the strongest for any."""
+    good = [found for found in known if found.ratio >= WORTH_KEEPING]
+    recent = [found.trace for found in good if found.objective == objective][-RECENT:]
+    strongest = sorted(good, key=lambda found: -found.ratio)[:STRONGEST]
+    return tuple(dict.fromkeys([task.starts[0], *reversed(recent), *(found.trace for found in strongest)]))
+
+
+def read_found(state: Path) -> list[Found]:
+    """Read what `collect` has written so far; nothing where there is no such file.
+
+    Raises:
+        InputError: a line is not of that kind.
+    """
+    return list(_lines(state)) if state.exists() else []
+
+
+def _lines(state: Path) -> Iterator[Found]:
+    for number, line in enumerate(state.read_text().splitlines(), 1):
+        try:
+            row = json.loads(line)
+            yield Found(**(row | {"trace": tuple(row["trace"])}))
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(f"{state}:{number}: not a row of collected traces: {error}") from None

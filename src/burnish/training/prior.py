@@ -1,0 +1,37 @@
+"""How probable each action is after another one, in traces that were worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from burnish.core.guide import Prior
+from burnish.core.trace import Trace
+
+UNIFORM = 0.1  # of every probability: nothing is impossible
+PSEUDOCOUNT = 4.0  # how many observations the mean over all predecessors is worth
+
+
+def fit_prior(actions: Sequence[str], traces: Iterable[tuple[Trace, float]]) -> Prior:
+    """Fit a bigram model, smoothed by the unigrams and these by the uniform distribution.
+
+    (Dirichlet smoothing: MacKay and Peto 1995, equation 22.)
+
+    Args:
+        actions: The n actions.
+        traces: Each with its weight, such as its log ratio; 0 and below do not count.
+    """
+    index = {action: i for i, action in enumerate(actions)}
+    counts = np.zeros((1 + len(actions), len(actions)))
+    for trace, weight in traces:
+        before = 0
+        for action in trace:
+            counts[before, index[action]] += max(weight, 0.0)
+            before = 1 + index[action]
+    if total := counts.sum():
+        counts *= np.count_nonzero(counts) / total  # a mean weight of about one observation
+    alone = counts.sum(axis=0)
+    alone = (alone + 1 / len(actions)) / (alone + 1 / len(actions)).sum()
+    rows = (counts + PSEUDOCOUNT * alone) / (counts.sum(axis=1, keepdims=True) + PSEUDOCOUNT)
+    return Prior(tuple(actions), (1 - UNIFORM) * rows + UNIFORM / len(actions))

@@ -1,0 +1,294 @@
+"""The training of sequence values: find sequences, apply them everywhere, learn when which one pays.
+
+Four stages, each kept in a file of the run's folder, program by program:
+
+1. found.jsonl: strong traces of some programs, by search (burnish.training.collect);
+2. candidates.jsonl: all of them on a few programs; the portfolio is chosen there, greedily;
+3. table.jsonl, validation.jsonl: the portfolio on many programs;
+4. tails.jsonl: what to try at every function behind the best of the portfolio (burnish.training.tails).
+
+Then the network is fitted (burnish.agents.sequence_values), and all of it is one small file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from burnish.agents.sequence_values import SequenceValueLearner, SequenceValuesConfig
+from burnish.core.program import Program
+from burnish.core.sandbox import Sandbox
+from burnish.core.trace import Trace
+from burnish.policies.sequence_values import WORST, SequenceValues, greedy_order
+from burnish.search import Budget
+from burnish.training.collect import Found, collect
+from burnish.training.config import Config
+from burnish.training.costs import CostTable, fill
+from burnish.training.learning import task_of
+from burnish.training.prior import fit_prior
+from burnish.training.programs import Chosen, choose
+from burnish.training.tables import from_table
+from burnish.training.tails import Setup, greedy_cover, learn_tails
+from burnish.training.validate import SCORE
+
+SUFFIX = ".npz"
+SHORT = 5.0  # times what the reference takes: how long validation may try sequences
+LEAST_GAIN = 1e-5  # of the mean log ratio: what adds less is not in the portfolio
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The keys of [algorithm]: how much of each stage."""
+
+    objectives: tuple[str, ...] = ("ir-instructions", "text-bytes")
+    """Searched for in turn, and measured; the policy is for the configuration's own objective."""
+    observations: tuple[str, ...] = ("autophase", "opcode-counts")
+    search: str = "12s"  # budget for each program
+    searched: int = 400  # programs
+    candidates: int = 48  # programs that all traces are applied to
+    size: int = 40  # sequences in the portfolio, at most
+    table: int = 300  # programs that the portfolio is applied to
+    tails: int = 32  # kept, at most
+    tailed: int = 150  # programs that tails are learned on
+    jobs: int = 0  # programs at a time; 0: as many as there are cores
+    chunk: int = 16  # programs in an iteration
+    fit: SequenceValuesConfig = field(default_factory=SequenceValuesConfig)
+
+
+class SequenceValuesTraining:
+    """A Training (burnish.training.run); an iteration is some programs of a stage, or an epoch."""
+
+    def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
+        """Choose the programs.
+
+        Raises:
+            InputError: the configuration does not fit.
+        """
+        self.config, self.folder, self.note = config, folder, note
+        torch.set_num_threads(config.run.threads)
+        table = {name: value for name, value in config.algorithm.items() if name != "name"}
+        self.plan = from_table(Plan, table, f"{config.name}: algorithm")
+        self.task = task_of(config)
+        self.reference = self.task.reference
+        self.objective = self.task.objective(config.objective).name
+        self.objectives = tuple(dict.fromkeys([self.objective, *self.plan.objectives]))
+        self.programs = choose(config.programs, "programs", level=self.reference)
+        self.validation = choose(config.validation, "validation", level=self.reference)
+        self.jobs = self.plan.jobs or os.cpu_count() or 1
+        self.learner: SequenceValueLearner | None = None
+        self._saved: Mapping[str, Any] = {}
+        self._policy: SequenceValues | None = None  # all but the network
+        self._held: CostTable | None = None
+        self._stages = self._run()
+
+    def iterate(self) -> Mapping[str, float]:
+        """See Training."""
+        return next(self._stages)
+
+    def validate(self) -> Mapping[str, float]:
+        """Return what the sequences reach that fit into SHORT times the reference's own time."""
+        if not (self.learner and self._policy and self._held):
+            return {SCORE: 0.0}  # nothing is learned yet
+        policy = self._with_network()
+        held = self._held
+        gains = held.log_ratios(self.objective).clip(min=WORST)
+        seconds = held.seconds / held.reference_seconds[:, None]
+        orders = [
+            greedy_order(
+                policy.weights(row.astype(np.float32)), _floats(policy.gains), _floats(policy.seconds)
+            )
+            for row in held.features
+        ]
+        fixed = greedy_order(
+            np.full(len(policy.gains), 1 / len(policy.gains), dtype=np.float32),
+            _floats(policy.gains),
+            _floats(policy.seconds),
+        )
+        return {
+            SCORE: _reached(orders, gains, seconds),
+            "validation/fixed-order": _reached([fixed] * len(gains), gains, seconds),
+            "validation/all": float(np.exp(gains.max(axis=1).mean())),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the network; the stages before are files."""
+        return {"learner": self.learner.state_dict() if self.learner else self._saved}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See Training."""
+        self._saved = state["learner"]
+
+    def policy_state(self) -> dict[str, Any]:
+        """See Training."""
+        return {"policy": self._with_network() if self.learner else None}
+
+    def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
+        """See Training."""
+        trained: SequenceValues = policy["policy"]
+        path = folder / f"policy{SUFFIX}"
+        trained.save(path)
+        return path, {
+            "kind": "sequence-values",
+            "task": trained.task,
+            "objective": trained.objective,
+            "observations": trained.observations,
+            "sequences": len(trained.traces),
+            "tails": len(trained.tails),
+            "bytes": path.stat().st_size,
+            "programs": [part.describe() for part in self.programs.parts],
+            "validation_programs": [part.describe() for part in self.validation.parts],
+        }
+
+    def close(self) -> None:
+        """See Training."""
+        self._stages.close()
+
+    def _run(self) -> Generator[Mapping[str, float], None, None]:
+        """Do the stages, one after the other; what their files have is not done again."""
+        plan = self.plan
+        found: list[Found] = []
+        for part in _growing(self.programs, plan.searched, plan.chunk):
+            found = collect(
+                self.task,
+                part,
+                self.folder / "found.jsonl",
+                objectives=self.objectives,
+                budget=Budget.parse(plan.search),
+                jobs=self.jobs,
+            )
+            mine = [math.log(item.ratio) for item in found if item.objective == self.objective]
+            yield {"searched": len(found), "searched/ratio": math.exp(np.mean(mine) if mine else 0.0)}
+        traces = tuple(dict.fromkeys([self.task.starts[0], *(f.trace for f in found if f.ratio > 1)]))
+        candidates = yield from self._table("candidates", self.programs, plan.candidates, traces)
+        portfolio = self._portfolio(candidates)
+        table = yield from self._table("table", self.programs, plan.table, portfolio)
+        self._held = yield from self._table("validation", self.validation, len(self.validation), portfolio)
+        gains = table.log_ratios(self.objective).clip(min=WORST)
+        tails: dict[Trace, float] = {}
+        for part in _growing(self.programs, plan.tailed, plan.chunk):
+            tails = learn_tails(
+                Setup(self.task, self.objective, self._best(table, gains), self._site_actions()),
+                part,
+                self.folder / "tails.jsonl",
+                jobs=self.jobs,
+                seed=self.config.run.seed,
+            )
+            yield {"tailed": len(part), "tails": len(tails)}
+        prior = fit_prior(
+            self.task.actions,
+            [(item.trace, math.log(item.ratio)) for item in found if item.objective == self.objective],
+        )
+        self.learner = SequenceValueLearner(
+            table.features.astype(np.float32),
+            gains.astype(np.float32),
+            [name.split("/")[0] for name in table.programs],
+            plan.fit,
+            seed=self.config.run.seed,
+        )
+        if self._saved:
+            self.learner.load_state_dict(self._saved)
+        arrays: dict[str, Any] = dict(self.learner.arrays())
+        self._policy = SequenceValues(
+            task=self.task.id,
+            objective=self.objective,
+            observations=plan.observations,
+            traces=table.traces,
+            tails=tuple(tails)[: plan.tails],
+            prior_actions=prior.actions,
+            prior=prior.probabilities.astype(np.float16),
+            gains=gains.astype(np.float16),
+            seconds=(table.seconds / table.reference_seconds[:, None]).astype(np.float16),
+            **arrays,
+        )
+        while self.learner.epoch < plan.fit.epochs:
+            yield self.learner.iterate()
+        yield {"epoch": self.learner.epoch, "finished": 1.0}
+
+    def _table(
+        self, name: str, programs: Chosen, count: int, traces: Sequence[Trace]
+    ) -> Generator[Mapping[str, float], None, CostTable]:
+        for part in _growing(programs, count, self.plan.chunk):
+            table = fill(
+                self.task,
+                part,
+                traces,
+                self.folder / f"{name}.jsonl",
+                objectives=self.objectives,
+                observations=self.plan.observations,
+                jobs=self.jobs,
+            )
+            best = table.log_ratios(self.objective).max(axis=1).mean()
+            yield {name: len(table.programs), f"{name}/ratio": float(np.exp(best))}
+        return table
+
+    def _portfolio(self, table: CostTable) -> tuple[Trace, ...]:
+        """Choose sequences greedily, for each objective; the reference is the first."""
+        chosen = [0]
+        for objective in self.objectives:
+            gains = table.log_ratios(objective).clip(min=0).T / len(table.programs)
+            order, added = greedy_cover(gains, self.plan.size)
+            chosen += [i for i, gain in zip(order, added, strict=True) if gain > LEAST_GAIN]
+        return tuple(table.traces[i] for i in dict.fromkeys(chosen))
+
+    def _best(self, table: CostTable, gains: NDArray[np.float64]) -> tuple[Trace, ...]:
+        """Return the few sequences that tails are learned behind."""
+        order, _ = greedy_cover(gains.clip(min=0).T, 6)
+        return tuple(dict.fromkeys([table.traces[0], *(table.traces[i] for i in order)]))
+
+    def _site_actions(self) -> tuple[str, ...]:
+        """Return the actions that are legal at a site of the first program that has one."""
+        for program in self.programs:
+            session = Sandbox(self.task.open, program)
+            sites = session.sites()
+            mask = session.legal(sites[0]) if sites else np.zeros(0, dtype=bool)
+            session.shutdown()
+            if mask.any():
+                return tuple(text for text, legal in zip(self.task.actions, mask, strict=True) if legal)
+        return ()
+
+    def _with_network(self) -> SequenceValues:
+        assert self.learner and self._policy
+        arrays: dict[str, Any] = dict(self.learner.arrays())
+        return replace(self._policy, **arrays)
+
+
+def _growing(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Program]]:
+    """Yield the first programs, more and more of them, up to `count`."""
+    most = min(count, len(programs))
+    for end in range(min(chunk, most), most + chunk, chunk):
+        yield programs[: min(end, most)]
+
+
+def _reached(
+    orders: Sequence[Sequence[int]], gains: NDArray[np.float64], seconds: NDArray[np.float64]
+) -> float:
+    """Return the geometric mean, over programs, of the best that is tried within SHORT; the first always is.
+
+    Args:
+        orders: For each of the P programs, its K sequences.
+        gains: [P, K], log(reference / cost).
+        seconds: [P, K], in units of what the reference takes.
+    """
+    best = []
+    for order, gain, time in zip(orders, gains, seconds, strict=True):
+        fits = np.cumsum(time[list(order)]) <= SHORT
+        fits[0] = True
+        best.append(gain[list(order)][fits].max())
+    return float(np.exp(np.mean(best)))
+
+
+def _floats(array: NDArray[np.float16]) -> NDArray[np.float32]:
+    return array.astype(np.float32)
+
+
+def open_training(config: Config, folder: Path, note: Callable[[str], None]) -> SequenceValuesTraining:
+    """Make the training; see burnish.training.algorithms."""
+    return SequenceValuesTraining(config, folder, note)

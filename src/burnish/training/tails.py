@@ -1,0 +1,190 @@
+"""Which short traces are worth trying on every function, after the whole program was optimized.
+
+What is done to one function costs or gains at that function alone, so one evaluation of a tail on a program
+is an experiment on each of its functions: thousands of them an hour. Tails that gained what no other tail
+gained are tried on the next programs, and varied.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import BurnishError
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.core.trace import Trace, entry
+from burnish.core.worker import Limits
+from burnish.search.evaluate import Evaluator
+from burnish.search.space import Batch
+
+LIMITS = Limits(deadline_seconds=20)
+POOL = 32  # of the best tails so far, tried on every program, and
+NEW = 32  # variations and random ones
+ROUNDS = 3  # each from the state that the last one's best tails lead to
+KEPT = 8  # tails of a round that are credited
+LONGEST = 6
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What tails are learned for."""
+
+    task: Task
+    objective: str
+    prefixes: tuple[Trace, ...]
+    """What comes before: the best of them on each program."""
+    actions: tuple[str, ...]  # legal at a single site
+
+
+def learn_tails(
+    setup: Setup,
+    programs: Sequence[Program],
+    state: Path,
+    *,
+    jobs: int,
+    seed: int,
+    progress: Callable[[str, float, int], None] | None = None,
+) -> dict[Trace, float]:
+    """Try tails on program after program: {tail: credit}, the best first.
+
+    The credit is the sum, over programs, of the share of the program's cost that the tail saved beyond what
+    better tails of the same round saved. A killed run goes on with the programs that are missing.
+
+    Args:
+        setup: What for.
+        programs: Of the training split.
+        state: JSON lines, one of each program.
+        jobs: Programs at a time.
+        seed: Of the variations.
+        progress: Told the program, the share that was saved, and how many programs there are now.
+    """
+    rows = [json.loads(line) for line in state.read_text().splitlines()] if state.exists() else []
+    done = {row["program"] for row in rows}
+    lock = Lock()
+
+    def one(number: int) -> None:
+        program = programs[number]
+        if program.name in done:
+            return
+        rng = np.random.default_rng((seed, number))
+        with lock:
+            pool = list(credits_of(rows))[:POOL]
+        try:
+            made = _try(setup, program, pool, rng)
+        except BurnishError:
+            return
+        with lock:
+            rows.append(made)
+            with state.open("a") as file:
+                file.write(json.dumps(made) + "\n")
+            if progress:
+                progress(program.name, made["saved"], len(rows))
+
+    with ThreadPoolExecutor(jobs) as executor:
+        list(executor.map(one, range(len(programs))))
+    return credits_of(rows)
+
+
+def credits_of(rows: Sequence[dict[str, Any]]) -> dict[Trace, float]:
+    """Return {tail: credit} over all rows, the best first."""
+    total: dict[Trace, float] = defaultdict(float)
+    for row in rows:
+        for tail, share in row["credits"]:
+            total[tuple(tail)] += share
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _try(setup: Setup, program: Program, pool: Sequence[Trace], rng: np.random.Generator) -> dict[str, Any]:
+    goal = setup.task.objective(setup.objective)
+    evaluator = Evaluator(setup.task, program, goal, workers=1, limits=LIMITS)
+
+    def evaluate(traces: Sequence[Trace]) -> list[Any]:
+        batch = Batch(list(traces), site_costs=True)
+        for _ in evaluator.evaluate(batch, most=None, end=None):
+            pass
+        return evaluator.known(batch)
+
+    try:
+        current = min(evaluate(setup.prefixes), key=lambda item: item.order)
+        begin = current.cost
+        credited: list[tuple[Trace, float]] = []
+        for _ in range(ROUNDS):
+            tails = list(dict.fromkeys([*pool, *(vary(pool, setup.actions, rng) for _ in range(NEW))]))
+            tried = evaluate([current.path + tail for tail in tails])
+            sites = list(current.site_costs)
+            before = np.array([current.site_costs[site] for site in sites])
+            costs = np.array(
+                [
+                    [item.site_costs.get(site, cost) for site, cost in zip(sites, before, strict=True)]
+                    for item in tried
+                ]
+            )
+            order, gains = greedy_cover((before - costs).clip(min=0), KEPT)
+            if not order:
+                break
+            credited += [(tails[i], gain / begin) for i, gain in zip(order, gains, strict=True)]
+            joined = current.path
+            for at, site in enumerate(sites):
+                best = int(costs[:, at].argmin())
+                if costs[best, at] < before[at]:
+                    joined += tuple(entry(action, site) for action in tails[best])
+            (candidate,) = evaluate([joined])
+            current = min(candidate, *tried, current, key=lambda item: item.order)
+    finally:
+        evaluator.close()
+    return {"program": program.name, "cost": begin, "saved": 1 - current.cost / begin, "credits": credited}
+
+
+def greedy_cover(gains: NDArray[np.float64], most: int) -> tuple[list[int], list[float]]:
+    """Choose rows, one by one, whose elementwise maximum with those before has the largest sum.
+
+    Args:
+        gains: float64[choices, cases], 0 and above.
+        most: How many rows at most.
+
+    Returns:
+        The rows in the order of their choice, and what each adds to the sum; all of them above 0.
+    """
+    best = np.zeros(gains.shape[1])
+    chosen: list[int] = []
+    added: list[float] = []
+    while len(chosen) < min(most, len(gains)):
+        sums = np.maximum(gains, best).sum(axis=1) - best.sum()
+        i = int(sums.argmax())
+        if sums[i] <= 0:
+            break
+        chosen.append(i)
+        added.append(float(sums[i]))
+        best = np.maximum(best, gains[i])
+    return chosen, added
+
+
+def vary(pool: Sequence[Trace], actions: Sequence[str], rng: np.random.Generator) -> Trace:
+    """Return a random tail, or a tail of the pool with an entry more, less or other, or joined to another."""
+
+    def some(count: int) -> list[str]:
+        return [actions[i] for i in rng.integers(len(actions), size=count)]
+
+    if not pool or rng.random() < 0.3:
+        return tuple(some(int(rng.integers(1, 5))))
+    tail = list(pool[int(rng.integers(len(pool)))])
+    match rng.integers(4):
+        case 0:
+            tail.insert(int(rng.integers(len(tail) + 1)), *some(1))
+        case 1 if len(tail) > 1:
+            tail.pop(int(rng.integers(len(tail))))
+        case 2:
+            tail[int(rng.integers(len(tail)))] = some(1)[0]
+        case _:
+            tail += pool[int(rng.integers(len(pool)))]
+    return tuple(tail[:LONGEST])
