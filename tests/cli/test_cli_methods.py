@@ -11,13 +11,22 @@ from pathlib import Path
 import pytest
 
 from burnish.cli import main
+from burnish.evaluation.plots import improvement_plot
 from burnish.evaluation.rows import Row, read_rows
+from tests.evaluation.rows import row
 from tests.sources import DATA
 
 FILES = [str(DATA / name) for name in ("hash_table.c", "matrix.c")]
 METHODS = ["--methods", "random,O3", "--objective", "ir-instructions"]
 
 WORDS = ["evaluate", *FILES, "--methods", "random,genetic", "--budget", "12"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fonts(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have matplotlib open its fonts: it never closes them."""
+    figure = improvement_plot([row("a", 50.0)])
+    figure.savefig(tmp_path_factory.mktemp("fonts") / "a.svg")
 
 
 def evaluate(folder: Path, *words: str) -> int:
@@ -31,8 +40,9 @@ def test_methods_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert evaluate(folder) == 0
     out = capsys.readouterr().out
     assert "6: 2 programs" in out and "random / O3" in out and "Ratios of ir-instructions" in out
+    assert "<svg" in (folder / "report.html").read_text()
     rows = read_rows(folder / "rows.jsonl")
-    assert [(row.method, row.valid) for row in rows] == [
+    assert [(item.method, item.valid) for item in rows] == [
         ("random", True),
         ("O3", True),
         ("O3", True),
@@ -53,7 +63,7 @@ def test_methods_and_budgets_are_added_to_a_folder(tmp_path: Path) -> None:
     assert evaluate(folder, "--sample", "1") == 0
     words = ["--methods", "random,Os", "--budget", "3", "--out", str(folder), "--sample", "1"]
     assert main(["evaluate", *FILES, *words]) == 0
-    assert [(row.budget, row.method) for row in read_rows(folder / "rows.jsonl")] == [
+    assert [(item.budget, item.method) for item in read_rows(folder / "rows.jsonl")] == [
         ("6", "random"),
         ("6", "O3"),
         ("3", "random"),
@@ -166,5 +176,36 @@ def test_leaderboard_is_appended_to_and_verified(tmp_path: Path, capsys: pytest.
 def test_runnable_program_is_run(tmp_path: Path) -> None:
     words = ["--methods", "random", "--budget", "2", "--out", str(tmp_path / "run")]
     assert main(["evaluate", "kernels:queens@small", *words]) == 0
-    (row,) = complete(tmp_path / "run")
-    assert "outputs equal -O0's on 1 input" in row.checks
+    (found,) = complete(tmp_path / "run")
+    assert "outputs equal -O0's on 1 input" in found.checks
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_folder_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    assert evaluate(folder, "--json") == 0
+    capsys.readouterr()
+    log = tmp_path / "ppo" / "log.jsonl"
+    log.parent.mkdir()
+    log.write_text('{"steps": 1, "return": 0.1}\n')
+    words = ["--only", "O3,random", "--budget", "6", "--worth", "1", "--training", str(log)]
+    assert main(["evaluate", str(folder), *words]) == 0
+    out = capsys.readouterr().out
+    assert "O3 / random" in out and f"wrote {folder / 'report.html'}" in "".join(out.splitlines())
+    report = (folder / "report.html").read_text()
+    assert all(f"<h2>{name}</h2>" in report for name in ("Training", "Which passes matter", "Methods"))
+    pictures = {path.name for path in folder.glob("*.svg")}
+    assert pictures == {"improvement.svg", "programs.svg", "passes.svg", "training.svg"}
+    (worth,) = map(json.loads, (folder / "worths.jsonl").read_text().splitlines())
+    assert worth and all(isinstance(value, float) for value in worth.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [([], "not the folder of an evaluation"), (["--only", "x"], "not the folder of an evaluation")],
+)
+def test_other_folders_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(["evaluate", str(tmp_path), *words]) == 2
+    assert said in capsys.readouterr().err

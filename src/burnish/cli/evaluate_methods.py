@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from burnish.cli.evaluation_progress import EvaluationProgress
+from burnish.cli.evaluation_report import write_report
 from burnish.cli.evaluation_tables import print_tables
 from burnish.core.errors import InputError
 from burnish.core.task import Task
@@ -61,6 +62,9 @@ def main(arguments: Sequence[str]) -> int:
             print(json.dumps({"pair": asdict(pair)}))
     elif rows:
         print_tables(rows, folder.refused, confidence=options.confidence)
+        if not interrupted:
+            report = write_report(options.out, rows, folder.refused, confidence=options.confidence)
+            print(f"wrote {report}")
     if options.append and not interrupted:
         _append(
             options,

@@ -51,7 +51,8 @@ def _parser() -> argparse.ArgumentParser:
         "measure sizes and run times against clang's levels. Baseline and result take turns; a difference in "
         "time counts where an interval says so. Exit code 1 if a result fails.",
         epilog="Methods compared with each other: burnish evaluate --out FOLDER --methods LIST --help. "
-        "A leaderboard verified: burnish evaluate --verify LEADERBOARD.",
+        "Their tables and report once more: burnish evaluate FOLDER. A leaderboard verified: burnish "
+        "evaluate --verify LEADERBOARD.",
     )
     add = parser.add_argument
     add("results", type=Path, metavar="RESULTS", help="what burnish optimize wrote with --result or --json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from burnish.core.program import Program
 from burnish.core.result import Result
@@ -10,6 +11,7 @@ from burnish.core.task import Task
 from burnish.core.worker import Limits
 from burnish.evaluation.confirm import confirm, measure_baselines, reference_of
 from burnish.evaluation.timing import Effort
+from burnish.policies import find as policies
 from burnish.search import DEFAULT, Budget, Progress, search
 
 
@@ -19,6 +21,7 @@ def optimize(
     *,
     objective: str | None = None,
     method: str = DEFAULT,
+    policy: str = policies.DEFAULT,
     budget: Budget,
     seed: int = 0,
     workers: int | None = None,
@@ -37,6 +40,7 @@ def optimize(
         program: What to optimize.
         objective: What to minimise; the task's first by default.
         method: One of burnish.search.SEARCHES.
+        policy: What guides the search: see burnish.policies.find.
         budget: Of the search alone.
         seed: Of every random choice.
         workers: Processes; by default one for each core, and one alone for a noisy objective.
@@ -54,6 +58,7 @@ def optimize(
         InputError: the objective takes a run, and it is not known how to run the program.
     """
     goal = task.objective(objective)
+    adviser, guide = policies.find_adviser(policy, task, goal.name) or (None, "")
     note("measuring the baselines")
     names = dict.fromkeys([*(baselines or task.baselines), task.reference])
     costs = measure_baselines(
@@ -69,9 +74,11 @@ def optimize(
         objective=goal.name,
         budget=budget,
         seed=seed,
+        adviser=adviser,
         workers=workers,
         limits=limits,
         progress=progress,
     )
     note(f"measuring anew and comparing with -{against}")
+    found = replace(found, method=policies.named(method, guide))
     return confirm(task, program, found, costs, variants=variants, effort=effort, limits=limits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -13,9 +14,8 @@ from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.worker import Limits
+from burnish.policies import find as policies
 from burnish.search import SEARCHES, Budget, Progress, search
-
-POLICY = "@"  # between a search and what guides it
 
 
 class Solver(Protocol):
@@ -44,12 +44,12 @@ def solver_of(spec: str, task: Task) -> Solver:
     Raises:
         UnknownName: there is no such method.
     """
-    name, at, policy = spec.partition(POLICY)
-    if at:
-        return _guided(name, policy)
+    name, at, policy = spec.partition(policies.AT)
     if name in SEARCHES:
-        return partial(_search, name)
-    if name in task.baselines:
+        if at:
+            policies.check(policy)
+        return partial(_search, name, policy if at else policies.NONE)
+    if name in task.baselines and not at:
         return partial(_baseline, name)
     raise UnknownName.among("method", spec, [*SEARCHES, *task.baselines])
 
@@ -70,6 +70,7 @@ def check_methods(specs: Iterable[str], task: Task) -> None:
 
 def _search(
     method: str,
+    policy: str,
     task: Task,
     program: Program,
     objective: str,
@@ -79,21 +80,20 @@ def _search(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
-    return search(
+    guide = policies.find_adviser(policy, task, objective)
+    found = search(
         task,
         program,
         method=method,
         objective=objective,
         budget=budget,
         seed=seed,
+        adviser=guide[0] if guide else None,
         workers=1,
         limits=limits,
         progress=progress,
     )
-
-
-def _guided(name: str, policy: str) -> Solver:
-    raise InputError(f"method {name}{POLICY}{policy}: there are no policies yet")
+    return replace(found, method=policies.named(method, guide[1] if guide else ""))
 
 
 def _baseline(

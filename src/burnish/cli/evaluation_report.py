@@ -1,0 +1,92 @@
+"""The report of an evaluation's folder, and its pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burnish.core.errors import InputError, MissingTool
+from burnish.evaluation.compare import Refused
+from burnish.evaluation.importance import importances, winning
+from burnish.evaluation.page import report_page
+from burnish.evaluation.plots import improvement_plot, passes_plot, programs_plot, training_plot
+from burnish.evaluation.rows import Row
+from burnish.evaluation.run_folder import read_settings
+from burnish.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+REPORT, WORTHS = "report.html", "worths.jsonl"
+
+
+def write_report(
+    folder: Path,
+    rows: Sequence[Row],
+    refused: Sequence[Refused] = (),
+    *,
+    confidence: float,
+    logs: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+) -> Path:
+    """Write report.html and its pictures, each an SVG file of its own, too; return the report's path.
+
+    Without matplotlib there are no pictures, and the report says so.
+
+    Args:
+        folder: Of the evaluation.
+        rows: What to report, not none.
+        refused: What was left out.
+        confidence: Of the intervals.
+        logs: Of training runs, by name.
+    """
+    notes = [f"Left out: {item.program}: {item.reason}" for item in refused]
+    figures: dict[str, tuple[str, Figure]] = {}
+    try:
+        figures = _figures(folder, rows, logs or {}, confidence)
+    except MissingTool as error:
+        notes.append(f"There are no pictures: {error}")
+    for name, (_, figure) in figures.items():
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    captioned = dict(figures.values())
+    page = report_page(rows, read_settings(folder), captioned, notes=notes, confidence=confidence)
+    write_atomically(folder / REPORT, page.encode())
+    return folder / REPORT
+
+
+def read_worths(folder: Path) -> list[dict[str, float]]:
+    """Return what passes are worth in the traces that were taken apart; nothing where none was.
+
+    Raises:
+        InputError: the file is something else.
+    """
+    path = folder / WORTHS
+    if not path.exists():
+        return []
+    try:
+        return [dict(json.loads(line)) for line in path.read_text().splitlines() if line.strip()]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: {error}; remove it") from None
+
+
+def write_worths(folder: Path, worths: Sequence[Mapping[str, float]]) -> None:
+    """Keep what passes are worth."""
+    write_atomically(folder / WORTHS, "".join(f"{json.dumps(item)}\n" for item in worths).encode())
+
+
+def _figures(
+    folder: Path, rows: Sequence[Row], logs: Mapping[str, Sequence[Mapping[str, Any]]], confidence: float
+) -> dict[str, tuple[str, Figure]]:
+    """Return captions and pictures by the names of their files."""
+    figures = {
+        "improvement": ("Improvement against budget", improvement_plot(rows, confidence=confidence)),
+        "programs": (f"Programs within {rows[-1].budget}", programs_plot(rows)),
+    }
+    won = winning(rows)
+    if won:
+        found = importances(rows, read_worths(folder))
+        figures["passes"] = ("Which passes matter", passes_plot(found, len(won)))
+    if logs:
+        figures["training"] = ("Training", training_plot(logs))
+    return figures

@@ -1,0 +1,124 @@
+"""Which passes matter: how many winning traces have them, and what the traces are worth without."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from burnish.core.errors import BurnishError
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.core.trace import Trace, split_entry
+from burnish.core.worker import Limits
+from burnish.evaluation.explain import contributions
+from burnish.evaluation.rows import Row
+from burnish.evaluation.states import States
+
+MOST_ENTRIES = 40  # of a trace that is taken apart: each entry is a replay
+
+
+@dataclass(frozen=True)
+class Importance:
+    """What is known of one pass, whatever its parameters."""
+
+    name: str
+    share: float  # of the winning traces that have it
+    worth: float | None = None
+    """The mean of log(cost without / cost with), over the traces that were taken apart and have it."""
+    traces: int = 0  # that were taken apart and have it
+
+
+def pass_name(entry: str) -> str:
+    """Return a pass' name, without its site and its parameters."""
+    return split_entry(entry)[1].partition("<")[0].partition("(")[0]
+
+
+def winning(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that are strictly better than the reference by a trace."""
+    return [row for row in rows if row.is_better and row.trace]
+
+
+def importances(rows: Sequence[Row], worths: Sequence[Mapping[str, float]] = ()) -> list[Importance]:
+    """Return the passes of the winning traces, the most frequent first.
+
+    Args:
+        rows: Of any methods.
+        worths: For each trace that was taken apart, what its passes are worth.
+    """
+    won = winning(rows)
+    counts = Counter(name for row in won for name in {pass_name(entry) for entry in row.trace})
+    by_name: dict[str, list[float]] = defaultdict(list)
+    for worth in worths:
+        for name, value in worth.items():
+            by_name[name].append(value)
+    return [
+        Importance(
+            name,
+            count / len(won),
+            math.fsum(by_name[name]) / len(by_name[name]) if by_name[name] else None,
+            len(by_name[name]),
+        )
+        for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+def trace_worth(
+    task: Task,
+    program: Program,
+    trace: Trace,
+    objective: str,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> dict[str, float]:
+    """Return by pass log(cost without / cost with), summed over its entries, each left out alone.
+
+    A pass that the rest cannot be applied without is left out of the answer.
+
+    Raises:
+        CompilerCrash, IllegalAction, UnknownName: the trace cannot be applied.
+    """
+    with States(task, program, limits=limits) as states:
+        states.digests(trace)
+        cost = states.cost(trace, objective)
+        worth: dict[str, float] = defaultdict(float)
+        for entry, more in zip(trace, contributions(states, trace, objective), strict=True):
+            if math.isfinite(more):
+                worth[pass_name(entry)] += math.log((cost + more) / cost)
+    return dict(worth)
+
+
+def worth_of_sample(
+    task: Task,
+    rows: Sequence[Row],
+    load: Callable[[str], Program],
+    count: int,
+    seed: int,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    note: Callable[[Row], None] = lambda _: None,
+) -> list[dict[str, float]]:
+    """Take some winning traces apart, drawn by the seed; long ones are left out.
+
+    Args:
+        task: What the traces are of.
+        rows: To draw from.
+        load: Returns the program of a name.
+        count: How many.
+        seed: Of the choice.
+        limits: Of the worker processes.
+        note: Told which row is next.
+    """
+    short = [row for row in winning(rows) if len(row.trace) <= MOST_ENTRIES]
+    order = np.random.default_rng(seed).permutation(len(short))[:count]
+    found = []
+    for row in (short[i] for i in order):
+        note(row)
+        try:
+            found.append(trace_worth(task, load(row.program), row.trace, row.objective, limits=limits))
+        except BurnishError:  # it did stand up to a replay; a crash now is no news of a pass
+            continue
+    return found

@@ -1,0 +1,230 @@
+"""The report of an evaluation: one HTML file that opens from disk, with nothing fetched."""
+
+from __future__ import annotations
+
+import html
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burnish.evaluation.rows import FAILURE_FACTOR, Row
+from burnish.evaluation.statistics import CONFIDENCE, Mean, all_pairs, summarise
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DATA = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a table shows, and what it is sorted by."""
+
+    text: str
+    value: float | None = None
+    markup: bool = False  # the text is HTML
+
+
+def report_page(
+    rows: Sequence[Row],
+    settings: Mapping[str, Any],
+    figures: Mapping[str, Figure],
+    *,
+    notes: Sequence[str] = (),
+    confidence: float = CONFIDENCE,
+) -> str:
+    """Return the report.
+
+    Args:
+        rows: In the order of budgets and methods; not none.
+        settings: What they have in common, shown as it is.
+        figures: Pictures by their captions.
+        notes: What else to say, a paragraph each.
+        confidence: Of the intervals.
+    """
+    first = rows[0]
+    title = f"{first.objective}: {len({row.program for row in rows})} programs against -{first.reference}"
+    parts = [
+        f"<h1>{_text(title)}</h1>",
+        _note(
+            f"Ratios are -{first.reference} / method: above 1 the method is better; means are geometric, "
+            f"intervals {confidence:.0%} by the bootstrap over programs, and over whole projects. Guarded: "
+            "the reference is kept where nothing better was found. Every result was replayed in new "
+            "processes and checked. A failure costs what the program costs unoptimized, and at least "
+            f"{FAILURE_FACTOR:g} times what the reference does. Click on a column to sort."
+        ),
+        *map(_note, notes),
+        "<h2>Methods</h2>",
+        _methods(rows, confidence),
+    ]
+    if len({row.method for row in rows}) > 1:
+        parts += ["<h2>Methods against each other</h2>", _pairs(rows, confidence)]
+    for caption, figure in figures.items():
+        parts += [f"<h2>{_text(caption)}</h2>", f'<div class="wide">{svg_of(figure)}</div>']
+    if len({row.project for row in rows}) > 1:
+        parts += ["<h2>Projects</h2>", _projects(rows, confidence)]
+    box = '<p><input data-filters="programs" placeholder="filter"></p>'
+    parts += ["<h2>Programs</h2>", box, _programs(rows)]
+    listed = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in settings.items())
+    parts += ["<h2>How it was measured</h2>", f"<dl>{listed}</dl>"]
+    style, script = ((DATA / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    head = f'<meta charset="utf-8"><title>{_text(title)}</title><style>{style}</style>'
+    body = "\n".join([*parts, f"<script>{script}</script>"])
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+
+
+def svg_of(figure: Figure) -> str:
+    """Return a picture as an SVG element, the same each time."""
+    import matplotlib as mpl
+
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "burnish"}):  # else its identifiers are random
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _methods(rows: Sequence[Row], confidence: float) -> str:
+    columns = ["method", "budget", "ratio", "interval", "by project", "guarded", "interval", "total"]
+    columns += ["guarded total", "better", "equal", "worse", "failed", "better, %", "seconds", "evaluations"]
+    columns += ["most overrun, s"]
+    return _table(
+        columns,
+        [
+            [
+                Cell(item.method),
+                Cell(item.budget),
+                *_mean(item.unguarded),
+                *_mean(item.guarded)[:2],
+                _ratio(item.total),
+                _ratio(item.guarded_total),
+                *map(_count, (item.wins, item.ties, item.losses, item.failures)),
+                Cell(f"{100 * item.share_better:.0f}", item.share_better),
+                Cell(f"{item.seconds:.2f}", item.seconds),
+                Cell(f"{item.evaluations:.0f}", item.evaluations),
+                Cell(f"{item.overrun:.2f}", item.overrun),
+            ]
+            for item in summarise(rows, confidence=confidence)
+        ],
+    )
+
+
+def _pairs(rows: Sequence[Row], confidence: float) -> str:
+    columns = ["methods", "budget", "ratio", "interval", "by project", "better", "equal", "worse", "apart"]
+    return _table(
+        columns,
+        [
+            [
+                Cell(f"{pair.first} / {pair.second}"),
+                Cell(pair.budget),
+                *_mean(pair.mean),
+                *map(_count, (pair.wins, pair.ties, pair.losses)),
+                Cell("yes" if pair.apart else "no"),
+            ]
+            for pair in all_pairs(rows, confidence=confidence)
+        ],
+    )
+
+
+def _projects(rows: Sequence[Row], confidence: float) -> str:
+    columns = ["project", "method", "budget", "programs", "ratio", "interval", "guarded"]
+    return _table(
+        [*columns, "better", "equal", "worse"],
+        [
+            [
+                Cell(item.project),
+                Cell(item.method),
+                Cell(item.budget),
+                _count(item.programs),
+                *_mean(item.unguarded)[:2],
+                _ratio(item.guarded.ratio),
+                *map(_count, (item.wins, item.ties, item.losses)),
+            ]
+            for item in summarise(rows, confidence=confidence, by_project=True)
+        ],
+    )
+
+
+def _programs(rows: Sequence[Row]) -> str:
+    columns = ["program", "method", "budget", f"-{rows[0].reference}", "cost", "ratio"]
+    columns += ["evaluations", "seconds", "passes"]
+    cells = [
+        [
+            Cell(row.program),
+            Cell(row.method),
+            Cell(row.budget),
+            _cost(row.reference_cost),
+            Cell("failed", row.counted_cost) if row.cost is None else _cost(row.cost),
+            _ratio(row.ratio),
+            _count(row.evaluations),
+            Cell(f"{row.seconds:.2f}", row.seconds),
+            _trace(row),
+        ]
+        for row in rows
+    ]
+    return _table(columns, cells, name="programs", failed=[not row.valid for row in rows])
+
+
+def _trace(row: Row) -> Cell:
+    if not row.valid:
+        return Cell(row.failure, -1)
+    if not row.trace:
+        return Cell(f"-{row.fallback}" if row.fallback else "none", 0)
+    listed = " &rarr; ".join(map(_text, row.trace))
+    text = f"<details><summary>{len(row.trace)}</summary><small>{listed}</small></details>"
+    return Cell(text, len(row.trace), markup=True)
+
+
+def _mean(mean: Mean) -> list[Cell]:
+    by_project = "" if mean.project_low is None else f"{mean.project_low:.4f} to {mean.project_high:.4f}"
+    return [
+        _ratio(mean.ratio),
+        Cell(f"{mean.low:.4f} to {mean.high:.4f}", mean.low),
+        Cell(by_project, mean.project_low),
+    ]
+
+
+def _ratio(ratio: float) -> Cell:
+    return Cell(f"{ratio:.4f}", ratio)
+
+
+def _count(count: int) -> Cell:
+    return Cell(str(count), count)
+
+
+def _cost(cost: float) -> Cell:
+    return Cell(f"{cost:.0f}" if cost == int(cost) else f"{cost:.4g}", cost)
+
+
+def _table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    name: str = "",
+    failed: Sequence[bool] = (),
+) -> str:
+    head = "".join(f'<th scope="col">{_text(column)}</th>' for column in columns)
+    lines = []
+    for number, cells in enumerate(rows):
+        kind = ' class="failed"' if number < len(failed) and failed[number] else ""
+        lines.append(f"<tr{kind}>{''.join(map(_cell, cells))}</tr>")
+    identity = f' id="{name}"' if name else ""
+    body = "\n".join(lines)
+    table = f"<table{identity}><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
+    return f'<div class="wide">{table}</div>'
+
+
+def _cell(cell: Cell) -> str:
+    value = "" if cell.value is None else f' data-value="{cell.value:.10g}"'
+    kind = ' class="text"' if cell.value is None or cell.markup else ""
+    return f"<td{kind}{value}>{cell.text if cell.markup else _text(cell.text)}</td>"
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{_text(text)}</p>'
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
