@@ -230,13 +230,17 @@ def test_more_jobs_than_cores_are_refused() -> None:
 
 
 def test_methods_are_looked_up_first() -> None:
-    check_methods(["random", "halved"], TASK)
+    assert check_methods(["random", "halved", "genetic@none"], TASK, "total") == {}
     with pytest.raises(UnknownName, match="did you mean 'random'"):
-        check_methods(["halved", "randm"], TASK)
+        check_methods(["halved", "randm"], TASK, "total")
     with pytest.raises(InputError, match="none twice"):
-        check_methods(["random", "random"], TASK)
-    with pytest.raises(InputError, match="genetic@nothing"):
+        check_methods(["random", "random"], TASK, "total")
+    with pytest.raises(UnknownName, match="no policy named 'nothing'"):
         solver_of("genetic@nothing", TASK)
+    with pytest.raises(UnknownName, match="no method named 'halved@none'"):
+        solver_of("halved@none", TASK)
+    with pytest.raises(InputError, match=r"no policy is shipped for total of counting-v\d+; leave @"):
+        check_methods(["genetic@shipped"], TASK, "total")
 
 
 def test_cases_have_projects() -> None:

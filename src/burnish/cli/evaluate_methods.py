@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from burnish.cli.evaluation_progress import EvaluationProgress
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         limits=Limits(options.deadline, int(options.memory * GIB)),
         effort=Effort(options.repeats),
     )
-    check_methods(plan.methods, task)
+    plan = replace(plan, policies=check_methods(plan.methods, task, plan.objective))
     texts = [*options.programs, *(f"corpus:{split}" for split in options.split)]
     if not texts:
         raise InputError("which programs? --split test, or names: corpus:zopfli, kernels:*, hot.c")
@@ -99,6 +99,7 @@ def _append(
         programs=tuple(texts),
         sample=options.sample,
         confidence=options.confidence,
+        policies=plan.policies,
     )
     for entry in append_rows(options.append, rows, origin):
         print(f"{options.append}: {entry.name}, {entry.budget}: {entry.ratio:.4f}")

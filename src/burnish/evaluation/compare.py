@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError
@@ -39,6 +39,7 @@ class Plan:
     seed: int = 0
     limits: Limits = Limits()  # noqa: RUF009 - frozen
     effort: Effort = Effort()  # noqa: RUF009 - frozen
+    policies: Mapping[str, str] = field(default_factory=dict)  # digests, by method
 
     @property
     def baselines(self) -> tuple[str, ...]:

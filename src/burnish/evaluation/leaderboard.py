@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ class Entry:
     objective: str
     reference: str
     method: str
+    policy: str  # the digest of its file; "" where the method has none
     budget: str
     seed: int
     confidence: float
@@ -83,6 +84,7 @@ class Origin:
     programs: tuple[str, ...]
     sample: int | None = None
     confidence: float = CONFIDENCE
+    policies: Mapping[str, str] = field(default_factory=dict)  # digests, by method
 
 
 def read_leaderboard(path: Path) -> list[Entry]:
@@ -154,6 +156,7 @@ def _entry(rows: Sequence[Row], origin: Origin, date: str | None, file: str, row
         objective=first.objective,
         reference=first.reference,
         method=first.method,
+        policy=origin.policies.get(first.method, ""),
         budget=first.budget,
         seed=first.seed,
         confidence=origin.confidence,

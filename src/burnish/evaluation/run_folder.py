@@ -67,18 +67,29 @@ class RunFolder:
         self._file.close()
 
     def _settle(self, settings: Mapping[str, Any]) -> None:
-        path = self.path / SETTINGS
-        if not path.exists():
-            write_atomically(path, f"{json.dumps(settings, indent=1)}\n".encode())
+        if not (self.path / SETTINGS).exists():
+            self._write(settings)
             return
         there = read_settings(self.path)
-        differing = [name for name in settings if there.get(name) != settings[name]]
+        known = {**there.get("policies", {}), **settings["policies"]}  # methods may be added
+        differing = [name for name in settings if name != "policies" and there.get(name) != settings[name]]
+        changed = [name for name, digest in there.get("policies", {}).items() if known[name] != digest]
+        if changed:
+            raise InputError(
+                f"{self.path}: has rows of {changed[0]} with another policy of that name; take another "
+                "folder, or remove this one"
+            )
         if differing:
             name = differing[0]
             raise InputError(
                 f"{self.path}: has rows with {name} = {there.get(name)!r}, not {settings[name]!r}; "
                 "take another folder, or remove this one"
             )
+        if known != there.get("policies", {}):
+            self._write({**there, "policies": known})
+
+    def _write(self, settings: Mapping[str, Any]) -> None:
+        write_atomically(self.path / SETTINGS, f"{json.dumps(settings, indent=1)}\n".encode())
 
 
 def settings_of(plan: Plan) -> dict[str, Any]:
@@ -90,6 +101,7 @@ def settings_of(plan: Plan) -> dict[str, Any]:
         "reference": plan.task.reference,
         "seed": plan.seed,
         "toolchain": toolchain(),
+        "policies": dict(plan.policies),
     }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from burnish.core.errors import InputError, UnknownName
@@ -54,18 +56,33 @@ def solver_of(spec: str, task: Task) -> Solver:
     raise UnknownName.among("method", spec, [*SEARCHES, *task.baselines])
 
 
-def check_methods(specs: Iterable[str], task: Task) -> None:
-    """Look all methods up before any of them runs.
+def check_methods(specs: Iterable[str], task: Task, objective: str) -> dict[str, str]:
+    """Look all methods up before any of them runs; return the digests of their policies, by method.
 
     Raises:
-        UnknownName: there is no such method.
-        InputError: none is given, or one twice.
+        UnknownName: there is no such method or policy.
+        InputError: none is given, or one twice; a policy is of another task, or none is shipped for this one.
     """
     names = list(specs)
     if not names or len(set(names)) < len(names):
         raise InputError(f"methods {', '.join(names) or '(none)'}: expected at least one, and none twice")
+    digests = {}
     for name in names:
         solver_of(name, task)
+        policy = name.partition(policies.AT)[2]
+        if policy not in ("", policies.NONE):
+            digests[name] = _policy_digest(policy, task, objective)
+    return digests
+
+
+def _policy_digest(policy: str, task: Task, objective: str) -> str:
+    """Return 32 hexadecimal digits of BLAKE2b over a policy's file."""
+    found = policies.find_adviser(policy, task, objective)
+    if found is None:
+        raise InputError(f"no policy is shipped for {objective} of {task.id}; leave @{policy} out")
+    known = policies.shipped()
+    path = known[found[1]] if policy in (policies.DEFAULT, *known) else Path(policy)
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
 def _search(
