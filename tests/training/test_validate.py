@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.spaces import GraphInstance
 
 from burnish.core.env import Env
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.worker import Limits
+from burnish.training.greedy import Greedy, looks_same
 from burnish.training.validate import SCORE, Held, Played, hold_out, measure, play_all
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
@@ -119,3 +121,38 @@ def test_means_are_geometric_and_failures_count() -> None:
     assert metrics["validation/better"] == 0.25
     assert metrics["validation/worse"] == 0.5
     assert metrics["validation/crashes"] == 1
+
+
+class Ranked:
+    """Chooses the first legal action of a list."""
+
+    def __init__(self, *order: int) -> None:
+        self.order = order
+
+    def act(self, observations: Sequence[Any], masks: Any, generator: Any = None) -> Any:
+        return [next(i for i in self.order if masks[0][i])]
+
+
+def test_an_action_in_vain_is_not_taken_again_until_something_changes() -> None:
+    greedy = Greedy(Ranked(2, 0, 1))
+    all_legal, seen = np.ones(3, dtype=bool), [np.array([value]) for value in (5, 5, 5, 5, 4, 4)]
+    assert [greedy.choose(item, all_legal) for item in seen] == [2, 0, 1, 2, 2, 0]
+
+
+def test_what_is_illegal_stays_illegal() -> None:
+    greedy = Greedy(Ranked(2, 0, 1))
+    mask = np.array([True, False, True])
+    assert [greedy.choose(np.array([5]), mask) for _ in range(4)] == [2, 0, 2, 0]
+    assert mask.tolist() == [True, False, True]
+
+
+def test_history_alone_does_not_look_different() -> None:
+    a, b = np.array([1]), np.array([2])
+    assert looks_same({"autophase": a, "trace": a}, {"autophase": a, "trace": b})
+    assert not looks_same({"autophase": a, "trace": a}, {"autophase": b, "trace": a})
+    assert not looks_same({"trace": a}, {"trace": a})  # nothing else is seen: nobody knows
+    assert looks_same("x", "x") and not looks_same(b"x", b"y")
+    graph = GraphInstance(np.zeros((2, 1)), np.zeros((1, 2)), np.array([[0, 1]]))
+    other = GraphInstance(np.zeros((2, 1)), np.zeros((1, 2)), np.array([[1, 0]]))
+    assert looks_same(graph, graph) and not looks_same(graph, other)
+    assert not looks_same(graph, GraphInstance(np.zeros((3, 1)), np.zeros((1, 2)), np.array([[0, 1]])))

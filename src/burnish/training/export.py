@@ -14,7 +14,8 @@ from burnish.agents.policy import Policy
 from burnish.agents.tabular import QTable
 from burnish.policies.choose import ActionPolicy, choose
 from burnish.policies.load import load_action_policy
-from burnish.training.validate import Actor, Played, measure
+from burnish.training.greedy import Actor
+from burnish.training.validate import Played, measure
 
 
 class Exported:

@@ -28,11 +28,12 @@ from burnish.training.algorithms import Note, settings_of
 from burnish.training.checkpoint import FILE, load_checkpoint
 from burnish.training.config import Config
 from burnish.training.export import export
+from burnish.training.greedy import Actor
 from burnish.training.lessons import LESSONS, School, make_lessons, read_lessons
 from burnish.training.programs import choose
 from burnish.training.standardize import Observations, has_features, random_observations, standardize
 from burnish.training.tables import from_table
-from burnish.training.validate import Actor, Played, hold_out, measure, play_all
+from burnish.training.validate import Played, hold_out, measure, play_all
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from gymnasium.vector.utils import iterate
 
@@ -17,15 +17,9 @@ from burnish.core.session import Mask
 from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
 from burnish.core.worker import Limits, Worker
+from burnish.training.greedy import Actor, Greedy
 
 SCORE = "validation/ratio"
-
-
-class Actor(Protocol):
-    """What chooses actions."""
-
-    def act(self, observations: Sequence[Any], masks: Any, generator: Any = None) -> Any:
-        """Choose a legal action for each of B environments: int64[B]; the best one without a generator."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,7 @@ def hold_out(
 def play_all(
     actor: Actor, held: Sequence[Held], make: Callable[[Sequence[Program]], Env], count: int
 ) -> list[Played]:
-    """Play every program once, the most probable action in each state.
+    """Play every program once, the most probable action in each state: see burnish.training.greedy.
 
     Each environment acts as soon as it is ready, alone: what comes out does not depend on the others.
 
@@ -154,18 +148,19 @@ class _Episode:
 
     program: Program
     costs: list[float]
+    greedy: Greedy
 
 
 def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[float], bool]]:
     """Yield (program, costs that were measured, whether it crashed), each program of the cycle once."""
 
     def act(i: int, observation: Any, mask: Mask) -> None:
-        envs.send(i, int(actor.act([observation], mask[None], None)[0]))
+        envs.send(i, playing[i].greedy.choose(observation, mask))
 
     observed, infos = envs.reset(seed=0)
     first = envs.envs[0].programs
     total = len(first) if isinstance(first, Sequence) else 0
-    playing = {i: _Episode(env.program, [env.cost]) for i, env in enumerate(envs.envs)}
+    playing = {i: _Episode(env.program, [env.cost], Greedy(actor)) for i, env in enumerate(envs.envs)}
     begun = dict.fromkeys(playing, 1)
     for i, observation in enumerate(iterate(envs.observation_space, observed)):
         act(i, observation, infos["mask"][i])
@@ -175,7 +170,7 @@ def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[flo
             if i in over:  # and begins again
                 over.remove(i)
                 begun[i] += 1
-                playing[i] = _Episode(envs.envs[i].program, [])
+                playing[i] = _Episode(envs.envs[i].program, [], Greedy(actor))
             episode = playing[i]
             episode.costs += [info["cost"]] if "cost" in info else []
             if not (terminated or truncated):

@@ -1,0 +1,63 @@
+"""The most probable action in every state, without standing still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from burnish.core.session import Mask
+
+HISTORY = "trace"  # the observation that differs after every action
+
+
+class Actor(Protocol):
+    """What chooses actions."""
+
+    def act(self, observations: Sequence[Any], masks: Any, generator: Any = None) -> Any:
+        """Choose a legal action for each of B environments: int64[B]; the best one without a generator."""
+
+
+class Greedy:
+    """Plays one episode.
+
+    A policy that takes an action after which everything looks as before would take it again for ever. So an
+    action is not taken again until something looks different.
+    """
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+        self._before: Any = None
+        self._last = -1
+        self._vain: set[int] = set()
+
+    def choose(self, observation: Any, mask: Mask) -> int:
+        """Return a legal action; where all were in vain, they are all possible again.
+
+        Args:
+            observation: What is seen now.
+            mask: bool[n], one of them True.
+        """
+        if self._last >= 0 and looks_same(self._before, observation):
+            self._vain.add(self._last)
+        else:
+            self._vain.clear()
+        left = mask.copy()
+        left[list(self._vain)] = False
+        if not left.any():
+            self._vain.clear()
+            left = mask
+        self._before = observation
+        self._last = int(self._actor.act([observation], left[None], None)[0])
+        return self._last
+
+
+def looks_same(one: Any, other: Any) -> bool:
+    """Return whether two observations are equal, but for the history of actions in a dict of several."""
+    if isinstance(one, dict):
+        names = [name for name in one if name != HISTORY]
+        return bool(names) and all(looks_same(one[name], other[name]) for name in names)
+    if isinstance(one, tuple):  # a graph
+        return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    return bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
