@@ -181,7 +181,7 @@ def _mean(mean: Mean) -> list[Cell]:
     by_project = "" if mean.project_low is None else f"{mean.project_low:.4f} to {mean.project_high:.4f}"
     return [
         _ratio(mean.ratio),
-        Cell(f"{mean.low:.4f} to {mean.high:.4f}", mean.low),
+        Cell("" if mean.low == mean.high else f"{mean.low:.4f} to {mean.high:.4f}", mean.low),
         Cell(by_project, mean.project_low),
     ]
 
@@ -205,7 +205,11 @@ def _table(
     name: str = "",
     failed: Sequence[bool] = (),
 ) -> str:
-    head = "".join(f'<th scope="col">{_text(column)}</th>' for column in columns)
+    rows = list(rows)
+    kinds = [_kind(cell) for cell in rows[0]]
+    head = "".join(
+        f'<th scope="col"{kind}>{_text(column)}</th>' for kind, column in zip(kinds, columns, strict=True)
+    )
     lines = []
     for number, cells in enumerate(rows):
         kind = ' class="failed"' if number < len(failed) and failed[number] else ""
@@ -218,8 +222,11 @@ def _table(
 
 def _cell(cell: Cell) -> str:
     value = "" if cell.value is None else f' data-value="{cell.value:.10g}"'
-    kind = ' class="text"' if cell.value is None or cell.markup else ""
-    return f"<td{kind}{value}>{cell.text if cell.markup else _text(cell.text)}</td>"
+    return f"<td{_kind(cell)}{value}>{cell.text if cell.markup else _text(cell.text)}</td>"
+
+
+def _kind(cell: Cell) -> str:
+    return ' class="text"' if cell.value is None or cell.markup else ""
 
 
 def _note(text: str) -> str:
