@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.session import Session
+from burnish.core.session import Mask, Observed, Session
 from burnish.core.trace import Trace
 
 
@@ -35,6 +36,11 @@ class Prior:
         chosen = np.where(np.array(columns) < 0, mean, rows[:, columns])
         return Prior(tuple(actions), chosen / chosen.sum(axis=1, keepdims=True))
 
+    def after(self, action: str) -> NDArray[np.float64]:
+        """Return the probabilities of what follows an action, "" for the first of a trace: float64[n]."""
+        row: NDArray[np.float64] = self.probabilities[1 + self._index.get(action, -1)]
+        return row
+
     def draw(self, after: str, rng: np.random.Generator) -> str:
         """Draw the action that follows another; "" for the first of a trace."""
         row = self._cumulative[1 + self._index.get(after, -1)]
@@ -49,15 +55,50 @@ class Prior:
         return np.cumsum(self.probabilities, axis=1)
 
 
+class State(NamedTuple):
+    """What a policy sees of a state."""
+
+    observed: tuple[Observed, ...]  # one of each of its observations
+    legal: Mask  # bool[n], of the task's actions, on the whole program
+
+
+class Prediction(NamedTuple):
+    """What a policy makes of a state: the (p, v) of Silver et al. 2018."""
+
+    log_probs: NDArray[np.float64]  # [n], of the policy's actions to be next; -inf where one is illegal
+    value: float = 0.0  # log(cost now / the cost that is expected in the end); 0 from one without a critic
+
+
+class StatePolicy(Protocol):
+    """What to do next, by what is seen of a state."""
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The n actions that it chooses from."""
+
+    @property
+    def observations(self) -> tuple[str, ...]:
+        """The task's observations that it looks at."""
+
+    @property
+    def max_steps(self) -> int:
+        """After how many actions its episodes end."""
+
+    def predict(self, states: Sequence[State]) -> list[Prediction]:
+        """Say what to do next in each of some states."""
+
+
 @dataclass(frozen=True)
 class Guide:
     """Where to look first."""
 
-    starts: tuple[Trace, ...] = ()
-    """Traces of the whole program, the most promising first."""
+    starts: Iterable[Trace] = ()
+    """Traces of the whole program, the most promising first. They may be made one by one, as they are asked
+    for, and once: the session must be open until then."""
     tails: tuple[Trace, ...] = ()
     """Short traces to try at every site, the most promising first."""
     prior: Prior | None = None
+    policy: StatePolicy | None = None
 
 
 Adviser = Callable[[Session], Guide]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
+from burnish.core.guide import State, StatePolicy
 from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.session import Session
@@ -37,6 +38,9 @@ class Evaluator:
     """Evaluates batches of traces on worker processes and keeps what it has seen.
 
     What a trace costs does not depend on how many workers there are or what they did before.
+
+    Attributes:
+        policy: Whose predictions batches may ask for.
     """
 
     def __init__(
@@ -44,8 +48,9 @@ class Evaluator:
     ) -> None:
         self.evaluations = 0
         self.crashes = 0
+        self.policy: StatePolicy | None = None
         self._setup = (task.open, program, objective)
-        self._known: dict[tuple[Trace, bool], Evaluation] = {}
+        self._known: dict[tuple[Trace, bool, bool], Evaluation] = {}
         self.workers = [Worker(limits) for _ in range(workers or os.cpu_count() or 1)]
         self._deadline_seconds = limits.deadline_seconds
 
@@ -60,36 +65,51 @@ class Evaluator:
         Raises:
             BudgetSpent: `most` or `end` cut the batch short.
         """
-        new = [trace for trace in dict.fromkeys(batch.traces) if (trace, batch.site_costs) not in self._known]
+        new = [trace for trace in dict.fromkeys(batch.traces) if _key(trace, batch) not in self._known]
         kept = new if most is None else new[:most]
-        for evaluation, trace in self._run(kept, batch.site_costs, end):
-            self._known[trace, batch.site_costs] = evaluation
+        for evaluation, trace in self._run(kept, batch, end):
+            self._known[_key(trace, batch)] = evaluation
             self.evaluations += 1
             yield evaluation
         if len(kept) < len(new):
             raise BudgetSpent
+        if batch.predict:
+            self._predict([_key(trace, batch) for trace in kept])
 
     def known(self, batch: Batch) -> list[Evaluation]:
         """Return the evaluations of a batch that was evaluated, in its order."""
-        return [self._known[trace, batch.site_costs] for trace in batch.traces]
+        return [self._known[_key(trace, batch)] for trace in batch.traces]
 
     def close(self) -> None:
         """End the workers."""
         for worker in self.workers:
             worker.close()
 
+    def _predict(self, keys: Sequence[tuple[Trace, bool, bool]]) -> None:
+        """Put predictions in the place of the states, which may be large, of what was evaluated."""
+        seen = [(key, state) for key in keys if (state := self._known[key].state)]
+        if not seen or not self.policy:
+            return
+        predictions = self.policy.predict([state for _, state in seen])
+        for (key, _), prediction in zip(seen, predictions, strict=True):
+            self._known[key] = replace(self._known[key], state=None, prediction=prediction)
+
     def _run(
-        self, traces: Sequence[Trace], site_costs: bool, end: float | None
+        self, traces: Sequence[Trace], batch: Batch, end: float | None
     ) -> Iterator[tuple[Evaluation, Trace]]:
+        look: tuple[str, ...] | None = None
+        if batch.predict:
+            look = self.policy.observations if self.policy else ()
         ordered = sorted(traces)  # neighbours share prefixes
-        chunks = deque(ordered[i : i + CHUNK] for i in range(0, len(ordered), CHUNK))
+        size = min(CHUNK, -(-len(ordered) // len(self.workers))) or 1
+        chunks = deque(ordered[i : i + size] for i in range(0, len(ordered), size))
         running: dict[Worker, deque[Trace]] = {}
         heard: dict[Worker, float] = {}
         while chunks or running:
             for worker in self.workers:
                 if chunks and worker not in running:
                     chunk = chunks.popleft()
-                    worker.send(evaluate_traces, *self._setup, chunk, site_costs)
+                    worker.send(evaluate_traces, *self._setup, chunk, batch.site_costs, look)
                     running[worker] = deque(chunk)
                     heard[worker] = time.monotonic()
             for worker in wait(list(running), self._patience(heard, running, end)):
@@ -138,11 +158,20 @@ class Evaluator:
         return max(0.0, min(next_deadline, end if end is not None else math.inf) - now)
 
 
+def _key(trace: Trace, batch: Batch) -> tuple[Trace, bool, bool]:
+    return trace, batch.site_costs, batch.predict
+
+
 _trees: dict[tuple[str, str], PrefixTree] = {}  # of a worker process
 
 
 def evaluate_traces(
-    opener: Opener, program: Program, objective: Objective, traces: Sequence[Trace], site_costs: bool
+    opener: Opener,
+    program: Program,
+    objective: Objective,
+    traces: Sequence[Trace],
+    site_costs: bool,
+    look: tuple[str, ...] | None,
 ) -> Iterator[Evaluation]:
     """Evaluate traces in a worker process, one after the other."""
     key = (program.key, repr(opener))
@@ -151,7 +180,7 @@ def evaluate_traces(
         _trees[key] = PrefixTree(opener(program))
     tree = _trees[key]
     for trace, following in zip(traces, [*traces[1:], ()], strict=True):
-        yield tree.evaluate(trace, objective, site_costs, keep=_shared(trace, following))
+        yield tree.evaluate(trace, objective, site_costs, keep=_shared(trace, following), look=look)
 
 
 @dataclass
@@ -181,6 +210,9 @@ class _State:
     def measure(self, objective: str) -> Evaluation:
         return Evaluation(self.trimmed, self.session.measure(objective), self.path)
 
+    def look(self, names: Sequence[str]) -> State:
+        return State(tuple(self.session.observe(name) for name in names), self.session.legal())
+
 
 class PrefixTree:
     """States that were reached lately, where that took long: a trace begins at the longest prefix that fits.
@@ -193,7 +225,15 @@ class PrefixTree:
         self._kept: OrderedDict[tuple[Trace, bool], _State] = OrderedDict()
         self._fork_seconds = 0.0  # of one fork, the last
 
-    def evaluate(self, trace: Trace, objective: Objective, site_costs: bool, *, keep: int) -> Evaluation:
+    def evaluate(
+        self,
+        trace: Trace,
+        objective: Objective,
+        site_costs: bool,
+        *,
+        keep: int,
+        look: tuple[str, ...] | None = None,
+    ) -> Evaluation:
         """Apply a trace in a fork and measure: every state when that is cheap, else the last.
 
         Entries that are illegal where they come, such as those at a site that is gone, are left out.
@@ -203,8 +243,9 @@ class PrefixTree:
             objective: What to measure.
             site_costs: Measure the sites too, and the last state only.
             keep: Keep the state after so many entries: the next trace begins there.
+            look: Observe these, and measure the last state only. It is kept: who looks may go on from there.
         """
-        every = objective.dense and not site_costs
+        every = objective.dense and not site_costs and look is None
         start, state = self._longest_prefix(trace, every)
         state = self._fork(state)
         since = time.perf_counter()
@@ -221,8 +262,12 @@ class PrefixTree:
                     state.best = measured
         if not every:
             costs = state.session.site_costs(objective.name) if site_costs else {}
-            state.best = replace(state.measure(objective.name), site_costs=costs)
-        state.session.close()
+            seen = state.look(look) if look else None
+            state.best = replace(state.measure(objective.name), site_costs=costs, state=seen)
+        if look is not None and start < len(trace):
+            self._put(trace, every, state)
+        else:
+            state.session.close()
         return state.best
 
     def _fork(self, state: _State) -> _State:
@@ -232,20 +277,25 @@ class PrefixTree:
         return copy
 
     def _longest_prefix(self, trace: Trace, every: bool) -> tuple[int, _State]:
+        """Find where to begin; a state with the best of those before it will do where that is not needed."""
         for length in range(len(trace), 0, -1):
-            if state := self._kept.get((trace[:length], every)):
-                self._kept.move_to_end((trace[:length], every))
-                return length, state
+            for key in ((trace[:length], every), (trace[:length], True)):
+                if state := self._kept.get(key):
+                    self._kept.move_to_end(key)
+                    return length, state
         return 0, self._root
 
     def _keep(self, prefix: Trace, every: bool, state: _State) -> _State:
         """Keep a state, and return another one to go on with."""
-        self._kept[prefix, every] = state
         copy = self._fork(state)
+        self._put(prefix, every, state)
+        return copy
+
+    def _put(self, prefix: Trace, every: bool, state: _State) -> None:
+        self._kept[prefix, every] = state
         most = max(FEWEST, min(STATES, int(FORK_SECONDS / self._fork_seconds)))
         while len(self._kept) > most:
             self._kept.popitem(last=False)[1].session.close()
-        return copy
 
 
 def _shared(first: Trace, second: Trace) -> int:

@@ -15,7 +15,7 @@ from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
-from burnish.core.worker import Limits, Worker
+from burnish.core.worker import Limits
 from burnish.search.budget import Budget
 from burnish.search.evaluate import NOTHING, BudgetSpent, Evaluator
 from burnish.search.space import Batch, Evaluation, Proposals, Space
@@ -105,13 +105,17 @@ def run(
         return evaluator.known(batch)
 
     try:
-        space, guide = _explore(task, program, goal, evaluator.workers[0], adviser)
-        starts: list[Evaluation] = []
-        for trace in dict.fromkeys([*(guide.starts or task.starts), ()]):
-            if trace and len(starts) > 1 and spent() > START_SHARE:
-                continue
-            starts += evaluate(Batch([trace]))  # one by one: a short budget still sees the most promising
-        starts = [start for start in starts if not start.error]
+        session = Sandbox(task.open, program, worker=evaluator.workers[0])
+        space, guide = _explore(session, goal, adviser)
+        evaluator.policy = space.policy
+        tried: dict[Trace, Evaluation] = {}
+        for trace in guide.starts or task.starts:
+            if len(tried) > 1 and spent() > START_SHARE:
+                break
+            (tried[trace],) = evaluate(Batch([trace]))  # a short budget still sees the most promising
+        session.close()
+        (tried[()],) = evaluate(Batch([()]))
+        starts = [start for start in tried.values() if not start.error]
         if not space.actions or not starts:  # nothing to do, or nothing that survives
             raise BudgetSpent
         proposals = search(replace(space, starts=tuple(starts)), np.random.default_rng(seed))
@@ -139,19 +143,15 @@ def run(
     )
 
 
-def _explore(
-    task: Task, program: Program, goal: Objective, worker: Worker, adviser: Adviser | None
-) -> tuple[Space, Guide]:
+def _explore(session: Sandbox, goal: Objective, adviser: Adviser | None) -> tuple[Space, Guide]:
     """Look at the program once: what is legal, which sites there are, and what the adviser says."""
-    session = Sandbox(task.open, program, worker=worker)
     guide = adviser(session) if adviser else Guide()
     sites = session.sites()
     actions = _legal(session, WHOLE_PROGRAM)
     site_actions = _legal(session, sites[0]) if sites and goal.by_site else ()
-    session.close()
     prior = guide.prior.among(actions) if guide.prior and actions else None
     tails = guide.tails if site_actions else ()
-    return Space(actions, site_actions, sites, (), LONGEST, tails, prior), guide
+    return Space(actions, site_actions, sites, (), LONGEST, tails, prior, guide.policy), guide
 
 
 def _legal(session: Sandbox, site: str) -> Trace:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from burnish.core.guide import Prior
+from burnish.core.guide import Prediction, Prior, State, StatePolicy
 from burnish.core.trace import Trace, split_entry
 
 
@@ -20,6 +22,8 @@ class Evaluation:
     path: Trace = ()  # the same with every entry that was applied: what surely leads there
     error: str = ""
     site_costs: dict[str, float] = field(default_factory=dict, repr=False)
+    prediction: Prediction | None = field(default=None, repr=False, compare=False)
+    state: State | None = field(default=None, repr=False, compare=False)  # on the way to a prediction
 
     @property
     def order(self) -> tuple[float, int, Trace]:
@@ -29,10 +33,14 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Batch:
-    """Traces to evaluate together: on all cores, every shared prefix once."""
+    """Traces to evaluate together: on all cores, every shared prefix once.
+
+    What is asked for of the end of a trace comes with the cost of the end, not the lowest on the way.
+    """
 
     traces: Sequence[Trace]
     site_costs: bool = False  # also say what each site costs at the end
+    predict: bool = False  # also say what the policy, if there is one, makes of the state at the end
 
 
 Proposals = Generator[Batch, list[Evaluation], None]
@@ -51,11 +59,32 @@ class Space:
     max_length: int
     tails: tuple[Trace, ...] = ()  # learned: worth trying at every site, the best first
     prior: Prior | None = None  # learned: over `actions`; without it, all are alike
+    policy: StatePolicy | None = None  # learned: what to do next, by the state
 
     @property
     def best_start(self) -> Evaluation:
         """The cheapest of the starts."""
         return min(self.starts, key=lambda start: start.order)
+
+    def probabilities(self, state: Evaluation) -> NDArray[np.float64]:
+        """Return how probable each of `actions` is to be worth it in a state: float64[n], their sum is 1.
+
+        By the policy where its prediction was asked for; else by the prior, else all alike.
+        """
+        if state.prediction is not None:
+            known = np.exp(np.append(state.prediction.log_probs, -np.inf))[self._columns]
+            if known.sum() > 0:
+                shares: NDArray[np.float64] = known / known.sum()
+                return shares
+        if self.prior:
+            return self.prior.after(split_entry(state.trace[-1])[1] if state.trace else "")
+        return np.full(len(self.actions), 1 / len(self.actions))
+
+    @cached_property
+    def _columns(self) -> NDArray[np.int64]:
+        """Where `actions` are among the policy's; -1 for those that it does not know."""
+        index = {action: i for i, action in enumerate(self.policy.actions if self.policy else ())}
+        return np.array([index.get(action, -1) for action in self.actions])
 
     def random_action(self, rng: np.random.Generator, before: Sequence[str] = ()) -> str:
         """Draw the action that follows the entries before it."""
