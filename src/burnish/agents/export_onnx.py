@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn import MessagePassing  # type: ignore[import-untyped]
+from torch_geometric.nn.aggr import Aggregation  # type: ignore[import-untyped]
 
 from burnish.agents.networks.encoder import to_tensors
 from burnish.agents.networks.sequence import LSTM
@@ -46,6 +48,8 @@ def export_onnx(policy: Policy, path: Path, card: Mapping[str, Any] | None = Non
     for module in list(policy.modules()):
         if isinstance(module, LSTM):
             module.lstm = _OnnxLSTM(module.lstm)  # type: ignore[assignment]
+        if isinstance(module, MessagePassing):
+            module.aggr_module = _SumOfRows()
     observations = policy.encoder.example()
     example = policy.encoder.inputs.batch(observations)
     mask = torch.ones(len(observations), len(policy.actions), dtype=torch.bool)
@@ -88,6 +92,17 @@ class _Outputs(nn.Module):
         if self.policy.critic is None:
             return self.policy.log_probs(batch, mask)
         return self.policy.evaluate(batch, mask)
+
+
+class _SumOfRows(Aggregation):  # type: ignore[misc]
+    """The sum of what comes to each node, by rows: ONNX's ScatterND.
+
+    What PyTorch Geometric does becomes ScatterElements; graphs of 18,000 nodes took 5 times as long.
+    """
+
+    def forward(self, x: Tensor, index: Tensor, ptr: None, dim_size: int, dim: int) -> Tensor:
+        """Return float32[dim_size, ...] of float32[E, ...] and the rows int64[E] that they are added to."""
+        return x.new_zeros(dim_size, *x.shape[1:]).index_add(0, index, x)
 
 
 class _OnnxLSTM(nn.Module):
