@@ -48,7 +48,7 @@ def test_a_run_is_reported(walk: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert len(read_log(folder / LOG)) == 5
     best = json.loads((folder / "policy.card.json").read_text())["results"]
     said = f"best policy: of iteration {best['iteration']}, {best['validation/ratio']:.4f} on the validation"
-    assert "all iterations are done: 4 iterations" in out
+    assert "all iterations are done, after iteration 4" in out
     assert said in out
     assert "wrote runs/walk/policy.txt, policy.card.json, curves.png" in out
     assert "walk  iteration 2  20 steps" in err

@@ -19,7 +19,7 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.policies.load import load_action_policy
 from burnish.training.algorithms import LEARNERS, open_training
 from burnish.training.checkpoint import load_checkpoint
-from burnish.training.config import Config, Source, Teacher, config_of, read_config
+from burnish.training.config import Config, Source, Teacher, config_of, read_config, shipped
 from burnish.training.lessons import LESSONS
 from burnish.training.run import Listener, Outcome, train
 from burnish.training.track import LOG, TIMES, read_log
@@ -187,3 +187,20 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str, tmp_p
     config = config_of({**table, "validation": {"use": "random:1"}} | changes, "mine.toml")
     with pytest.raises((InputError, UnknownName), match=message):
         run(config, tmp_path / "run")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in shipped() if name != "smoke"])
+def test_shipped_configurations_train(name: str, tmp_path: Path) -> None:
+    """On random programs: whoever runs the tests may have no corpus."""
+    changes = [
+        "run.iterations=1",
+        "run.standardize_steps=20",
+        "teacher.evaluations=20",
+        "environment.count=2",
+    ]
+    config = read_config(name, changes)
+    random = {"programs": (Source("random:0..3:100"),), "validation": (Source("random:1000..1001:100"),)}
+    outcome = run(replace(config, **random), tmp_path)
+    assert outcome.policy and outcome.policy.exists()
+    assert (tmp_path / "curves.png").exists()

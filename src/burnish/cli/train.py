@@ -130,7 +130,7 @@ def _report(outcome: Outcome) -> None:
     from burnish.training.run import CURVES
     from burnish.training.validate import SCORE
 
-    print(f"{WHY[outcome.why]}: {outcome.iteration} iterations")
+    print(f"{WHY[outcome.why]}, after iteration {outcome.iteration}")
     if outcome.best and outcome.policy:
         score = outcome.best.metrics[SCORE]
         print(f"best policy: of iteration {outcome.best.iteration}, {score:.4f} on the validation programs")

@@ -7,6 +7,7 @@ steps, and "iteration" otherwise.
 from __future__ import annotations
 
 import json
+import logging
 import math
 import time
 import uuid
@@ -123,6 +124,7 @@ class MLflow:
             from mlflow.tracking import MlflowClient
         except ImportError:
             raise MissingTool(missing("mlflow", "mlflow", 'track.mlflow = ""')) from None
+        logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of every table that it makes
         self._metric: Callable[..., Any] = Metric
         try:
             self._client = MlflowClient(uri)
