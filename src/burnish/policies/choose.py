@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -20,6 +20,10 @@ class ActionPolicy(Protocol):
     @property
     def actions(self) -> tuple[str, ...]:
         """The n actions, in the order of masks."""
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """What else is known of it; from burnish train, its task, objective, observation, max_steps, ..."""
 
     def log_probs(self, observations: Sequence[Any], masks: Mask) -> Floats:
         """Return float32[B, n], about ILLEGAL where bool[B, n] is False, of what B environments observe."""

@@ -14,6 +14,7 @@ from burnish.search.budget import Budget
 from burnish.search.genetic import genetic
 from burnish.search.greedy import epsilon_greedy, greedy
 from burnish.search.hill_climbing import hill_climbing
+from burnish.search.mcts import mcts
 from burnish.search.mixed import mixed
 from burnish.search.random import random_search
 from burnish.search.run import Progress, Search, run
@@ -27,6 +28,7 @@ SEARCHES: dict[str, Search] = {
     "hill-climbing": hill_climbing,
     "annealing": annealing,
     "genetic": genetic,
+    "mcts": mcts,
     "sitewise": sitewise,
     "mixed": mixed,
 }

@@ -1,27 +1,38 @@
-"""Beam search with look-ahead."""
+"""Beam search: with look-ahead, or guided by a policy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Generator, Iterable
 
 import numpy as np
 
 from burnish.core.trace import Trace
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
+UNKNOWN = 1e-6  # the share of the actions that a policy does not know: they come last
 
-def beam(space: Space, rng: np.random.Generator, *, width: int = 4, lookahead: int = 1) -> Proposals:
+
+def beam(
+    space: Space, rng: np.random.Generator, *, width: int = 4, lookahead: int = 1, patience: int = 8
+) -> Proposals:
     """Extend the `width` best traces by every action, judging each by the best within `lookahead` steps.
 
     It ends when no extension, looked ahead, is better than what it came from. With look-ahead 1 and
     width 1 it is greedy search.
 
+    With a policy it begins as narrow as the policy alone, and widens: see `widening`.
+
     Args:
         space: What to choose from.
         rng: Not used: the search is exhaustive.
-        width: How many traces are kept.
+        width: How many traces are kept without a policy.
         lookahead: An action's score is the lowest cost that at most so many steps, itself the first, reach.
+        patience: After so many actions in a row that made nothing cheaper a guided beam ends.
     """
+    if space.policy:
+        yield from widening(space, patience)
+        return
     front = sorted(space.starts, key=lambda start: start.order)[:width]
     best = front[0].cost
     while front:
@@ -45,6 +56,55 @@ def beam(space: Space, rng: np.random.Generator, *, width: int = 4, lookahead: i
             return
         best = scores[children[0].trace]
         front = [child for child in children[:width] if len(child.trace) < space.max_length]
+
+
+def widening(space: Space, patience: int) -> Proposals:
+    """Run beams of width 1, 2, 4, ..., in which each trace is extended by as many most probable actions.
+
+    The first are greedy roll-outs of the policy. They begin at the empty trace and at as many of the best
+    starts. It ends when no action is left out any more and a wider beam has found nothing better.
+    """
+    best = space.best_start.cost
+    roots = [start.trace for start in sorted(space.starts, key=lambda start: start.order)]
+    width = 1
+    while True:
+        before = best
+        for root in dict.fromkeys([*roots[:width], ()]):
+            best = min(best, (yield from _guided(space, root, width, patience)))
+        if width >= len(space.actions) and best == before:
+            return
+        width *= 2
+
+
+def _guided(
+    space: Space, root: Trace, width: int, patience: int
+) -> Generator[Batch, list[Evaluation], float]:
+    """Run one beam from a trace, and return the lowest cost that it came by."""
+    front = [item for item in (yield Batch([root], predict=True)) if not item.error]
+    best = min((item.cost for item in front), default=math.inf)
+    log_probs = {item.trace: 0.0 for item in front}  # of what follows the root
+    vain = 0
+    while front and vain < patience:
+        extended: dict[Trace, float] = {}
+        for parent in front:
+            shares = space.probabilities(parent, UNKNOWN)
+            for i in np.argsort(-shares, kind="stable")[:width]:
+                if shares[i] > 0:
+                    extended[*parent.trace, space.actions[i]] = log_probs[parent.trace] + math.log(shares[i])
+        children = _changed(front, (yield Batch(list(extended), predict=True)))
+        log_probs = {child.trace: extended.get(child.trace, -math.inf) for child in children}
+        children.sort(key=lambda child: (_promised(child), -log_probs[child.trace], child.order))
+        front = [child for child in children[:width] if len(child.trace) < space.max_length]
+        lowest = min((child.cost for child in children), default=math.inf)
+        vain = 0 if lowest < best else vain + 1
+        best = min(best, lowest)
+    return best
+
+
+def _promised(state: Evaluation) -> float:
+    """Return the log of the cost that the critic expects in the end, or of the state's if that is less."""
+    ahead = state.prediction.value if state.prediction else 0.0
+    return math.log(state.cost) - max(0.0, ahead)
 
 
 def _extensions(front: Iterable[Evaluation], space: Space) -> list[Trace]:

@@ -66,19 +66,23 @@ class Space:
         """The cheapest of the starts."""
         return min(self.starts, key=lambda start: start.order)
 
-    def probabilities(self, state: Evaluation) -> NDArray[np.float64]:
+    def probabilities(self, state: Evaluation, uniform: float = 0.0) -> NDArray[np.float64]:
         """Return how probable each of `actions` is to be worth it in a state: float64[n], their sum is 1.
 
-        By the policy where its prediction was asked for; else by the prior, else all alike.
+        By the policy where its prediction was asked for, in which what is illegal has 0; else by the prior,
+        else all alike. Of that, `uniform` is the share that is shared out evenly.
         """
-        if state.prediction is not None:
-            known = np.exp(np.append(state.prediction.log_probs, -np.inf))[self._columns]
-            if known.sum() > 0:
-                shares: NDArray[np.float64] = known / known.sum()
-                return shares
+        shares = legal = np.ones(len(self.actions))
         if self.prior:
-            return self.prior.after(split_entry(state.trace[-1])[1] if state.trace else "")
-        return np.full(len(self.actions), 1 / len(self.actions))
+            shares = self.prior.after(split_entry(state.trace[-1])[1] if state.trace else "")
+        if state.prediction is not None:
+            log_probs = np.append(state.prediction.log_probs, -np.inf)[self._columns]
+            legal = ((log_probs > -np.inf) | (self._columns < 0)).astype(np.float64)
+            shares = np.exp(log_probs) if np.isfinite(log_probs).any() else legal
+        even = legal / max(1.0, legal.sum())
+        shares = shares / max(shares.sum(), np.finfo(np.float64).tiny)
+        mixed: NDArray[np.float64] = (1 - uniform) * shares + uniform * even
+        return mixed
 
     @cached_property
     def _columns(self) -> NDArray[np.int64]:

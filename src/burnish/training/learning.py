@@ -25,7 +25,7 @@ from burnish.core.vector import VectorEnv
 from burnish.core.worker import Limits
 from burnish.tasks import load_task
 from burnish.training.algorithms import Note, settings_of
-from burnish.training.checkpoint import FILE, load_checkpoint
+from burnish.training.checkpoint import FILE, diverged, load_checkpoint
 from burnish.training.config import Config
 from burnish.training.export import export
 from burnish.training.greedy import Actor
@@ -61,6 +61,7 @@ class PolicyTraining:
         self.reference = self.task.reference
         self.objective = self.task.objective(config.objective).name
         self.actions = ActionChoice(self.task, config.environment.actions, 0).names
+        self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         self.encoder()  # what does not fit is found now, not after minutes
         self.seen: Observations = []
         self.programs = choose(config.programs, "programs", level=self.task.reference)
@@ -77,7 +78,7 @@ class PolicyTraining:
                     f"-{self.task.reference} on validation programs: {done} of {total}"
                 ),
             )
-            self.seen = self._see(folder, note)
+            self.seen = self._see(note)
             learner = getattr(importlib.import_module(self.algorithm.module), self.algorithm.learner)
             more = {"lessons": self._lessons(folder, note)} if self.algorithm.imitates else {}
             self.learner = learner(self.envs, self.policy, settings, seed=config.run.seed, **more)
@@ -86,8 +87,17 @@ class PolicyTraining:
             raise
 
     def iterate(self) -> Mapping[str, float]:
-        """See Training."""
-        metrics: Mapping[str, float] = self.learner.iterate()
+        """See Training.
+
+        Raises:
+            InputError: a gradient is infinite or no number.
+        """
+        try:
+            metrics: Mapping[str, float] = self.learner.iterate()
+        except RuntimeError as error:
+            if "non-finite" not in str(error):  # what torch says where a gradient's norm is none
+                raise
+            raise diverged("a gradient is not finite") from None
         return metrics
 
     def validate(self) -> Mapping[str, float]:
@@ -133,6 +143,7 @@ class PolicyTraining:
             "objective": self.objective,
             "reference": self.reference,
             "observation": observation if isinstance(observation, str) else list(observation),
+            "reward": environment.reward,
             "max_steps": environment.max_steps or self.task.max_steps,
             "algorithm": self.config.algorithm["name"],
             "programs": [part.describe() for part in self.programs.parts],
@@ -172,7 +183,7 @@ class PolicyTraining:
         encoder = self.encoder()
         standardize(encoder, self.seen)
         policy = Policy(encoder, self.actions, head=self.heads.head, critic=self.heads.critic)
-        if self.config.start_from:
+        if self.config.start_from and self.fresh:
             load_policy(policy, Path(self.config.start_from))
         return policy
 
@@ -181,10 +192,10 @@ class PolicyTraining:
         """Of the workers."""
         return Limits(deadline_seconds=self.config.environment.deadline_seconds)
 
-    def _see(self, folder: Path, note: Note) -> Observations:
-        """Return what to standardize features by; a checkpoint has what came of it."""
+    def _see(self, note: Note) -> Observations:
+        """Return what to standardize features by."""
         total, count = self.config.run.standardize_steps, self.config.environment.count
-        if not total or not has_features(self.encoder()) or (folder / FILE).exists():
+        if not total or not has_features(self.encoder()) or not self.fresh:
             return []
         note("random play, to standardize features")
         return random_observations(self.envs, -(-total // count), self.config.run.seed)

@@ -1,0 +1,176 @@
+"""Policies that choose the next action, as advisers of searches.
+
+What a search gets of one are roll-outs to start from, the most probable one first, so that the least budget
+is the policy alone; and its predictions in every state that the search comes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import CompilerCrash, InputError
+from burnish.core.guide import Guide, Prediction, State
+from burnish.core.session import Session
+from burnish.core.task import Task
+from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.policies.choose import ILLEGAL, ActionPolicy, Floats, Mask, choose
+from burnish.policies.load import load_action_policy
+
+AT_ONCE = 16  # states that a network sees: more take no less time each
+
+
+@dataclass(frozen=True)
+class PolicyAdviser:
+    """An adviser by a policy that was trained in an environment."""
+
+    policy: ActionPolicy
+    observation: str | tuple[str, ...]  # the environment's; several make a dict
+    max_steps: int  # of the environment's episodes
+    values: bool = True  # the critic's, where there is one, are log ratios of costs
+    rollouts: int = 8  # at most, the first of which is greedy
+    seed: int = 0  # of the others
+
+    def __call__(self, session: Session) -> Guide:
+        """Look at a program as it is opened.
+
+        Raises:
+            InputError: the policy chooses among other actions than the session's.
+        """
+        names = (self.observation,) if isinstance(self.observation, str) else self.observation
+        known = [i for i, action in enumerate(self.policy.actions) if action in session.actions]
+        if not known:
+            raise InputError(
+                f"the policy knows none of the {len(session.actions)} actions; its first one is "
+                f"{self.policy.actions[0]!r}: it is for another task, or another list of actions"
+            )
+        columns = np.array([session.index(self.policy.actions[i]) for i in known])
+        steps = Steps(
+            self.policy.actions,
+            names,
+            self.max_steps,
+            self.policy,
+            not isinstance(self.observation, str),
+            np.array(known),
+            columns,
+            self.values,
+        )
+        return Guide(starts=self._rollouts(session, steps), policy=steps)
+
+    def _rollouts(self, session: Session, steps: Steps) -> Iterator[Trace]:
+        for number in range(self.rollouts):
+            rng = np.random.default_rng((self.seed, number)) if number else None
+            yield rollout(session, steps, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """A policy among a session's actions: see burnish.core.guide.StatePolicy."""
+
+    actions: tuple[str, ...]
+    observations: tuple[str, ...]
+    max_steps: int
+    policy: ActionPolicy = field(repr=False)
+    as_dict: bool  # it takes the observations by their names
+    known: NDArray[np.int64] = field(repr=False)  # those of `actions` that the session has,
+    columns: NDArray[np.int64] = field(repr=False)  # and where
+    values: bool  # the critic's, where there is one, are log ratios of costs
+
+    def predict(self, states: Sequence[State]) -> list[Prediction]:
+        """See StatePolicy."""
+        found: list[Prediction] = []
+        for i in range(0, len(states), AT_ONCE):
+            found += self._predict(states[i : i + AT_ONCE])
+        return found
+
+    def _predict(self, states: Sequence[State]) -> list[Prediction]:
+        masks = np.zeros((len(states), len(self.actions)), dtype=bool)
+        masks[:, self.known] = np.stack([state.legal for state in states])[:, self.columns]
+        observed = [self._observation(state) for state in states]
+        log_probs, values = self._evaluate(observed, masks)
+        exact = np.where(masks, log_probs.astype(np.float64), -np.inf)
+        return [Prediction(row, float(value)) for row, value in zip(exact, values, strict=True)]
+
+    def _evaluate(self, observed: Sequence[Any], masks: Mask) -> tuple[Floats, Floats]:
+        if self.values:
+            with suppress(InputError):  # it has no critic
+                return self.policy.evaluate(observed, masks)
+        return self.policy.log_probs(observed, masks), np.zeros(len(observed), dtype=np.float32)
+
+    def _observation(self, state: State) -> Any:
+        if not self.as_dict:
+            return state.observed[0]
+        return dict(zip(self.observations, state.observed, strict=True))
+
+
+def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = None) -> Trace:
+    """Return what a policy does from a session's state: the most probable actions, or some that `rng` draws.
+
+    An action that changed nothing is not taken again before something changed: a policy that looks at the
+    state alone would take it for ever. A crash of the compiler ends the trace before it.
+    """
+    trace: list[str] = []
+    vain: list[int] = []
+    try:
+        copy = session.fork()
+        state = State(tuple(copy.observe(name) for name in steps.observations), copy.legal())
+        while len(trace) < steps.max_steps:
+            log_probs = steps.predict([state])[0].log_probs
+            log_probs[vain] = -np.inf
+            if not np.isfinite(log_probs).any():
+                break
+            chosen = int(choose(np.maximum(log_probs, ILLEGAL).astype(np.float32)[None], rng)[0])
+            action = steps.actions[chosen]
+            step = copy.step(session.index(action), WHOLE_PROGRAM, steps.observations, None, (WHOLE_PROGRAM,))
+            trace.append(action)
+            vain = [] if step.changed else [*vain, chosen]
+            state = State(step.observed, step.mask)
+        copy.close()
+    except CompilerCrash:
+        pass
+    return tuple(trace)
+
+
+def adviser_of(policy: ActionPolicy, task: Task) -> PolicyAdviser:
+    """Return a policy as an adviser for a task, by what its card says: task, observation, reward, max_steps.
+
+    Raises:
+        InputError: it is for another task, or the card does not say what it observes.
+        UnknownName: the task has no such observation.
+    """
+    card = policy.card
+    made_for = card.get("task", task.id)
+    if made_for != task.id:
+        raise InputError(f"a policy for {made_for}, and this is {task.id}; train it anew")
+    if "observation" not in card:
+        raise InputError("the policy's card does not say which observation it takes; export it anew")
+    observation = card["observation"]
+    observation = observation if isinstance(observation, str) else tuple(observation)
+    for name in (observation,) if isinstance(observation, str) else observation:
+        task.observation(name)
+    return PolicyAdviser(
+        policy,
+        observation,
+        int(card.get("max_steps", task.max_steps)),
+        values=card.get("reward", "log") == "log",
+    )
+
+
+def load_adviser(path: Path, task: Task) -> PolicyAdviser:
+    """Read a policy that burnish.agents.export wrote, with its card in it, as an adviser for a task.
+
+    Raises:
+        MissingTool: what runs it is not installed.
+        InputError: it is not that, or it is for another task.
+    """
+    policy = load_action_policy(path)
+    try:
+        return adviser_of(policy, task)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
