@@ -59,8 +59,8 @@ def timeless(row: Row) -> Row:
 
 
 def test_rows_are_those_of_the_searches() -> None:
-    rows = rows_of(compare_methods(plan("random", "genetic", "halved"), CASES))
-    assert len(rows) == 9 and all(row.valid for row in rows)
+    rows = rows_of(compare_methods(plan("random", "genetic"), CASES[:2]))
+    assert len(rows) == 4 and all(row.valid for row in rows)
     row = next(row for row in rows if row.method == "random" and row.program == "a=240 b=77")
     found = search(
         TASK, PROGRAMS[0], method="random", objective="total", budget=Budget(evaluations=12), workers=1
@@ -86,7 +86,7 @@ def test_rows_do_not_depend_on_the_jobs() -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core")
     methods = plan("random")
-    one, two = (map(timeless, rows_of(compare_methods(methods, CASES, jobs=jobs))) for jobs in (1, 2))
+    one, two = (map(timeless, rows_of(compare_methods(methods, CASES[1:], jobs=jobs))) for jobs in (1, 2))
     assert sorted(one, key=lambda row: row.key) == sorted(two, key=lambda row: row.key)
 
 
@@ -151,15 +151,8 @@ def test_method_that_ends_its_process_is_a_failure_and_the_others_go_on(
     starts: tuple[Any, ...], said: str
 ) -> None:
     task = replace(TASK, starts=starts)
-    rows = rows_of(compare_methods(plan("halved", "random", "start", task=task), CASES[:2]))
-    assert [(row.method, row.valid) for row in rows] == [
-        ("halved", True),
-        ("random", False),
-        ("start", True),
-        ("random", False),
-        ("start", True),
-        ("halved", True),
-    ]
+    rows = rows_of(compare_methods(plan("halved", "random", "start", task=task), CASES[:1]))
+    assert [(row.method, row.valid) for row in rows] == [("halved", True), ("random", False), ("start", True)]
     failed = rows[1]
     assert said in failed.failure
     assert (failed.cost, failed.counted_cost, failed.ratio) == (None, 318.0, 93 / 318)
