@@ -25,6 +25,7 @@ burnish's options come first; what follows the first other argument (or --) is c
                      level, each against clang's own result at that level
   --budget SECONDS   of search for each file (default 2)
   --search NAME      how to search: mixed (default), genetic, beam, ...
+  --policy NAME      what guides it: shipped (default), none, or a file of burnish train
   --seed N           of the search (default 0)
   --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
                      builds that change directories
@@ -102,6 +103,13 @@ def _search(options: Options, value: str) -> Options:
     return replace(options, search=value)
 
 
+def _policy(options: Options, value: str) -> Options:
+    from burnish.policies.find import check
+
+    check(value)
+    return replace(options, policy=str(Path(value).absolute()) if Path(value).is_file() else value)
+
+
 def _seed(options: Options, value: str) -> Options:
     if not value.isdecimal():
         raise InputError(f"--seed {value}: expected a whole number, 0 or more")
@@ -123,6 +131,7 @@ _OPTIONS: dict[str, Callable[[Options, str], Options]] = {
     "--objective": _objective,
     "--budget": _budget,
     "--search": _search,
+    "--policy": _policy,
     "--seed": _seed,
     "--report": _report,
 }

@@ -13,6 +13,7 @@ from burnish.core.task import Task
 from burnish.core.worker import Limits
 from burnish.evaluation import optimize, replay_result
 from burnish.files import write_atomically
+from burnish.policies import find as policies
 from burnish.search import DEFAULT, Budget
 from burnish.toolchain import bitcode_to_object
 
@@ -36,6 +37,7 @@ class Settings:
     budget: Budget
     objective: str = "text-bytes"
     method: str = DEFAULT
+    policy: str = policies.DEFAULT
     seed: int = 0
     workers: int | None = None  # None: one for each core
     limits: Limits = Limits()  # noqa: RUF009 - frozen
@@ -49,6 +51,7 @@ def optimize_job(task: Task, job: Job, settings: Settings, *, quiet: bool) -> Re
             job.program,
             objective=settings.objective,
             method=settings.method,
+            policy=settings.policy,
             budget=settings.budget,
             seed=settings.seed,
             workers=settings.workers,

@@ -14,6 +14,7 @@ from burnish.cli.workloads import WORD, with_runs
 from burnish.core.errors import InputError
 from burnish.core.worker import GIB, Limits
 from burnish.corpora.references import expand, is_reference, is_runnable, name_in, resolve_one
+from burnish.policies import find as policies
 from burnish.programs import link_programs
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         budget=Budget.parse(options.budget),
         objective=task.objective(options.objective).name,
         method=options.search,
+        policy=options.policy,
         seed=options.seed,
         workers=options.workers,
         limits=Limits(options.deadline, int(options.memory * GIB)),
@@ -71,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     run = "how to run the program: its arguments, and perhaps '< FILE'; may be repeated"
     add("--run", action="append", default=[], metavar="ARGUMENTS", help=run)
     add("--search", default=DEFAULT, choices=SEARCHES, help=f"default: {DEFAULT}")
+    policy = "what guides it: shipped (default), none, a name of burnish tasks, or a file of burnish train"
+    add("--policy", default=policies.DEFAULT, metavar="POLICY", help=policy)
     add("--budget", default="10s", help="for each file: 10s, 2m or 500 (evaluations); default: 10s")
     add("--seed", type=int, default=0)
     add("--workers", type=int, help="processes; default: one for each core, and one to measure time")

@@ -10,6 +10,7 @@ from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.worker import Limits
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
+from burnish.policies import find as policies
 from burnish.search import DEFAULT, Budget, search
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 
@@ -24,6 +25,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     task = make_task(Options(level=request.level))
     program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
     limits = Limits(deadline_seconds=max(10.0, 2 * request.budget_seconds))
+    guide = policies.find_adviser(request.policy or policies.DEFAULT, task, request.objective)
     found = search(
         task,
         program,
@@ -31,6 +33,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         objective=request.objective,
         budget=Budget(seconds=request.budget_seconds),
         seed=request.seed,
+        adviser=guide[0] if guide else None,
         workers=1,  # the build itself uses the other cores
         limits=limits,
     )

@@ -60,6 +60,7 @@ def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome
         budget_seconds=build.options.budget_seconds,
         seed=build.options.seed,
         search=build.options.search,
+        policy=build.options.policy,
     )
     start = time.monotonic()
     before = _size(reference)

@@ -16,6 +16,7 @@ class Options:
     objective: str | None = None  # None: text-bytes, and only where clang is told -Os or -Oz
     budget_seconds: float = 2.0  # of search, for each file
     search: str | None = None  # None: the optimizer's own choice
+    policy: str | None = None  # None: the one that is shipped for the objective
     seed: int = 0
     log: Path | None = None  # None: the user's build log
 
@@ -30,6 +31,7 @@ class OptimizeRequest:
     budget_seconds: float
     seed: int
     search: str | None  # None: the optimizer's own choice
+    policy: str | None = None  # None: the one that is shipped for the objective
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ from burnish.files import write_atomically
 
 Floats = NDArray[np.float32]
 
+KIND = "sequence-values"
+FORMAT = 1
 WORST = -1.0  # log ratio of a crash, and of all that is worse
 
 
@@ -88,6 +91,7 @@ class SequenceValues:
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         arrays: dict[str, Any] = {name: item for name, item in values.items() if isinstance(item, np.ndarray)}
         rest = {name: value for name, value in values.items() if name not in arrays}
+        rest |= {"kind": KIND, "format": FORMAT}
         buffer = io.BytesIO()
         np.savez_compressed(buffer, rest=np.frombuffer(json.dumps(rest).encode(), dtype=np.uint8), **arrays)
         write_atomically(path, buffer.getvalue())
@@ -103,10 +107,12 @@ def load_sequence_values(path: Path) -> SequenceValues:
         with np.load(path, allow_pickle=False) as file:
             values: dict[str, Any] = dict(file)
         values |= json.loads(values.pop("rest").tobytes())
+        if (values.pop("kind"), values.pop("format")) != (KIND, FORMAT):
+            raise InputError(f"expected {KIND}, format {FORMAT}; train it anew")
         values |= {name: tuple(map(tuple, values[name])) for name in ("traces", "tails")}
         values |= {name: tuple(values[name]) for name in ("observations", "prior_actions")}
         return SequenceValues(**values)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, BadZipFile, ValueError, KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: not a policy of sequence values: {error}") from None
 
 

@@ -42,7 +42,9 @@ LEARNERS: dict[str, Algorithm] = {
     "cloning": Algorithm("burnish.agents.cloning", "Cloning", imitates=True),
 }
 
-TRAININGS: dict[str, str] = {}
+TRAININGS: dict[str, str] = {
+    "sequence-values": "burnish.training.sequence_values:SequenceValuesTraining",
+}
 """Other kinds of training: a name, and "module:function" of (config, folder, note) -> Training."""
 
 

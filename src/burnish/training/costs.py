@@ -1,11 +1,12 @@
-"""What many traces cost on many programs: a table that is filled file by file, and kept."""
+"""What many traces cost on many programs: a table that grows both ways, and is kept."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.trace import Trace
+from burnish.core.trace import Trace, join_trace
 from burnish.core.worker import Limits, Worker
 
 LIMITS = Limits(deadline_seconds=20)
@@ -68,75 +69,127 @@ def fill(
     jobs: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> CostTable:
-    """Apply every trace to every program and measure; rows that the state file has are not made again.
+    """Apply traces to programs and measure; what the state file has is not measured again.
+
+    The table is of all programs, also of earlier calls, on which every one of the traces was measured.
 
     Args:
         task: Whose traces.
         programs: Those that cannot be opened are left out.
-        traces: The columns; a state file of other traces is refused.
-        state: JSON lines: the traces, then a row for each program.
+        traces: The columns.
+        state: JSON lines: what is known of a program, or what some traces cost on it.
         objectives: What to measure.
         observations: Arrays that are observed before anything is applied: the features, side by side.
         jobs: Programs at a time, a process each.
-        progress: Told how many rows there are, of how many.
+        progress: Told how many programs are done, and of how many.
 
     Raises:
-        InputError: the state file has other columns.
+        InputError: the state file is of other objectives or observations.
     """
-    head = {"traces": [list(trace) for trace in traces], "objectives": list(objectives)}
+    head = {"objectives": list(objectives), "observations": list(observations)}
+    rows = _read(state, head)
+    names = [join_trace(trace) for trace in traces]
+    lock = Lock()
+    done = itertools.count(1)
+
+    def one(number: int) -> None:
+        program = programs[number]
+        known = rows.get(program.name)
+        missing = [
+            trace for trace, name in zip(traces, names, strict=True) if not known or name not in known.costs
+        ]
+        if missing:
+            try:
+                lines = _measured(task, program, missing, objectives, observations, opened=known is not None)
+            except (CompilerCrash, ProgramError):
+                return
+            with lock:
+                with state.open("a") as file:
+                    file.writelines(json.dumps(line) + "\n" for line in lines)
+                for line in lines:
+                    _add(rows, line)
+        if progress:
+            progress(next(done), len(programs))
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, range(len(programs))))
+    whole = {name: row for name, row in rows.items() if all(trace in row.costs for trace in names)}
+    return _table(whole, traces, names, objectives)
+
+
+@dataclass
+class _Row:
+    """What is known of a program."""
+
+    features: list[float]
+    references: list[float]
+    reference_seconds: float
+    costs: dict[str, tuple[list[float | None], float]]  # by trace: the costs, and the seconds it took
+
+
+def _read(state: Path, head: dict[str, Any]) -> dict[str, _Row]:
     if not state.exists():
         state.write_text(json.dumps(head) + "\n")
     first, *lines = state.read_text().splitlines()
     if json.loads(first) != head:
-        raise InputError(f"{state}: a table of other traces or objectives; remove it, or choose another file")
-    rows: dict[str, dict[str, Any]] = {row["program"]: row for row in map(json.loads, lines)}
-    lock = Lock()
-
-    def one(number: int) -> None:
-        program = programs[number]
-        if program.name not in rows:
-            try:
-                made = _row(task, program, traces, objectives, observations)
-            except (CompilerCrash, ProgramError):
-                return
-            with lock:
-                rows[program.name] = made
-                with state.open("a") as file:
-                    file.write(json.dumps(made) + "\n")
-        if progress:
-            progress(len(rows), len(programs))
-
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, range(len(programs))))
-    return _table(list(rows.values()), traces, objectives)
+        raise InputError(f"{state}: a table of {first}, expected {json.dumps(head)}; choose another file")
+    rows: dict[str, _Row] = {}
+    for line in lines:
+        _add(rows, json.loads(line))
+    return rows
 
 
-def _table(rows: list[dict[str, Any]], traces: Sequence[Trace], objectives: Sequence[str]) -> CostTable:
-    costs = np.array([row["costs"] for row in rows], dtype=np.float64)  # None, a crash, becomes nan
+def _add(rows: dict[str, _Row], line: dict[str, Any]) -> None:
+    if "features" in line:
+        seconds = line["reference_seconds"]
+        rows[line["program"]] = _Row(line["features"], line["references"], seconds, {})
+    else:
+        rows[line["program"]].costs |= line["costs"]
+
+
+def _table(
+    rows: Mapping[str, _Row], traces: Sequence[Trace], names: Sequence[str], objectives: Sequence[str]
+) -> CostTable:
+    measured = [[row.costs[name] for name in names] for row in rows.values()]
+    costs = np.array([[costs for costs, _ in row] for row in measured], dtype=np.float64)  # None becomes nan
     return CostTable(
-        programs=tuple(row["program"] for row in rows),
+        programs=tuple(rows),
         traces=tuple(traces),
         objectives=tuple(objectives),
-        references=np.array([row["references"] for row in rows], dtype=np.float64),
+        references=np.array([row.references for row in rows.values()], dtype=np.float64),
         costs=np.where(np.isnan(costs), math.inf, costs),
-        seconds=np.array([row["seconds"] for row in rows]),
-        reference_seconds=np.array([row["reference_seconds"] for row in rows]),
-        features=np.array([row["features"] for row in rows]),
+        seconds=np.array([[seconds for _, seconds in row] for row in measured]),
+        reference_seconds=np.array([row.reference_seconds for row in rows.values()]),
+        features=np.array([row.features for row in rows.values()]),
     )
 
 
-def _row(
+def _measured(
     task: Task,
     program: Program,
     traces: Sequence[Trace],
     objectives: Sequence[str],
     observations: Sequence[str],
-) -> dict[str, Any]:
+    *,
+    opened: bool,
+) -> list[dict[str, Any]]:
+    """Return the lines that a state file gets: what is known of the program, unless it was, and the costs."""
     worker = Worker(LIMITS)
     names = tuple(objectives)
+    lines: list[dict[str, Any]] = []
     try:
-        features = worker.call(_features, task.open, program, tuple(observations))
-        references, reference_seconds = worker.call(_first, task.open, program, [task.starts[0]], names)
+        if not opened:
+            features = worker.call(_features, task.open, program, tuple(observations))
+            worker.call(_first, task.open, program, [task.starts[0]], names)  # warm caches
+            references, seconds = worker.call(_first, task.open, program, [task.starts[0]], names)
+            lines.append(
+                {
+                    "program": program.name,
+                    "features": features,
+                    "references": references,
+                    "reference_seconds": seconds,
+                }
+            )
         measured: list[tuple[Sequence[float | None], float]] = []
         while len(measured) < len(traces):
             try:
@@ -144,17 +197,14 @@ def _row(
                 while (answer := worker.receive())[0]:
                     measured.append(answer[1])
             except CompilerCrash:
-                measured.append(((None,) * len(names), 0.0))
+                measured.append(((None,) * len(names), LIMITS.deadline_seconds))
     finally:
         worker.close()
-    return {
-        "program": program.name,
-        "features": features,
-        "references": references,
-        "reference_seconds": reference_seconds,
-        "costs": [costs for costs, _ in measured],
-        "seconds": [round(seconds, 5) for _, seconds in measured],
+    costs = {
+        join_trace(trace): (cost, round(seconds, 5))
+        for trace, (cost, seconds) in zip(traces, measured, strict=True)
     }
+    return [*lines, {"program": program.name, "costs": costs}]
 
 
 def _features(

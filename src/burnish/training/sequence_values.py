@@ -3,9 +3,9 @@
 Four stages, each kept in a file of the run's folder, program by program:
 
 1. found.jsonl: strong traces of some programs, by search (burnish.training.collect);
-2. candidates.jsonl: all of them on a few programs; the portfolio is chosen there, greedily;
+2. table.jsonl: all of them on a few programs; the portfolio is chosen there, greedily;
 3. table.jsonl, validation.jsonl: the portfolio on many programs;
-4. tails.jsonl: what to try at every function behind the best of the portfolio (burnish.training.tails).
+4. tails-OBJECTIVE.jsonl: what to try at every function behind the best of them (burnish.training.tails).
 
 Then the network is fitted (burnish.agents.sequence_values), and all of it is one small file.
 """
@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 from burnish.agents.sequence_values import SequenceValueLearner, SequenceValuesConfig
+from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
@@ -53,6 +54,7 @@ class Plan:
     observations: tuple[str, ...] = ("autophase", "opcode-counts")
     search: str = "12s"  # budget for each program
     searched: int = 400  # programs
+    worth: float = 1.005  # reference / cost from which a trace is a candidate
     candidates: int = 48  # programs that all traces are applied to
     size: int = 40  # sequences in the portfolio, at most
     table: int = 300  # programs that the portfolio is applied to
@@ -60,6 +62,9 @@ class Plan:
     tailed: int = 150  # programs that tails are learned on
     jobs: int = 0  # programs at a time; 0: as many as there are cores
     chunk: int = 16  # programs in an iteration
+    state: str = (
+        ""  # the folder of the stages' files, shared by runs for other objectives; the run's own by default
+    )
     fit: SequenceValuesConfig = field(default_factory=SequenceValuesConfig)
 
 
@@ -76,10 +81,14 @@ class SequenceValuesTraining:
         torch.set_num_threads(config.run.threads)
         table = {name: value for name, value in config.algorithm.items() if name != "name"}
         self.plan = from_table(Plan, table, f"{config.name}: algorithm")
+        self.state = Path(self.plan.state) if self.plan.state else folder
+        self.state.mkdir(parents=True, exist_ok=True)
         self.task = task_of(config)
         self.reference = self.task.reference
         self.objective = self.task.objective(config.objective).name
-        self.objectives = tuple(dict.fromkeys([self.objective, *self.plan.objectives]))
+        self.objectives = self.plan.objectives
+        if self.objective not in self.objectives:
+            raise InputError(f"{config.name}: algorithm.objectives: {self.objective} is not among them")
         self.programs = choose(config.programs, "programs", level=self.reference)
         self.validation = choose(config.validation, "validation", level=self.reference)
         self.jobs = self.plan.jobs or os.cpu_count() or 1
@@ -159,15 +168,17 @@ class SequenceValuesTraining:
             found = collect(
                 self.task,
                 part,
-                self.folder / "found.jsonl",
+                self.state / "found.jsonl",
                 objectives=self.objectives,
                 budget=Budget.parse(plan.search),
                 jobs=self.jobs,
             )
             mine = [math.log(item.ratio) for item in found if item.objective == self.objective]
             yield {"searched": len(found), "searched/ratio": math.exp(np.mean(mine) if mine else 0.0)}
-        traces = tuple(dict.fromkeys([self.task.starts[0], *(f.trace for f in found if f.ratio > 1)]))
-        candidates = yield from self._table("candidates", self.programs, plan.candidates, traces)
+        traces = tuple(
+            dict.fromkeys([self.task.starts[0], *(f.trace for f in found if f.ratio >= plan.worth)])
+        )
+        candidates = yield from self._table("table", self.programs, plan.candidates, traces)
         portfolio = self._portfolio(candidates)
         table = yield from self._table("table", self.programs, plan.table, portfolio)
         self._held = yield from self._table("validation", self.validation, len(self.validation), portfolio)
@@ -177,7 +188,7 @@ class SequenceValuesTraining:
             tails = learn_tails(
                 Setup(self.task, self.objective, self._best(table, gains), self._site_actions()),
                 part,
-                self.folder / "tails.jsonl",
+                self.state / f"tails-{self.objective}.jsonl",
                 jobs=self.jobs,
                 seed=self.config.run.seed,
             )
@@ -220,7 +231,7 @@ class SequenceValuesTraining:
                 self.task,
                 part,
                 traces,
-                self.folder / f"{name}.jsonl",
+                self.state / f"{name}.jsonl",
                 objectives=self.objectives,
                 observations=self.plan.observations,
                 jobs=self.jobs,
@@ -231,7 +242,7 @@ class SequenceValuesTraining:
 
     def _portfolio(self, table: CostTable) -> tuple[Trace, ...]:
         """Choose sequences greedily, for each objective; the reference is the first."""
-        chosen = [0]
+        chosen = [table.traces.index(self.task.starts[0])]
         for objective in self.objectives:
             gains = table.log_ratios(objective).clip(min=0).T / len(table.programs)
             order, added = greedy_cover(gains, self.plan.size)

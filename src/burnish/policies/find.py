@@ -1,0 +1,68 @@
+"""Policies by their names: those that come with burnish, and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.guide import Adviser
+from burnish.core.task import Task
+
+SHIPPED = Path(__file__).parent / "shipped"
+DEFAULT = "shipped"
+NONE = "none"
+AT = "@"
+LIKE = {"object-bytes": "text-bytes"}  # objectives for which the policy for another one is good, too
+
+
+def shipped() -> dict[str, Path]:
+    """Return the policies that come with burnish, by their names."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.npz"))}
+
+
+def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] | None:
+    """Return the policy of a name, and its name in results.
+
+    Args:
+        name: "shipped", the one for this task and objective if there is one; "none"; of `shipped()`; a file.
+        task: Whose actions.
+        objective: What is minimised.
+
+    Raises:
+        UnknownName: there is no such policy.
+        InputError: the file is none, or for another task.
+    """
+    if name == NONE:
+        return None
+    known = shipped()
+    if name == DEFAULT:
+        wanted = f"{task.name}-{LIKE.get(objective, objective)}"
+        return (_load(known[wanted], task), wanted) if wanted in known else None
+    if name in known:
+        return _load(known[name], task), name
+    check(name)
+    return _load(Path(name), task), Path(name).stem
+
+
+def check(name: str) -> None:
+    """Check that there is a policy of that name.
+
+    Raises:
+        UnknownName: there is none.
+    """
+    if name not in (DEFAULT, NONE, *shipped()) and not Path(name).is_file():
+        raise UnknownName.among("policy", name, [DEFAULT, NONE, *shipped(), "or a file"])
+
+
+def named(method: str, policy: str) -> str:
+    """Return the name of a search that a policy guides, for results: "mixed@policy", or the search's own."""
+    return f"{method}{AT}{policy}" if policy else method
+
+
+def _load(path: Path, task: Task) -> Adviser:
+    from burnish.policies.sequence_values import load_sequence_values
+
+    policy = load_sequence_values(path)
+    if policy.task != task.id:
+        raise InputError(f"{path}: a policy for {policy.task}, and this is {task.id}; train it anew")
+    return policy
