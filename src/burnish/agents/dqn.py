@@ -40,13 +40,13 @@ class DQNConfig:
     batch: int = 128
     capacity: int = 100_000  # transitions
     learning_starts: int = 1_000  # steps of all environments before the first update
-    learning_rate: float = 1e-4
-    discount: float = 0.99
+    learning_rate: float = 3e-4
+    discount: float = 0.95
     n_step: int = 3
     double: bool = True
     bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
     tau: float = 1.0  # what share of the network the target takes over, every
-    target_interval: int = 500  # updates
+    target_interval: int = 200  # updates
     epsilon_start: float = 1.0  # share of random actions: it falls linearly in
     epsilon_steps: int = 10_000  # steps of all environments to
     epsilon_end: float = 0.05

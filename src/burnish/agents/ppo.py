@@ -36,7 +36,7 @@ class PPOConfig:
     anneal_steps: int | None = (
         None  # the learning rate falls linearly to 0 in so many steps of all environments
     )
-    discount: float = 0.99
+    discount: float = 0.95
     gae_lambda: float = 0.95
     bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
     normalize_advantages: bool = True  # in each minibatch

@@ -37,16 +37,16 @@ class SACConfig:
 
     steps: int = 45  # of each environment in an iteration, at least: the last episode is played to its end
     act_together: int = 1  # environments that share a forward pass, and wait for each other
-    updates_per_step: float = 0.5  # of one environment
+    updates_per_step: float = 0.25  # of one environment
     batch: int = 128
     capacity: int = 100_000  # transitions
     learning_starts: int = 1_000  # steps of all environments before the first update; they are random
     policy_learning_rate: float = 3e-4
     critic_learning_rate: float = 3e-4
-    temperature_learning_rate: float = 3e-4
-    discount: float = 0.99
+    temperature_learning_rate: float = 1e-3
+    discount: float = 0.95
     bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
-    reward_scale: float = 1.0
+    reward_scale: float = 10.0  # a pass gains a few percent; too little of it drowns in the entropy's value
     tau: float = 0.005  # what share of the critics the targets take over in each update
     initial_temperature: float = 0.1
     target_entropy: float = 0.3  # share of the largest possible one, log(legal actions), in each state
