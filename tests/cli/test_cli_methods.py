@@ -63,7 +63,7 @@ def test_methods_and_budgets_are_added_to_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert evaluate(folder, "--sample", "1") == 0
     words = ["--methods", "random,Os", "--budget", "3", "--out", str(folder), "--sample", "1"]
-    assert main(["evaluate", *FILES, *words]) == 0
+    assert main(["evaluate", FILES[0], *words, FILES[1]]) == 0
     assert [(item.budget, item.method) for item in read_rows(folder / "rows.jsonl")] == [
         ("6", "random"),
         ("6", "O3"),
@@ -191,7 +191,7 @@ def test_folder_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str
     log.parent.mkdir()
     log.write_text('{"steps": 1, "return": 0.1}\n')
     words = ["--only", "O3,random", "--budget", "6", "--worth", "1", "--training", str(log)]
-    assert main(["evaluate", str(folder), *words]) == 0
+    assert main(["evaluate", *words, str(folder)]) == 0
     out = capsys.readouterr().out
     assert "O3 / random" in out and f"wrote {folder / 'report.html'}" in "".join(out.splitlines())
     report = (folder / "report.html").read_text()

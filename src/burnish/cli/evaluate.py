@@ -15,6 +15,6 @@ def main(arguments: Sequence[str]) -> int:
         return leaderboard.main(arguments)
     if options & {"--methods", "--out"}:
         return evaluate_methods.main(arguments)
-    if any(Path(word).is_dir() for word in arguments[:1]):
+    if any(Path(word).is_dir() for word in arguments if not word.startswith("-")):
         return evaluate_folder.main(arguments)
     return evaluate_results.main(arguments)

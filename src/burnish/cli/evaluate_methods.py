@@ -33,7 +33,7 @@ from burnish.toolchain import LEVELS
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
     task = _task(options)
     plan = Plan(
         task=task,
