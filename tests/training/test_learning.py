@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.policies.load import load_action_policy
@@ -143,6 +145,17 @@ def test_a_run_begins_with_the_best_policy_of_another(tmp_path: Path) -> None:
         run(other, tmp_path / "other")
     with pytest.raises(InputError, match=r"start_from: .*nowhere has no trained policy"):
         run(replace(warm, start_from=str(tmp_path / "nowhere")), tmp_path / "no")
+
+
+def test_gradients_that_are_not_finite_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def infinite(log_probs: torch.Tensor, *_: Any) -> torch.Tensor:
+        return log_probs.sum() * math.inf
+
+    monkeypatch.setattr("burnish.agents.ppo.policy_loss", infinite)
+    with pytest.raises(InputError, match="training diverged: a gradient is not finite; the last checkpoint"):
+        run(small("ppo"), tmp_path)
+    checkpoint = load_checkpoint(tmp_path)
+    assert checkpoint and checkpoint.iteration == 0
 
 
 def test_lessons_are_found_once_and_can_be_given(tmp_path: Path) -> None:

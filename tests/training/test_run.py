@@ -149,7 +149,7 @@ def test_another_configuration_is_refused_and_named(tmp_path: Path) -> None:
 
 
 def test_what_is_no_number_stops_the_run_and_keeps_the_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="diverged in iteration 4: loss/all is not a number"):
+    with pytest.raises(InputError, match="diverged: loss/all is not a number in iteration 4;"):
         walk(tmp_path, iterations=9, _fails_at=4, checkpoint_every=2)
     checkpoint = load_checkpoint(tmp_path)
     assert checkpoint and checkpoint.iteration == 2

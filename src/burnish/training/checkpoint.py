@@ -89,6 +89,13 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
     return Checkpoint(**content, best=best and Best(**best))
 
 
+def diverged(what: str) -> InputError:
+    """Say that a training cannot go on from here, but from its checkpoint."""
+    return InputError(
+        f"training diverged: {what}; the last checkpoint is kept; a smaller algorithm.learning_rate may help"
+    )
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep other processes from training in the same folder; the lock ends with the process.

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 from burnish.training.card import write_card
-from burnish.training.checkpoint import Best, Checkpoint, load_checkpoint, locked, save_checkpoint
+from burnish.training.checkpoint import Best, Checkpoint, diverged, load_checkpoint, locked, save_checkpoint
 from burnish.training.config import Config, config_of, difference
 from burnish.training.plot import plot_log
 from burnish.training.track import LOG, JsonLines, Row, Tracker, open_trackers
@@ -236,10 +236,7 @@ class _Loop:
     def _check(self, metrics: Mapping[str, float]) -> None:
         wrong = [name for name, value in metrics.items() if name.startswith("loss") and math.isnan(value)]
         if wrong:
-            raise InputError(
-                f"training diverged in iteration {self.now.iteration + 1}: {wrong[0]} is not a number; the "
-                "checkpoint before is kept; a smaller algorithm.learning_rate may help"
-            )
+            raise diverged(f"{wrong[0]} is not a number in iteration {self.now.iteration + 1}")
 
     def _limit(self, metrics: Mapping[str, float]) -> str:
         run = self.config.run
