@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,19 @@ import torch
 from torch import Tensor, nn
 
 from burnish.agents.dqn import DQN, DQNConfig
+from burnish.agents.evolution import Evolution, EvolutionConfig
 from burnish.agents.learner import Learner, check_ranges, first_program, move_towards
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.policy import Policy
 from burnish.agents.ppo import PPO, PPOConfig
 from burnish.agents.sac import SAC, SACConfig
+from burnish.agents.tabular import TabularQ, TabularQConfig
+from burnish.agents.td import TD, TDConfig
 from burnish.core.env import Env
 from burnish.core.errors import InputError
 from burnish.core.vector import VectorEnv
 from burnish.core.worker import Limits
+from burnish.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from tests.agents.problems import counting_envs, counting_policy, small_policy
 from tests.core.counting_task import ACTIONS, TASK, counters
 from tests.core.failures import failing_task
@@ -30,6 +35,11 @@ MAKE: dict[str, Callable[..., Learner]] = {
     "ppo": lambda envs, policy, **more: PPO(envs, policy, PPOConfig(steps=12, minibatch=16, **more), seed=5),
     "dqn": lambda envs, policy, **more: DQN(envs, policy, DQNConfig(**SMALL, **more), seed=5),
     "sac": lambda envs, policy, **more: SAC(envs, policy, SACConfig(**SMALL, **more), seed=5),
+    "td": lambda envs, policy, act_together=1: TD(envs, policy, TDConfig(steps=12, minibatch=16), seed=5),
+    "tabular": lambda envs, policy, act_together=1: TabularQ(envs, policy, TabularQConfig(steps=12), seed=5),
+    "evolution": lambda envs, policy, act_together=1: Evolution(
+        envs, policy, EvolutionConfig(pairs=2, sample=True), seed=5
+    ),
 }
 PROGRAMS = [counters(text) for text in ("a=64", "a=9 b=2", "a=7", "a=1 b=1 c=1 d=1")]
 
@@ -81,6 +91,24 @@ def test_observations_need_not_be_vectors(name: str, observation: str) -> None:
     found = metrics(make())
     assert found == metrics(make())
     assert np.isfinite([value for row in found for value in row.values()]).all()
+
+
+@pytest.mark.parametrize("name", MAKE)
+@pytest.mark.parametrize("observation", ["order", "shares-of-each"])
+def test_a_learner_goes_on_from_a_file(name: str, observation: str, tmp_path: Path) -> None:
+    """Graphs and sequences, empty ones too, are in the replay, and no code of the file is run."""
+
+    def make() -> Learner:
+        envs = counting_envs(2, programs=PROGRAMS, observation=observation)
+        return MAKE[name](envs, lambda: Policy(Mean(2), ACTIONS))
+
+    first, second = make(), make()
+    first.iterate()
+    save_checkpoint(tmp_path, Checkpoint({}, 1, 0, 0.0, 0, 0, first.state_dict()))
+    kept = load_checkpoint(tmp_path)
+    assert kept is not None
+    second.load_state_dict(kept.state)
+    assert metrics(first) == metrics(second)
 
 
 @pytest.mark.parametrize("name", MAKE)

@@ -116,7 +116,7 @@ def _plain() -> list[Any]:
     array = np.zeros(1)
     dtypes = {type(np.dtype(name)) for name in ("bool", "int64", "int32", "uint8", "float32", "float64")}
     makers = [array.__reduce__()[0], array[0].__reduce__()[0]]
-    return [np.ndarray, np.dtype, *dtypes, *makers, GraphInstance]
+    return [np.ndarray, np.dtype, *dtypes, *makers, bytes, GraphInstance]  # bytes: of an empty array
 
 
 def _names(kind: type[Any]) -> list[str]:
