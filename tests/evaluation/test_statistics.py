@@ -126,6 +126,7 @@ def test_uncertainty_of_noisy_rows_is_in_the_interval() -> None:
     pair = compare_pair(
         [row("a", 1.0, timing=timing), row("a", 1.0, method="n", timing=timing)], "m", "n", "10"
     )
+    assert (pair.wins, pair.ties, pair.losses) == (0, 1, 0)
     width = math.exp(math.sqrt(2) * math.log(1.05))
     assert (pair.mean.low, pair.mean.high) == pytest.approx((1 / width, width), rel=3e-3)
 

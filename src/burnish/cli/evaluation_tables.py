@@ -43,7 +43,7 @@ def _table(*columns: str) -> Table:
 
 def _means(summaries: Sequence[Summary], confidence: float) -> Table:
     interval = f"[{confidence:.0%}]"
-    table = _table("method", f"ratio {interval}", "by project", "guarded", "total", "+ = -", "fail", "s")
+    table = _table("method", f"ratio {interval}", "by project", "guarded", "total", "+ = -", "fail")
     for item in summaries:
         mean = item.unguarded
         table.add_row(
@@ -54,7 +54,6 @@ def _means(summaries: Sequence[Summary], confidence: float) -> Table:
             f"{item.total:.3f}",
             f"{item.wins} {item.ties} {item.losses}",
             str(item.failures or ""),
-            f"{item.seconds:.1f}",
         )
     return table
 

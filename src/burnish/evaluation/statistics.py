@@ -60,7 +60,7 @@ class Pair:
     budget: str
     programs: int
     mean: Mean
-    wins: int  # of the first
+    wins: int  # of the first; of noisy objectives, where the intervals say so
     ties: int
     losses: int
 
@@ -126,7 +126,7 @@ def compare_pair(
     if not guarded:
         intervals = [_difference(one, other) for one, other in pairs]
     mean = _mean(logs, intervals, [one.project for one, _ in pairs], confidence, seed)
-    wins, losses = sum(log > 0 for log in logs), sum(log < 0 for log in logs)
+    wins, losses = sum(low > 0 for low, _ in intervals), sum(high < 0 for _, high in intervals)
     return Pair(first, second, budget, len(pairs), mean, wins, len(pairs) - wins - losses, losses)
 
 
