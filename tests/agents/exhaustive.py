@@ -44,8 +44,8 @@ def cheapest(name: str) -> tuple[float, tuple[Trace, ...]]:
 def cheapest_of_all(name: str) -> tuple[float, int]:
     """Return the least cost that any number of passes lead to on a file, and how many states there are.
 
-    Of structs.c that is 116 of 117 states, five passes away; taking the best pass each time ends at 118, as the
-    fourth of the five makes the module larger.
+    Of structs.c that is 116 of 117 states, five passes away; taking the best pass each time ends at 118, as
+    the fourth of the five makes the module larger.
     """
     passes = [LLVM.actions.index(name) for name in PASSES]
     sessions = [LLVM.open(program(name))]
