@@ -40,7 +40,7 @@ class EvolutionConfig:
     optimizer: Literal["adam", "sgd"] = "adam"
     learning_rate: float = 0.02
     momentum: float = 0.9  # sgd's; adam's first beta
-    weight_decay: float = 0.0  # the share of the parameters that a learning rate of 1 takes away
+    weight_decay: float = 0.0  # parameters lose this times the learning rate of themselves in every step
     sample: bool = False  # actions are drawn; otherwise the most probable ones are taken
 
     def __post_init__(self) -> None:
@@ -140,7 +140,8 @@ class Evolution:
                 fitness[row, pair] = float(np.mean([sum(episode.rewards) for episode in found]))
                 played += found
         ascent = self.direction(noise, *fitness.to(noise.device))
-        self.centre.grad = config.weight_decay * self.centre.detach() - ascent
+        self.centre.grad = -ascent
+        self.centre.data.mul_(1 - config.learning_rate * config.weight_decay)
         self.optimizer.step()
         self._act_as(self.centre.detach())
         self.steps += sum(map(len, played))
