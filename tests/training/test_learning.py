@@ -203,7 +203,7 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in shipped() if name != "smoke"])
+@pytest.mark.parametrize("name", [n for n in shipped() if read_config(n).algorithm["name"] in LEARNERS])
 def test_shipped_configurations_train(name: str, tmp_path: Path) -> None:
     """On random programs: whoever runs the tests may have no corpus."""
     changes = [
@@ -212,6 +212,8 @@ def test_shipped_configurations_train(name: str, tmp_path: Path) -> None:
         "teacher.evaluations=20",
         "environment.count=2",
     ]
+    if name == "cloning":
+        changes.append("algorithm.weighting=none")  # so few evaluations gain nothing
     config = read_config(name, changes)
     random = {"programs": (Source("random:0..3:100"),), "validation": (Source("random:1000..1001:100"),)}
     outcome = run(replace(config, **random), tmp_path)

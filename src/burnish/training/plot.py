@@ -48,11 +48,11 @@ def plot_log(log: Path, picture: Path) -> None:
 
 
 def shown(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return which metrics are worth a picture, the most telling ones first."""
+    """Return which metrics are worth a picture: those that change, the most telling ones first."""
     names = dict.fromkeys(name for row in rows for name in row)
     rest = [name for name in names if name not in (*FIRST, *LEFT_OUT, *TIMES)]
     rest.sort(key=lambda name: (not name.startswith("loss"), name.startswith("validation/")))
-    return [name for name in (*FIRST, *rest) if len(curve(rows, name)[0]) > 1][:MOST]
+    return [name for name in (*FIRST, *rest) if len(set(curve(rows, name)[1])) > 1][:MOST]
 
 
 def curve(rows: Sequence[dict[str, Any]], name: str) -> tuple[list[int], list[float]]:
