@@ -1,0 +1,56 @@
+"""An agent imitates what a search finds on three kernels, and is asked about one that it never saw.
+
+Learners are all made and used like this one; PPO(envs, make_policy, PPOConfig(), seed=0) needs no lessons.
+"""
+
+import torch
+
+from burnish import Budget, Env, Program, Sandbox, load_task
+from burnish.agents.cloning import Cloning, CloningConfig
+from burnish.agents.demonstrations import Lesson
+from burnish.agents.networks.mlp import MLP, MLPConfig
+from burnish.agents.policy import Policy
+from burnish.core.vector import VectorEnv
+from burnish.corpora.references import resolve_one
+from burnish.search import search
+from burnish.training.collect import shorten
+
+torch.set_num_threads(1)  # the network is small; the compilers want the cores
+task = load_task("llvm_passes")
+kernels = [resolve_one(f"kernels:{name}") for name in ("fft", "quicksort", "huffman")]
+unseen = resolve_one("kernels:mergesort")
+
+
+def teach(program: Program) -> Lesson:
+    found = search(task, program, method="genetic", budget=Budget(evaluations=200), seed=0)
+    root = Sandbox(task.open, program)
+    trace, cost = shorten(root, found.trace, "ir-instructions")  # without what changes nothing
+    root.shutdown()
+    return Lesson(program, trace, cost, reference=cost)
+
+
+def show(policy: Policy) -> None:
+    """Print how many times fewer instructions than -Oz there are at the best point of an episode."""
+    env = envs.envs[0]
+    for program in (*kernels, unseen):
+        seen, info = env.reset(options={"program": program})
+        reference, costs = info["baselines"]["Oz"], []
+        for _ in range(env.max_steps):
+            seen, *_, info = env.step(int(policy.act([seen], info["mask"][None])))
+            costs.append(info["cost"])
+        print(f"  {program.name:18} {reference / min(costs):.3f} times fewer than -Oz")
+
+
+lessons = [teach(kernel) for kernel in kernels]
+steps = max(len(lesson.trace) for lesson in lessons)
+envs = VectorEnv(lambda: Env(task, kernels, observation="autophase", baselines=["Oz"], max_steps=steps), 2)
+
+config = CloningConfig(learning_rate=3e-3, batch_size=16, validation_share=0)
+pupil = Cloning(
+    envs, lambda: Policy(MLP(MLPConfig((128,)), 56), task.actions), config, seed=0, lessons=lessons
+)
+while pupil.epochs < 150:
+    metrics = pupil.iterate()
+print(f"cloning, {metrics['accuracy/train']:.0%} of what the search chose:")
+show(pupil.policy)
+envs.close()
