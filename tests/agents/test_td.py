@@ -13,7 +13,7 @@ from torch import Tensor
 from burnish.agents.look_ahead import Tried, ends, scores, try_all
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.policy import Policy
-from burnish.agents.td import TD, TDConfig, lessons_of, value_targets
+from burnish.agents.td import TD, TDConfig, best_and_targets, value_targets
 from burnish.core.env import Env
 from burnish.core.vector import VectorEnv
 from burnish.tasks.llvm_passes import TASK as LLVM
@@ -116,13 +116,13 @@ def test_targets_by_hand() -> None:
     assert targets(explored, trace_decay=0.5).tolist() == [1 + 0.5 * (5 + 4), 8.0, 19.0]
 
 
-def test_lessons_by_hand() -> None:
+def test_best_actions_and_targets_by_hand() -> None:
     """The best was taken, then not, then again."""
     state = Tried(np.zeros(4), np.ones(4, dtype=bool), [3, 1], [1.0, 2.0], [True, True], [None, None])
     episode = [state._replace(taken=taken) for taken in (1, 0, 0)]
     worth = [np.array([5.0, 6.0]), np.array([7.0, 8.0]), np.array([9.0, 4.0])]
     after = [np.array([10.0, 20.0]), np.array([30.0, 40.0]), np.array([50.0, 60.0])]
-    actions, targets = lessons_of(episode, worth, after, discount=0.5, trace_decay=0.5)
+    actions, targets = best_and_targets(episode, worth, after, discount=0.5, trace_decay=0.5)
     assert actions == [1, 1, 3]
     assert targets.tolist() == [2 + 0.5 * (0.5 * 20 + 0.5 * 8), 8.0, 1 + 0.5 * 50]
 

@@ -91,7 +91,7 @@ def value_targets(
     return targets
 
 
-def lessons_of(
+def best_and_targets(
     episode: Sequence[Tried],
     worth: Sequence[Floats],
     after: Sequence[Floats],
@@ -267,7 +267,7 @@ class TD:
         measured = []
         for _ in range(config.epochs):
             self.policy.eval()
-            best, targets = self._lessons(states, self._values(following))
+            best, targets = self._best_and_targets(states, self._values(following))
             self.policy.train()
             order = torch.from_numpy(rng.permutation(len(states)))
             for chosen in order.split(config.minibatch):  # type: ignore[no-untyped-call]
@@ -278,7 +278,7 @@ class TD:
         value_loss, actor_loss, agreement = np.mean(measured, axis=0).tolist()
         return {"loss/value": value_loss, "loss/actor": actor_loss, "agreement": agreement}
 
-    def _lessons(self, states: Sequence[Tried], values: Floats) -> tuple[Tensor, Tensor]:
+    def _best_and_targets(self, states: Sequence[Tried], values: Floats) -> tuple[Tensor, Tensor]:
         """Return the best actions in the N states that are kept, int64[N], and targets, float32[N]."""
         config, device = self.config, self.policy.encoder.device
         worth, after = scores(states, values, config.discount)
@@ -287,7 +287,7 @@ class TD:
         for episode in self.replay:
             rows = slice(len(actions), len(actions) + len(episode))
             rates = {"discount": config.discount, "trace_decay": config.trace_decay}
-            best, wanted = lessons_of(episode, worth[rows], after[rows], **rates)
+            best, wanted = best_and_targets(episode, worth[rows], after[rows], **rates)
             actions += best
             targets += wanted.tolist()
         return torch.tensor(actions, device=device), torch.tensor(targets, device=device)
