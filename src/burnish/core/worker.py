@@ -37,7 +37,8 @@ class Worker:
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
         self.generation = 0
-        self.spin_seconds = child.SPIN_SECONDS  # 0 where processes are more than cores
+        # whoever waits and looks again and again on the only core takes the time of who works
+        self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
         self.unanswered = False  # a call was started and not waited for to its end
         self._since = 0.0  # by time.monotonic()
         self._process: _Process | None = None

@@ -11,7 +11,6 @@ from burnish.tasks.llvm_passes.baselines import baselines
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS
 from burnish.tasks.llvm_passes.session import Options, open_session
-from burnish.tasks.llvm_passes.starts import STARTS
 
 __all__ = ["LANGUAGE", "TASK", "Options", "make_task"]
 
@@ -31,7 +30,7 @@ def make_task(options: Options = Options()) -> Task:  # noqa: B008 - frozen
         baselines=baselines(options.cpu),
         reference=options.level,
         max_steps=45,
-        starts=tuple(dict.fromkeys([(f"clang<{options.level}>",), *STARTS])),  # the reference first
+        starts=((f"clang<{options.level}>",),),
         commandline=opt_commandline,
         options={
             name: str(value) for name, value in asdict(options).items() if value != getattr(Options(), name)
