@@ -62,6 +62,7 @@ def mcts(
         rollout: A leaf is also worth what a random trace up to this length behind it leads to.
     """
     root = _root(space.starts)
+    tails = [(action,) for action in space.actions]
     while root.alive.any():
         leaves = _leaves(root, batch, exploration, rng)
         traces = [node.trace + node.tails[i] for *_, (node, i) in leaves]
@@ -72,7 +73,8 @@ def mcts(
             pairs = zip(values, further, strict=True)
             values = [value if item.error else max(value, -math.log(item.cost)) for value, item in pairs]
         for path, evaluation, value in zip(leaves, found, values, strict=True):
-            _add(path, evaluation, value, space, uniform)
+            priors = space.probabilities(evaluation, uniform)
+            _add(path, evaluation, Node.new(value, evaluation.trace, tails, priors), space.max_length)
 
 
 def puct(node: Node, exploration: float) -> NDArray[np.float64]:
@@ -80,14 +82,17 @@ def puct(node: Node, exploration: float) -> NDArray[np.float64]:
 
     C(s) = log((1 + N(s) + BASE) / BASE) + exploration; N(s) counts the node's own evaluation. Q is the mean
     of the values, put between 0 and 1 by the least and the largest of the node's and its children's, as
-    values have no bounds here: mctx's qtransform_by_parent_and_siblings. It is 0 for the unvisited. What is
-    under way counts as visits of value 0: virtual losses.
+    values have no bounds here: mctx's qtransform_by_parent_and_siblings. What is under way counts as visits
+    of value 0: virtual losses. The unvisited are worth what the node is, less the share of the priors that
+    is visited: Leela Chess Zero's first-play urgency. So a sure policy is trusted through states that are
+    worse, and without one breadth comes before going down where nothing gets better.
     """
     seen = node.visits > 0
     means = np.divide(node.totals, node.visits, out=np.full(len(seen), node.value), where=seen)
     low, high = min(node.value, means.min()), max(node.value, means.max())
     counts = node.visits + node.pending
-    q = np.where(seen, (means - low) / max(high - low, 1e-8) * node.visits / np.maximum(1, counts), 0.0)
+    unseen = (node.value - low) * (1 - node.priors[seen].sum())
+    q = np.where(seen, (means - low) * node.visits / np.maximum(1, counts), unseen) / max(high - low, 1e-8)
     total = 1 + counts.sum()
     c = math.log((1 + total + BASE) / BASE) + exploration
     scores: NDArray[np.float64] = q + c * node.priors * math.sqrt(total) / (1 + counts)
@@ -137,19 +142,18 @@ def _value(evaluation: Evaluation) -> float:
     return max(0.0, ahead) - math.log(evaluation.cost) if math.isfinite(evaluation.cost) else -math.inf
 
 
-def _add(path: list[Step], evaluation: Evaluation, value: float, space: Space, uniform: float) -> None:
+def _add(path: list[Step], evaluation: Evaluation, child: Node, longest: int) -> None:
     """Put an evaluated leaf into the tree, unless it crashed or is what it came from."""
     for node, i in path:
         node.pending[i] -= 1
-    parent, i = path[-1]
-    trace = evaluation.trace
-    if not (evaluation.error or (len(path) > 1 and trace == parent.trace)):
-        back_up(path, value)
-        if len(trace) < space.max_length:
-            tails = [(action,) for action in space.actions]
-            parent.children[i] = Node.new(value, trace, tails, space.probabilities(evaluation, uniform))
+    parent, at = path[-1]
+    unchanged = len(path) > 1 and child.trace == parent.trace
+    if not (evaluation.error or unchanged):
+        back_up(path, child.value)
+        if len(child.trace) < longest:
+            parent.children[at] = child
     for node, i in reversed(path):
-        child = node.children.get(i)
-        if child is not None and child.alive.any():
+        below = node.children.get(i)
+        if below is not None and below.alive.any():
             break
         node.alive[i] = False

@@ -1,0 +1,80 @@
+"""Policies for the counting task, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from burnish.core.guide import Adviser, Guide, Prediction, State
+from burnish.core.session import Session
+from burnish.core.trace import Trace
+from tests.core.counting_task import ACTIONS, OPTIMUM, open_counters
+from tests.core.counting_task import counters as program
+
+Counters = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Perfect:
+    """Knows a shortest way to the optimum, and is as sure of it as it is said to be."""
+
+    sure: float = 0.97
+    critic: bool = False
+    actions: tuple[str, ...] = ACTIONS
+    observations: tuple[str, ...] = ("values",)
+    max_steps: int = 20
+
+    def predict(self, states: Sequence[State]) -> list[Prediction]:
+        return [self.of(state) for state in states]
+
+    def of(self, state: State) -> Prediction:
+        (values,) = (np.asarray(observed) for observed in state.observed)
+        left = tuple(int(value) for value in values if value)
+        way = shortest(left)
+        shares = np.where(state.legal[: len(ACTIONS)], (1 - self.sure) / len(ACTIONS), 0.0)
+        if way:
+            shares[ACTIONS.index(self.choice(way))] += self.sure
+        with np.errstate(divide="ignore"):
+            log_probs = np.log(shares)
+        return Prediction(log_probs, float(np.log((1 + sum(left)) / OPTIMUM)) if self.critic else 0.0)
+
+    def choice(self, way: Trace) -> str:
+        return way[0]
+
+
+class Misleading(Perfect):
+    """Is sure of what leads away."""
+
+    def choice(self, way: Trace) -> str:
+        return "add(1)"
+
+
+@cache
+def shortest(counters: Counters) -> Trace:
+    """Return a shortest trace that makes all counters zero, by breadth-first search."""
+    ways: dict[Counters, Trace] = {counters: ()}
+    queue = [counters]
+    for state in queue:
+        if not state:
+            return ways[state]
+        for number, action in enumerate(ACTIONS):
+            session = open_counters(program(" ".join(f"c{i}={value}" for i, value in enumerate(state))))
+            if session.legal()[number]:
+                session.apply(number)
+                following = tuple(sorted(session.counters.values(), reverse=True))
+                if following not in ways:
+                    ways[following] = (*ways[state], action)
+                    queue.append(following)
+    return ()
+
+
+def by(policy: Perfect, *starts: Trace) -> Adviser:
+    """Return an adviser who names a policy, and starts other than the task's."""
+
+    def advise(session: Session) -> Guide:
+        return Guide(starts=starts, policy=policy)
+
+    return advise

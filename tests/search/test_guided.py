@@ -1,0 +1,213 @@
+"""Searches that a policy of states guides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from burnish.core.guide import Adviser, Guide, Prediction, Prior, State
+from burnish.core.result import Result
+from burnish.core.session import Session
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+from burnish.core.worker import GIB, Limits
+from burnish.search import SEARCHES, Budget, Progress, search
+from burnish.search.beam import beam
+from burnish.search.evaluate import Evaluator, PrefixTree
+from burnish.search.run import run
+from burnish.search.space import Batch, Evaluation, Space
+from tests.core.counting_task import ACTIONS, OPTIMUM, TASK, counters, open_counters
+from tests.core.failures import failing_task
+from tests.search.guides import Misleading, Perfect, by, shortest
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+LIMITS = Limits(deadline_seconds=20, memory_bytes=GIB)
+PROGRAM = counters("a=24 b=7")
+GUIDED = pytest.mark.parametrize("method", ["beam", "mcts"])
+
+
+def guided(method: str, adviser: Adviser, budget: int, task: Task = TASK, **options: Any) -> Result:
+    options = {"workers": 1, "limits": LIMITS, "program": PROGRAM} | options
+    return search(task, method=method, budget=Budget(evaluations=budget), adviser=adviser, **options)
+
+
+@GUIDED
+@pytest.mark.parametrize("critic", [False, True])
+def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool) -> None:
+    """The two starts, the better one of them once more, and then a trace for each step."""
+    way = shortest((12, 7))
+    seen: list[Progress] = []
+    task = replace(TASK, starts=(("halve",),))
+    guided(method, by(Perfect(critic=critic)), 3 + len(way), task, progress=seen.append)
+    assert seen[-1].best.cost == OPTIMUM
+    assert seen[-1].best.trace == ("halve", *way)
+    assert seen[-2].best.cost > OPTIMUM
+
+
+@GUIDED
+def test_misleading_policy_leads_to_the_optimum_in_the_end(method: str) -> None:
+    program = counters("a=12 b=3")
+    assert guided(method, by(Misleading()), 15, program=program).cost > OPTIMUM
+    assert guided(method, by(Misleading()), 1500, program=program).cost == OPTIMUM
+
+
+@GUIDED
+@pytest.mark.parametrize("policy", [Perfect(0.5), Perfect(0.5, critic=True), Misleading(0.5)])
+def test_result_depends_on_the_seed_alone(method: str, policy: Perfect) -> None:
+    one, two = (guided(method, by(policy), 60, workers=workers, seed=3) for workers in (1, 2))
+    assert (one.trace, one.cost, one.evaluations) == (two.trace, two.cost, two.evaluations)
+
+
+@GUIDED
+def test_search_survives_crashes(method: str) -> None:
+    """The policy does not know the action that crashes, and a search tries what it does not know, too."""
+    seen: list[Progress] = []
+    task = failing_task(TASK, "give-up")
+    guided(method, by(Perfect(0.5)), 40, task, program=counters("a=7"), progress=seen.append)
+    assert seen[-1].crashes > 0
+    assert seen[-1].best.cost == OPTIMUM
+    assert "give-up" not in seen[-1].best.trace
+
+
+class Crashing(Perfect):
+    """Is sure of what kills the compiler."""
+
+    def of(self, state: State) -> Prediction:
+        return Prediction(np.log(np.array([0.01, 0.01, 0.01, 0.01, 0.96])))
+
+
+@GUIDED
+def test_policy_that_kills_the_compiler_is_survived(method: str) -> None:
+    policy = Crashing(actions=(*ACTIONS, "be-killed"))
+    assert guided(method, by(policy), 25, failing_task(TASK, "be-killed")).cost < 1 + 31
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_every_search_takes_a_guide_with_everything(method: str) -> None:
+    def advise(session: Session) -> Guide:
+        prior = Prior(ACTIONS, np.full((5, 4), 0.25))
+        return Guide([("halve",), ("subtract(1)",)], [("halve",)], prior, Perfect())
+
+    result = guided(method, advise, 60)
+    assert result.cost < 32
+
+
+def test_starts_are_made_as_they_are_asked_for() -> None:
+    made: list[int] = []
+
+    def advise(session: Session) -> Guide:
+        def starts() -> Any:
+            for number in range(100):
+                made.append(number)
+                copy = session.fork()
+                copy.apply(0)
+                yield ("halve",) * number
+                copy.close()
+
+        return Guide(starts=starts())
+
+    result = guided("random", advise, 20)
+    assert result.evaluations == 20
+    assert len(made) == 1 + 1 + int(0.4 * 20)
+
+
+def test_no_tail_without_a_policy_costs_what_its_end_costs() -> None:
+    evaluator = Evaluator(TASK, PROGRAM, TASK.objective(), workers=1, limits=LIMITS)
+    traces: list[Trace] = [("halve", "add(1)"), ()]
+    ends, lowest = Batch(traces, predict=True), Batch(traces)
+    for batch in (ends, lowest):
+        assert len(list(evaluator.evaluate(batch, most=None, end=None))) == 2
+    assert [item.cost for item in evaluator.known(ends)] == [1 + 13 + 8, 1 + 31]
+    assert [item.cost for item in evaluator.known(lowest)] == [1 + 12 + 7, 1 + 31]
+    assert [item.prediction for item in evaluator.known(ends)] == [None, None]
+    evaluator.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_predictions_are_of_the_state_at_the_end(workers: int) -> None:
+    policy = Perfect(critic=True)
+    evaluator = Evaluator(TASK, PROGRAM, TASK.objective(), workers=workers, limits=LIMITS)
+    evaluator.policy = policy
+    traces: list[Trace] = [("subtract(3)",) * n for n in range(7)]
+    batch = Batch(traces, predict=True)
+    list(evaluator.evaluate(batch, most=None, end=None))
+    for trace, found in zip(traces, evaluator.known(batch), strict=True):
+        session = open_counters(PROGRAM)
+        session.replay(trace)
+        expected = policy.of(State((session.observe("values"),), session.legal()))
+        assert found.state is None
+        assert found.prediction is not None
+        np.testing.assert_array_equal(found.prediction.log_probs, expected.log_probs)
+        assert found.prediction.value == expected.value
+    evaluator.close()
+
+
+def test_state_that_was_looked_at_is_gone_on_from() -> None:
+    session = open_counters(PROGRAM)
+    tree = PrefixTree(session)
+    goal = TASK.objective()
+    trace = ("halve",) * 3
+    tree.evaluate(trace, goal, False, keep=0, look=("values",))
+    kept = tree._kept[trace, False]
+    assert kept.session.trace == list(trace)
+    found = tree.evaluate((*trace, "subtract(1)"), goal, False, keep=0, look=("values",))
+    assert kept.session.trace == list(trace)
+    assert found.state is not None
+    assert found.cost == 1 + sum(found.state.observed[0])
+
+
+SPACE = Space(("a", "b", "c"), (), (), (Evaluation((), 9.0),), 10)
+
+
+def shares(space: Space, log_probs: Sequence[float], uniform: float = 0.0) -> list[float]:
+    state = Evaluation(("b",), 1.0, prediction=Prediction(np.array(log_probs)))
+    return [float(share) for share in space.probabilities(state, uniform)]
+
+
+def test_probabilities_without_learning_are_alike() -> None:
+    assert SPACE.probabilities(Evaluation((), 1.0)).tolist() == pytest.approx([1 / 3] * 3)
+
+
+def test_probabilities_of_a_prior_are_those_after_the_last_action() -> None:
+    rows = np.array([[0.2, 0.3, 0.5], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    space = replace(SPACE, prior=Prior(("a", "b", "c"), rows))
+    assert space.probabilities(Evaluation((), 1.0)).tolist() == pytest.approx([0.2, 0.3, 0.5])
+    assert space.probabilities(Evaluation(("c", "site: b"), 1.0)).tolist() == [0, 1, 0]
+    assert space.probabilities(Evaluation(("b",), 1.0), 0.3).tolist() == pytest.approx([0.1, 0.8, 0.1])
+
+
+def test_probabilities_of_a_policy_are_those_of_its_actions() -> None:
+    """It chooses among c, x and a, of which x is none here; b it does not know."""
+    space = replace(SPACE, policy=Perfect(actions=("c", "x", "a")))
+    log = np.log
+    assert shares(space, [log(0.2), log(0.5), log(0.3)]) == pytest.approx([0.6, 0, 0.4])
+    assert shares(space, [log(0.2), log(0.5), log(0.3)], 0.3) == pytest.approx([0.52, 0.1, 0.38])
+    assert shares(space, [-np.inf, log(0.5), log(0.5)], 0.3) == pytest.approx([0.85, 0.15, 0])
+    assert shares(space, [-np.inf, log(1), -np.inf]) == [0, 1, 0]  # nothing that it would do is legal
+
+
+def test_unguided_searches_do_not_change_with_a_policy_they_do_not_ask() -> None:
+    plain = guided("genetic", lambda session: Guide(), 60, seed=5)
+    told = guided("genetic", by(Perfect()), 60, seed=5)
+    assert (plain.trace, plain.cost) == (told.trace, told.cost)
+
+
+def test_widths_grow_until_no_action_is_left_out() -> None:
+    """Of a policy that is sure of nothing, every state's every action is tried in the end."""
+    result = run(
+        "beam",
+        partial(beam, patience=3),
+        TASK,
+        counters("a=3"),
+        budget=Budget(evaluations=5000),
+        adviser=by(Misleading()),
+        workers=1,
+    )
+    assert result.cost == OPTIMUM
+    assert result.evaluations < 5000
