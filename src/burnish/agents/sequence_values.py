@@ -8,6 +8,7 @@ the programs of the same project left out, since it will be asked about projects
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -144,14 +145,11 @@ class SequenceValueLearner:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on."""
-        return {
-            "network": self.network.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "epoch": self.epoch,
-        }
+        state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return copy.deepcopy(state) | {"epoch": self.epoch}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where another one was."""
         self.network.load_state_dict(state["network"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        self.optimizer.load_state_dict(copy.deepcopy(state["optimizer"]))
         self.epoch = state["epoch"]

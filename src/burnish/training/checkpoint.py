@@ -114,7 +114,9 @@ def locked(folder: Path) -> Iterator[None]:
 def _plain() -> list[Any]:
     """Return what may be in a checkpoint beside tensors, numbers and lists: arrays and graphs of a replay."""
     array = np.zeros(1)
-    dtypes = {type(np.dtype(name)) for name in ("bool", "int64", "int32", "uint8", "float32", "float64")}
+    dtypes = {
+        type(np.dtype(name)) for name in ("bool", "int64", "int32", "uint8", "float16", "float32", "float64")
+    }
     makers = [array.__reduce__()[0], array[0].__reduce__()[0]]
     return [np.ndarray, np.dtype, *dtypes, *makers, bytes, GraphInstance]  # bytes: of an empty array
 

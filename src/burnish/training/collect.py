@@ -21,6 +21,7 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits, Worker
 from burnish.search import Budget, search
+from burnish.training.costs import replay_legal
 
 RECENT = 12  # traces of the last files that begin a search, and
 STRONGEST = 8  # of the files on which the gain was the largest
@@ -134,7 +135,7 @@ def shorten(root: Sandbox, trace: Trace, objective: str) -> tuple[Trace, float]:
 
 def _cost(root: Sandbox, trace: Trace, objective: str) -> float:
     session = root.fork()
-    session.replay(trace)
+    replay_legal(session, trace)
     cost = session.measure(objective)
     session.close()
     return cost

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -16,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.errors import CompilerCrash, IllegalAction, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.trace import Trace, join_trace
+from burnish.core.trace import Trace, join_trace, split_entry
 from burnish.core.worker import Limits, Worker
 
 LIMITS = Limits(deadline_seconds=20)
@@ -207,6 +208,14 @@ def _measured(
     return [*lines, {"program": program.name, "costs": costs}]
 
 
+def replay_legal(session: Session, trace: Trace) -> None:
+    """Apply a trace without the entries that are illegal where they come, as a search does."""
+    for text in trace:
+        site, action = split_entry(text)
+        with suppress(IllegalAction):
+            session.apply(session.index(action), site)
+
+
 def _features(
     opener: Callable[[Program], Session], program: Program, observations: Sequence[str]
 ) -> list[float]:
@@ -230,7 +239,7 @@ def _measure(
     for trace in traces:
         begin = time.perf_counter()
         session = root.fork()
-        session.replay(trace)
+        replay_legal(session, trace)
         seconds = time.perf_counter() - begin
         yield tuple(session.measure(objective) for objective in objectives), seconds
         session.close()

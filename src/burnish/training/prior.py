@@ -20,18 +20,19 @@ def fit_prior(actions: Sequence[str], traces: Iterable[tuple[Trace, float]]) -> 
 
     Args:
         actions: The n actions.
-        traces: Each with its weight, such as its log ratio; 0 and below do not count.
+        traces: Each with its weight, such as its log ratio; the mean weight counts as one observation; those
+            of 0 and below do not count.
     """
     index = {action: i for i, action in enumerate(actions)}
+    kept = [(trace, weight) for trace, weight in traces if weight > 0]
+    mean = sum(weight for _, weight in kept) / max(len(kept), 1)
     counts = np.zeros((1 + len(actions), len(actions)))
-    for trace, weight in traces:
+    for trace, weight in kept:
         before = 0
         for action in trace:
-            counts[before, index[action]] += max(weight, 0.0)
+            counts[before, index[action]] += weight / mean
             before = 1 + index[action]
-    if total := counts.sum():
-        counts *= np.count_nonzero(counts) / total  # a mean weight of about one observation
-    alone = counts.sum(axis=0)
-    alone = (alone + 1 / len(actions)) / (alone + 1 / len(actions)).sum()
+    alone = counts.sum(axis=0) + 1 / len(actions)
+    alone /= alone.sum()
     rows = (counts + PSEUDOCOUNT * alone) / (counts.sum(axis=1, keepdims=True) + PSEUDOCOUNT)
     return Prior(tuple(actions), (1 - UNIFORM) * rows + UNIFORM / len(actions))

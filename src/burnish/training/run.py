@@ -23,7 +23,7 @@ from burnish.training.checkpoint import Best, Checkpoint, diverged, load_checkpo
 from burnish.training.config import Config, config_of, difference
 from burnish.training.plot import plot_log
 from burnish.training.track import LOG, JsonLines, Row, Tracker, open_trackers
-from burnish.training.validate import SCORE
+from burnish.training.validate import NOTHING_YET, SCORE
 
 CONFIG = "config.json"
 CURVES = "curves.png"
@@ -217,6 +217,8 @@ class _Loop:
     def _keep(self, found: dict[str, float]) -> None:
         """Keep the policy if it is the best so far."""
         best = self.now.best
+        if found[SCORE] == NOTHING_YET:
+            return
         if best and not found[SCORE] > best.metrics[SCORE]:
             self.now = replace(self.now, stale=self.now.stale + 1)
             return

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from burnish.training.prior import fit_prior
 from burnish.training.programs import Chosen, choose
 from burnish.training.tables import from_table
 from burnish.training.tails import Setup, greedy_cover, learn_tails
-from burnish.training.validate import SCORE
+from burnish.training.validate import NOTHING_YET, SCORE
 
 SUFFIX = ".npz"
 SHORT = 5.0  # times what the reference takes: how long validation may try sequences
@@ -105,7 +105,7 @@ class SequenceValuesTraining:
     def validate(self) -> Mapping[str, float]:
         """Return what the sequences reach that fit into SHORT times the reference's own time."""
         if not (self.learner and self._policy and self._held):
-            return {SCORE: 0.0}  # nothing is learned yet
+            return {SCORE: NOTHING_YET}
         policy = self._with_network()
         held = self._held
         gains = held.log_ratios(self.objective).clip(min=WORST)
@@ -137,11 +137,12 @@ class SequenceValuesTraining:
 
     def policy_state(self) -> dict[str, Any]:
         """See Training."""
-        return {"policy": self._with_network() if self.learner else None}
+        policy = self._with_network()
+        return {item.name: getattr(policy, item.name) for item in fields(policy)}
 
     def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
         """See Training."""
-        trained: SequenceValues = policy["policy"]
+        trained = SequenceValues(**policy)
         path = folder / f"policy{SUFFIX}"
         trained.save(path)
         return path, {

@@ -20,6 +20,7 @@ from burnish.core.worker import Limits, Worker
 from burnish.training.greedy import Actor, Greedy
 
 SCORE = "validation/ratio"
+NOTHING_YET = 0.0  # the score of a training that has no policy yet
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,166 @@
+"""The stages of sequence values, on counters whose best sequences are known."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from burnish.core.errors import InputError
+from burnish.core.sandbox import Sandbox
+from burnish.core.task import Task
+from burnish.policies.sequence_values import load_sequence_values
+from burnish.search import Budget
+from burnish.training.collect import collect, read_found, shorten
+from burnish.training.config import read_config
+from burnish.training.costs import fill
+from burnish.training.run import train
+from burnish.training.sequence_values import SequenceValuesTraining, _reached
+from burnish.training.tails import Setup, greedy_cover, learn_tails
+from tests.core.counting_task import TASK, counters
+from tests.core.failures import failing_task
+
+PROGRAMS = [counters("a=12 b=7"), counters("a=64"), counters("a=9 b=9 c=3")]
+COUNTING = Task(**{**vars(TASK), "starts": (("halve",),)})
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_traces_lose_what_they_do_not_need() -> None:
+    root = Sandbox(TASK.open, counters("a=8"))
+    trace, cost = shorten(root, ("halve", "halve", "halve", "add(1)", "subtract(1)", "subtract(1)"), "total")
+    session = root.fork()
+    session.replay(trace)
+    assert session.measure("total") == cost == 1
+    for left_out in range(len(trace)):
+        shorter = root.fork()
+        shorter.replay(trace[:left_out] + trace[left_out + 1 :])
+        assert shorter.measure("total") > cost
+    root.shutdown()
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> None:
+    state = tmp_path / "found.jsonl"
+    options = {"objectives": ("total",), "budget": Budget(evaluations=60), "jobs": 1}
+    collect(COUNTING, PROGRAMS[:2], state, **options)
+    before = state.read_text()
+    found = collect(COUNTING, PROGRAMS, state, **options)
+    assert state.read_text().startswith(before)
+    assert [item.program for item in found] == [program.name for program in PROGRAMS]
+    assert read_found(state) == found
+    for item, program in zip(found, PROGRAMS, strict=True):
+        session = COUNTING.open(program)
+        session.replay(item.trace)
+        assert session.measure("total") == item.cost <= item.reference
+
+
+def test_damaged_state_is_named(tmp_path: Path) -> None:
+    state = tmp_path / "found.jsonl"
+    state.write_text('{"program": "a"}\n')
+    with pytest.raises(InputError, match=r"found\.jsonl:1"):
+        read_found(state)
+
+
+def filled(task: Task, state: Path, traces: list[tuple[str, ...]], programs: int = 3) -> object:
+    return fill(
+        task, PROGRAMS[:programs], traces, state, objectives=("total",), observations=("values",), jobs=1
+    )
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_table_grows_both_ways(tmp_path: Path) -> None:
+    state = tmp_path / "table.jsonl"
+    first = filled(COUNTING, state, [("halve",), ("subtract(1)",)], programs=2)
+    assert first.costs[:, :, 0].tolist() == [[1 + 6 + 7, 1 + 11 + 6], [33, 64]]
+    assert first.references.tolist() == [[14], [33]]
+    assert first.features[0].tolist() == [12, 7, 0, 0]
+    written = state.read_text()
+    whole = filled(COUNTING, state, [("subtract(3)",), ("halve",)])
+    assert state.read_text().startswith(written)
+    assert whole.programs == tuple(program.name for program in PROGRAMS)
+    again = filled(COUNTING, state, [("halve",), ("subtract(3)",)])
+    np.testing.assert_array_equal(again.costs[:, ::-1], whole.costs)
+    assert json.loads(state.read_text().splitlines()[1])["program"] == PROGRAMS[0].name
+
+
+def test_crash_costs_infinitely_much(tmp_path: Path) -> None:
+    task = failing_task(COUNTING, "give-up")
+    table = filled(task, tmp_path / "table.jsonl", [("halve",), ("give-up",), ("subtract(1)",)], programs=1)
+    assert np.isinf(table.costs[0, :, 0]).tolist() == [False, True, False]
+    assert table.log_ratios("total")[0, 1] == -np.inf
+
+
+def test_table_of_other_objectives_is_refused(tmp_path: Path) -> None:
+    state = tmp_path / "table.jsonl"
+    filled(COUNTING, state, [("halve",)])
+    with pytest.raises(InputError, match="choose another file"):
+        fill(COUNTING, PROGRAMS, [], state, objectives=("largest",), observations=("values",), jobs=1)
+
+
+def test_greedy_cover_by_hand() -> None:
+    gains = np.array([[3.0, 0, 0], [2, 2, 0], [0, 2, 1], [0, 0, 0]])
+    # 2 + 2 = 4 first; then the first adds 1 at the first case, the third adds 1 at the last
+    assert greedy_cover(gains, 9) == ([1, 0, 2], [4, 1, 1])
+    assert greedy_cover(gains, 1) == ([1], [4])
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_tails_that_gain_are_credited(tmp_path: Path) -> None:
+    setup = Setup(COUNTING, "total", ((), ("halve",)), COUNTING.actions)
+    state = tmp_path / "tails.jsonl"
+    credits = learn_tails(setup, PROGRAMS, state, jobs=1, seed=0)
+    assert list(credits.values()) == sorted(credits.values(), reverse=True)
+    rows = [json.loads(line) for line in state.read_text().splitlines()]
+    assert all(row["saved"] > 0 for row in rows)
+    for row in rows:  # what is credited in a round is no more than what was there to save
+        assert sum(share for _, share in row["credits"]) <= 3
+    assert learn_tails(setup, PROGRAMS, state, jobs=1, seed=0) == credits
+    best = next(iter(credits))
+    session = COUNTING.open(PROGRAMS[1])
+    before = session.measure("total")
+    session.replay(best)
+    assert session.measure("total") < before
+
+
+def test_what_is_reached_in_time() -> None:
+    gains = np.log([[2.0, 1.0, 4.0], [1.0, 3.0, 1.0]])
+    seconds = np.array([[2.0, 2.0, 2.0], [9.0, 1.0, 1.0]])
+    # the first two of the first program fit into 5; of the second, the first alone, which always counts
+    assert _reached([[0, 1, 2], [0, 1, 2]], gains, seconds) == pytest.approx((2 * 1) ** 0.5)
+    assert _reached([[2, 0, 1], [1, 2, 0]], gains, seconds) == pytest.approx((4 * 3) ** 0.5)
+
+
+def test_whole_training_on_random_programs(tmp_path: Path) -> None:
+    config = read_config(
+        "sequence-values",
+        [
+            'programs=[{use="random:0..5:300"}]',
+            'validation=[{use="random:100..102:300"}]',
+            f'algorithm.state="{tmp_path / "state"}"',
+            'algorithm.search="25"',
+            "algorithm.jobs=1",
+            "algorithm.searched=6",
+            "algorithm.candidates=4",
+            "algorithm.table=6",
+            "algorithm.tailed=2",
+            "algorithm.fit.epochs=12",
+            "run.validate_every=6",
+        ],
+    )
+    outcome = train(config, tmp_path / "run", SequenceValuesTraining)
+    assert outcome.why == "finished"
+    assert outcome.policy
+    policy = load_sequence_values(outcome.policy)
+    assert policy.objective == "ir-instructions"
+    assert policy.traces[0] == ("clang<Oz>",)
+    assert len(policy.keys) == 6
+    assert outcome.best and outcome.best.metrics["validation/all"] >= 1
+    card = json.loads(outcome.policy.with_suffix(".card.json").read_text())
+    assert card["kind"] == "sequence-values"
+    found = [asdict(item) for item in read_found(tmp_path / "state" / "found.jsonl")]
+    again = train(config, tmp_path / "run", SequenceValuesTraining)
+    assert again.best and again.best.metrics == outcome.best.metrics
+    assert [asdict(item) for item in read_found(tmp_path / "state" / "found.jsonl")] == found
