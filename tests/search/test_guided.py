@@ -19,6 +19,7 @@ from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
 from burnish.search.evaluate import Evaluator, PrefixTree
+from burnish.search.mcts import mcts
 from burnish.search.run import run
 from burnish.search.space import Batch, Evaluation, Space
 from tests.core.counting_task import ACTIONS, OPTIMUM, TASK, counters, open_counters
@@ -44,7 +45,16 @@ def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool)
     way = shortest((12, 7))
     seen: list[Progress] = []
     task = replace(TASK, starts=(("halve",),))
-    guided(method, by(Perfect(critic=critic)), 3 + len(way), task, progress=seen.append)
+    run(
+        method,
+        beam if method == "beam" else partial(mcts, exploration=1.25, rollout=0),
+        task,
+        PROGRAM,
+        budget=Budget(evaluations=3 + len(way)),
+        adviser=by(Perfect(critic=critic)),
+        workers=1,
+        progress=seen.append,
+    )
     assert seen[-1].best.cost == OPTIMUM
     assert seen[-1].best.trace == ("halve", *way)
     assert seen[-2].best.cost > OPTIMUM
@@ -52,9 +62,8 @@ def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool)
 
 @GUIDED
 def test_misleading_policy_leads_to_the_optimum_in_the_end(method: str) -> None:
-    program = counters("a=12 b=3")
-    assert guided(method, by(Misleading()), 15, program=program).cost > OPTIMUM
-    assert guided(method, by(Misleading()), 1500, program=program).cost == OPTIMUM
+    assert guided(method, by(Misleading()), 12).cost > OPTIMUM
+    assert guided(method, by(Misleading()), 2000).cost == OPTIMUM
 
 
 @GUIDED

@@ -78,7 +78,7 @@ def told(*costs: float, prediction: Prediction | None = None, starts: int = 1) -
         4,
         policy=Perfect(actions=("a", "b", "c")),
     )
-    search = mcts(space, np.random.default_rng(0), batch=2)
+    search = mcts(space, np.random.default_rng(0), batch=2, rollout=0)
     batches = [next(search)]
     left = list(costs)
     try:
@@ -113,7 +113,7 @@ def test_what_was_worth_more_is_gone_on_from() -> None:
 
 def test_what_changes_nothing_and_what_crashes_is_not_tried_again() -> None:
     space = Space(("a", "b"), (), (), (Evaluation((), 8.0),), 9)
-    search = mcts(space, np.random.default_rng(0), batch=1)
+    search = mcts(space, np.random.default_rng(0), batch=1, rollout=0)
     assert next(search).traces == [()]
     first = search.send([Evaluation((), 8.0)]).traces[0]
     second = search.send([Evaluation((), 8.0)]).traces[0]
@@ -126,3 +126,18 @@ def test_traces_end_at_the_longest() -> None:
     batches = told(*[7.0] * 200, prediction=sure(0.6, 0.3, 0.1))
     traces = [trace for batch in batches for trace in batch.traces]
     assert len(traces) == len(set(traces)) == 1 + 3 + 9 + 27 + 81  # and then it ends
+
+
+def test_a_leaf_is_worth_what_its_roll_out_finds() -> None:
+    """The first action makes it worse, what follows makes it much better: it is gone on from there."""
+    space = Space(("a", "b"), (), (), (Evaluation((), 8.0),), 9)
+    search = mcts(space, np.random.default_rng(0), batch=1, rollout=2, exploration=0.1)
+    assert next(search).predict
+    assert not search.send([Evaluation((), 8.0)]).predict
+    (leaf,) = search.send([Evaluation((), 8.0)]).traces
+    (further,) = search.send([Evaluation(leaf, 9.0)]).traces
+    assert further[:1] == leaf
+    assert 1 < len(further) <= 3
+    (following,) = search.send([Evaluation(further, 2.0)]).traces
+    assert following[:1] == leaf
+    assert len(following) == 2

@@ -44,9 +44,9 @@ def mcts(
     rng: np.random.Generator,
     *,
     batch: int = 8,
-    exploration: float = 1.25,
+    exploration: float = 4.0,
     uniform: float = 0.1,
-    rollout: int = 0,
+    rollout: int = 4,
 ) -> Proposals:
     """Grow a tree of traces where the policy and what was found so far promise most.
 
@@ -57,9 +57,10 @@ def mcts(
         space: What to choose from. Without a policy its prior says what is probable, else all is alike.
         rng: Breaks ties, and draws roll-outs.
         batch: So many leaves are evaluated together, fewer where the policy is sure of what comes next.
-        exploration: AlphaZero's c_init.
+        exploration: AlphaZero's c_init, which is 1.25 there: here are many more actions.
         uniform: The share of the priors that is the same for all actions: no policy is always right.
-        rollout: A leaf is also worth what a random trace up to this length behind it leads to.
+        rollout: A leaf is also worth what a random trace up to this length behind it leads to, which is an
+            evaluation more; 0 leaves that out, for policies that know better.
     """
     root = _root(space.starts)
     tails = [(action,) for action in space.actions]
