@@ -20,6 +20,7 @@ from burnish.core.guide import State
 from burnish.core.trace import Trace
 from burnish.policies.advise import PolicyAdviser, adviser_of, load_adviser
 from burnish.policies.choose import Floats, Mask, choose, masked_log_softmax
+from burnish.policies.find import find_adviser
 from burnish.search import Budget, Progress, search
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import ACTIONS, TASK, counters, open_counters
@@ -196,6 +197,16 @@ def test_an_exported_policy_steers_a_search_of_passes(method: str, tmp_path: Pat
         costs.append(session.measure("ir-instructions"))
     assert seen[0].best.cost == min(costs)
     assert results[0].cost <= min(costs)
+
+
+def test_a_policys_file_is_found(tmp_path: Path) -> None:
+    path = trained(tmp_path)
+    found = find_adviser(str(path), LLVM, "ir-instructions")
+    assert found and found[1] == "policy"
+    assert isinstance(found[0], PolicyAdviser)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(InputError, match=r"policy\.npz: not a policy"):
+        find_adviser(str(path), LLVM, "ir-instructions")
 
 
 def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:

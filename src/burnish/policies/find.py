@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import Adviser
@@ -60,9 +64,21 @@ def named(method: str, policy: str) -> str:
 
 
 def _load(path: Path, task: Task) -> Adviser:
-    from burnish.policies.sequence_values import load_sequence_values
+    from burnish.policies.advise import load_adviser
+    from burnish.policies.sequence_values import KIND, load_sequence_values
 
+    if _kind(path) != KIND:
+        return load_adviser(path, task)
     policy = load_sequence_values(path)
     if policy.task != task.id:
         raise InputError(f"{path}: a policy for {policy.task}, and this is {task.id}; train it anew")
     return policy
+
+
+def _kind(path: Path) -> str:
+    """Return what a file of arrays says it is; "" where it says nothing, or is none."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return str(json.loads(file["rest"].tobytes())["kind"])
+    except (OSError, BadZipFile, ValueError, KeyError, TypeError, AttributeError, EOFError):
+        return ""
