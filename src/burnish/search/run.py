@@ -22,7 +22,7 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 LONGEST = 60  # entries of a trace, those at single sites not counted
 VAIN = 1000  # batches in a row without a new trace: all has been tried
-START_SHARE = 0.4  # of the budget, after which no more starts are evaluated
+START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
 
 Search = Callable[[Space, np.random.Generator], Proposals]
 
