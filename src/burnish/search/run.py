@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -53,7 +54,7 @@ def run(
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
-    The task's starting traces, or those that the adviser names, are evaluated first. Under a budget in
+    The task's starting traces and those that the adviser names are evaluated first. Under a budget in
     evaluations alone the result depends on the seed only, not on the number of workers. An interruption
     (Ctrl-C) ends the search: what was found so far is returned; the cost is infinite where nothing was. The
     result is not verified: see burnish.evaluation.confirm.
@@ -109,10 +110,11 @@ def run(
         space, guide = _explore(session, goal, adviser)
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}
-        for trace in guide.starts or task.starts:
+        # one by one: a short budget still sees the reference, and the most promising
+        for trace in itertools.chain(task.starts, guide.starts):
             if len(tried) > 1 and spent() > START_SHARE:
                 break
-            (tried[trace],) = evaluate(Batch([trace]))  # a short budget still sees the most promising
+            (tried[trace],) = evaluate(Batch([trace]))
         session.close()
         (tried[()],) = evaluate(Batch([()]))
         starts = [start for start in tried.values() if not start.error]
