@@ -37,6 +37,7 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     gc.collect()
+    gc.freeze()  # what is there now is not looked at again: torch and its like make a collection take seconds
     before = children(), descriptors()
     yield
     gc.collect()

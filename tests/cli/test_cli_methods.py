@@ -20,7 +20,7 @@ from tests.sources import DATA
 FILES = [str(DATA / name) for name in ("hash_table.c", "matrix.c")]
 METHODS = ["--methods", "random,O3", "--objective", "ir-instructions"]
 
-WORDS = ["evaluate", *FILES, "--methods", "random,genetic", "--budget", "12"]
+WORDS = ["evaluate", *FILES, "--methods", "random,genetic", "--budget", "80"]
 
 
 @pytest.fixture(scope="module", autouse=True)
