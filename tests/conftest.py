@@ -29,6 +29,11 @@ settings.load_profile("burnish")
 OpenSandbox = Callable[..., Sandbox]
 
 
+def pytest_sessionfinish() -> None:
+    """Let the interpreter take down what was frozen: nanobind counts what it leaves."""
+    gc.unfreeze()
+
+
 @pytest.fixture
 def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Assert that the test leaves no child process, open descriptor or temporary file behind."""
