@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,7 @@ class SequenceValues:
 
     def __call__(self, session: Session) -> Guide:
         """Look at a program as it is opened, and say where to look first."""
-        features = np.concatenate([np.ravel(np.asarray(session.observe(name))) for name in self.observations])
-        weights = self.weights(features.astype(np.float32))
+        weights = self.weights(features_of(session, self.observations).astype(np.float32))
         order = greedy_order(weights, self.gains.astype(np.float32), self.seconds.astype(np.float32))
         prior = Prior(self.prior_actions, self.prior.astype(np.float64)) if self.prior_actions else None
         return Guide(tuple(self.traces[i] for i in order), self.tails, prior)
@@ -114,6 +114,13 @@ def load_sequence_values(path: Path) -> SequenceValues:
         return SequenceValues(**values)
     except (OSError, BadZipFile, ValueError, KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: not a policy of sequence values: {error}") from None
+
+
+def features_of(session: Session, observations: Sequence[str]) -> NDArray[np.float64]:
+    """Return observations, arrays of numbers, side by side: float64[F]."""
+    return np.concatenate([np.ravel(np.asarray(session.observe(name))) for name in observations]).astype(
+        float
+    )
 
 
 def greedy_order(weights: Floats, gains: Floats, seconds: Floats) -> list[int]:

@@ -12,8 +12,7 @@ from burnish.search.genetic import genetic
 from burnish.search.sitewise import sitewise
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
-TURN = 3  # batches of sitewise search after each generation, and at least so many
-VAIN = 6  # of them in a row without a better trace
+VAIN = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
 def mixed(space: Space, rng: np.random.Generator) -> Proposals:
@@ -33,12 +32,11 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
         if refined is None or best.cost < refined.cost:
             refining = sitewise(replace(space, starts=(best,)), rng)
             trial = next(refining)
-        vain = batches = 0
-        while vain < VAIN and (batches < TURN or vain < TURN):
+        vain = 0
+        while vain < VAIN:
             evaluations = yield trial
             better = min([best, *evaluations], key=lambda item: item.order)
             vain = 0 if better.cost < best.cost else vain + 1
-            batches += 1
             best = better
             trial = refining.send(evaluations)
         refined = best

@@ -21,12 +21,11 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits, Worker
 from burnish.search import Budget, search
-from burnish.training.costs import replay_legal
+from burnish.training.costs import LIMITS, replay_legal
 
 RECENT = 12  # traces of the last files that begin a search, and
 STRONGEST = 8  # of the files on which the gain was the largest
 WORTH_KEEPING = 1.005  # reference / cost from which a trace is tried on other files
-LIMITS = Limits(deadline_seconds=20)
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,9 @@ def collect(
         with lock:
             starts = _starts(task, known, objective)
         try:
-            found = best_of(task, program, starts, objective, budget, seed=number)
+            found = best_of(
+                replace(task, starts=starts), program, objective, method="genetic", budget=budget, seed=number
+            )
         except (CompilerCrash, ProgramError):
             return  # nothing to learn from
         with lock:
@@ -99,20 +100,33 @@ def collect(
 
 
 def best_of(
-    task: Task, program: Program, starts: Sequence[Trace], objective: str, budget: Budget, *, seed: int
+    task: Task,
+    program: Program,
+    objective: str,
+    *,
+    method: str,
+    budget: Budget,
+    seed: int,
+    workers: int = 1,
+    limits: Limits = LIMITS,
 ) -> Found:
-    """Search one program, beginning with `starts`, and shorten what is found."""
+    """Search one program and shorten what is found.
+
+    Raises:
+        ProgramError: it cannot be read.
+        CompilerCrash: the reference does not survive it.
+    """
     found = search(
-        replace(task, starts=tuple(starts)),
+        task,
         program,
-        method="genetic",
+        method=method,
         objective=objective,
         budget=budget,
         seed=seed,
-        workers=1,
-        limits=LIMITS,
+        workers=workers,
+        limits=limits,
     )
-    worker = Worker(LIMITS)
+    worker = Worker(limits)
     try:
         reference = Sandbox(task.baseline(task.reference), program, worker=worker).measure(objective)
         root = Sandbox(task.open, program, worker=worker)

@@ -23,8 +23,9 @@ from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace, join_trace, split_entry
 from burnish.core.worker import Limits, Worker
+from burnish.policies.sequence_values import features_of
 
-LIMITS = Limits(deadline_seconds=20)
+LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
 
 
 @dataclass(frozen=True)
@@ -220,8 +221,8 @@ def _features(
     opener: Callable[[Program], Session], program: Program, observations: Sequence[str]
 ) -> list[float]:
     """Return the observations side by side."""
-    session = opener(program)
-    return [float(value) for name in observations for value in np.ravel(np.asarray(session.observe(name)))]
+    features: list[float] = features_of(opener(program), observations).tolist()
+    return features
 
 
 def _first(

@@ -10,11 +10,10 @@ from pathlib import Path
 from burnish.agents.demonstrations import Lesson
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
-from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
-from burnish.core.worker import Limits, Worker
-from burnish.search import Budget, search
-from burnish.training.collect import Found, read_found, shorten
+from burnish.core.worker import Limits
+from burnish.search import Budget
+from burnish.training.collect import Found, best_of, read_found
 from burnish.training.config import Teacher
 
 LESSONS = "lessons.jsonl"
@@ -54,7 +53,16 @@ def make_lessons(
     for number, program in enumerate(programs):
         note(f"{school.teacher.search} search of the training programs: {number} of {len(programs)}")
         try:
-            found = known.get(program.digest) or _found(program, school)
+            found = known.get(program.digest) or best_of(
+                school.task,
+                program,
+                school.objective,
+                method=school.teacher.search,
+                budget=Budget(evaluations=school.teacher.evaluations),
+                seed=school.seed,
+                workers=school.workers,
+                limits=school.limits,
+            )
         except (CompilerCrash, ProgramError):
             continue  # nothing to learn from
         if program.digest not in known:
@@ -83,25 +91,3 @@ def read_lessons(path: Path, programs: Sequence[Program], objective: str) -> lis
 def lesson_of(found: Found, program: Program) -> Lesson:
     """Return what was found for a program as a lesson."""
     return Lesson(program, found.trace, found.cost, found.reference)
-
-
-def _found(program: Program, school: School) -> Found:
-    result = search(
-        school.task,
-        program,
-        method=school.teacher.search,
-        objective=school.objective,
-        budget=Budget(evaluations=school.teacher.evaluations),
-        seed=school.seed,
-        workers=school.workers,
-        limits=school.limits,
-    )
-    worker = Worker(school.limits)
-    try:
-        baseline = school.task.baseline(school.task.reference)
-        reference = Sandbox(baseline, program, worker=worker).measure(school.objective)
-        root = Sandbox(school.task.open, program, worker=worker)
-        trace, cost = shorten(root, result.trace, school.objective)
-    finally:
-        worker.close()
-    return Found(program.name, program.digest, school.objective, reference, cost, trace, result.evaluations)

@@ -30,7 +30,7 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
 from burnish.policies.sequence_values import WORST, SequenceValues, greedy_order
 from burnish.search import Budget
-from burnish.training.collect import Found, collect
+from burnish.training.collect import WORTH_KEEPING, Found, collect
 from burnish.training.config import Config
 from burnish.training.costs import CostTable, fill
 from burnish.training.learning import task_of
@@ -54,7 +54,7 @@ class Plan:
     observations: tuple[str, ...] = ("autophase", "opcode-counts")
     search: str = "12s"  # budget for each program
     searched: int = 400  # programs
-    worth: float = 1.005  # reference / cost from which a trace is a candidate
+    worth: float = WORTH_KEEPING  # reference / cost from which a trace is a candidate
     candidates: int = 48  # programs that all traces are applied to
     size: int = 40  # sequences in the portfolio, at most
     table: int = 300  # programs that the portfolio is applied to
@@ -173,6 +173,7 @@ class SequenceValuesTraining:
                 objectives=self.objectives,
                 budget=Budget.parse(plan.search),
                 jobs=self.jobs,
+                progress=lambda item, count: self.note(f"searched {count}: {item.program} {item.ratio:.3f}"),
             )
             mine = [math.log(item.ratio) for item in found if item.objective == self.objective]
             yield {"searched": len(found), "searched/ratio": math.exp(np.mean(mine) if mine else 0.0)}
@@ -192,6 +193,7 @@ class SequenceValuesTraining:
                 self.state / f"tails-{self.objective}.jsonl",
                 jobs=self.jobs,
                 seed=self.config.run.seed,
+                progress=lambda name, saved, count: self.note(f"tails {count}: {name} -{saved:.2%}"),
             )
             yield {"tailed": len(part), "tails": len(tails)}
         prior = fit_prior(
@@ -236,6 +238,7 @@ class SequenceValuesTraining:
                 objectives=self.objectives,
                 observations=self.plan.observations,
                 jobs=self.jobs,
+                progress=lambda done, total: self.note(f"{name}: {done} of {total} programs"),
             )
             best = table.log_ratios(self.objective).max(axis=1).mean()
             yield {name: len(table.programs), f"{name}/ratio": float(np.exp(best))}

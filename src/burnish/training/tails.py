@@ -23,11 +23,10 @@ from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry
-from burnish.core.worker import Limits
 from burnish.search.evaluate import Evaluator
 from burnish.search.space import Batch
+from burnish.training.costs import LIMITS
 
-LIMITS = Limits(deadline_seconds=20)
 POOL = 32  # of the best tails so far, tried on every program, and
 NEW = 32  # variations and random ones
 ROUNDS = 3  # each from the state that the last one's best tails lead to
