@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 
 from burnish.core.task import Task
+from burnish.policies.find import names_for
 from burnish.tasks import TASKS, load_task
 
 
@@ -36,6 +37,8 @@ def _print(task: Task, *, actions: bool) -> None:
         runs = "; for programs that can be run" if objective.needs_workload else ""
         print(f"    {objective.name:26} {objective.unit:12} {objective.description}{runs}")
     print("    or a trade-off of several, such as " + _trade_off(task))
+    for name in names_for(task):
+        print(f"  policy: {name}")
     print(f"  baselines: {', '.join(task.baselines)}; the reference is {task.reference}")
     if actions:
         print("  actions")
@@ -75,6 +78,7 @@ def _as_json(task: Task) -> dict[str, object]:
             }
             for item in task.objectives.values()
         },
+        "policies": names_for(task),
         "baselines": list(task.baselines),
         "reference": task.reference,
         "actions": list(task.actions),

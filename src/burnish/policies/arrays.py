@@ -1,24 +1,21 @@
 """Policies whose network is a perceptron: plain arrays, and the few lines of numpy that run them.
 
-burnish.agents.export writes them. A file is an .npz of the arrays, and of what is no array as JSON in `rest`.
+burnish.agents.export writes them.
 """
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
-from burnish.files import write_atomically
+from burnish.policies.archive import DAMAGE, read_archive, write_archive
 from burnish.policies.choose import ILLEGAL, Floats, Mask, masked_log_softmax
 from burnish.representations.batches import Features
 
@@ -136,11 +133,7 @@ def save_arrays(policy: ArraysPolicy, path: Path) -> None:
         "log1p": policy.encoder.log1p,
         "card": policy.card,
     }
-    buffer = io.BytesIO()
-    np.savez_compressed(
-        buffer, allow_pickle=False, rest=np.frombuffer(json.dumps(rest).encode(), dtype=np.uint8), **arrays
-    )
-    write_atomically(path, buffer.getvalue())
+    write_archive(path, arrays, rest)
 
 
 def load_arrays(path: Path) -> ArraysPolicy:
@@ -150,11 +143,7 @@ def load_arrays(path: Path) -> ArraysPolicy:
         InputError: it is not that, or of another version.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays: dict[str, Any] = dict(file)
-        rest = json.loads(arrays.pop("rest").tobytes())
-        if rest["format"] != FORMAT:
-            raise InputError(f"format {rest['format']}, and this burnish reads {FORMAT}; export it anew")
+        arrays, rest = read_archive(path, FORMAT)
         log1p = bool(rest["log1p"])
         return ArraysPolicy(
             actions=tuple(rest["actions"]),
@@ -169,16 +158,7 @@ def load_arrays(path: Path) -> ArraysPolicy:
             critic=_linear("critic", arrays) if "critic.weight" in arrays else None,
             card=rest["card"],
         )
-    except (
-        OSError,
-        BadZipFile,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        InputError,
-    ) as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: not a policy of arrays: {error}") from None
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from zipfile import BadZipFile
-
-import numpy as np
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import Adviser
@@ -22,6 +18,11 @@ LIKE = {"object-bytes": "text-bytes"}  # objectives for which the policy for ano
 def shipped() -> dict[str, Path]:
     """Return the policies that come with burnish, by their names."""
     return {path.stem: path for path in sorted(SHIPPED.glob("*.npz"))}
+
+
+def names_for(task: Task) -> list[str]:
+    """Return the names of the shipped policies for a task."""
+    return [name for name in shipped() if name.startswith(f"{task.name}-")]
 
 
 def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] | None:
@@ -65,20 +66,12 @@ def named(method: str, policy: str) -> str:
 
 def _load(path: Path, task: Task) -> Adviser:
     from burnish.policies.advise import load_adviser
+    from burnish.policies.archive import kind_of
     from burnish.policies.sequence_values import KIND, load_sequence_values
 
-    if _kind(path) != KIND:
+    if kind_of(path) != KIND:
         return load_adviser(path, task)
     policy = load_sequence_values(path)
     if policy.task != task.id:
         raise InputError(f"{path}: a policy for {policy.task}, and this is {task.id}; train it anew")
     return policy
-
-
-def _kind(path: Path) -> str:
-    """Return what a file of arrays says it is; "" where it says nothing, or is none."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return str(json.loads(file["rest"].tobytes())["kind"])
-    except (OSError, BadZipFile, ValueError, KeyError, TypeError, AttributeError, EOFError):
-        return ""

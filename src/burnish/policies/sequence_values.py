@@ -10,13 +10,10 @@ It is trained by burnish.agents.sequence_values; numpy is all that it needs here
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +22,7 @@ from burnish.core.errors import InputError
 from burnish.core.guide import Guide, Prior
 from burnish.core.session import Session
 from burnish.core.trace import Trace
-from burnish.files import write_atomically
+from burnish.policies.archive import DAMAGE, read_archive, write_archive
 
 Floats = NDArray[np.float32]
 
@@ -92,9 +89,7 @@ class SequenceValues:
         arrays: dict[str, Any] = {name: item for name, item in values.items() if isinstance(item, np.ndarray)}
         rest = {name: value for name, value in values.items() if name not in arrays}
         rest |= {"kind": KIND, "format": FORMAT}
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, rest=np.frombuffer(json.dumps(rest).encode(), dtype=np.uint8), **arrays)
-        write_atomically(path, buffer.getvalue())
+        write_archive(path, arrays, rest)
 
 
 def load_sequence_values(path: Path) -> SequenceValues:
@@ -104,15 +99,15 @@ def load_sequence_values(path: Path) -> SequenceValues:
         InputError: it is not that.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            values: dict[str, Any] = dict(file)
-        values |= json.loads(values.pop("rest").tobytes())
-        if (values.pop("kind"), values.pop("format")) != (KIND, FORMAT):
-            raise InputError(f"expected {KIND}, format {FORMAT}; train it anew")
+        arrays, rest = read_archive(path, FORMAT)
+        values = arrays | rest
+        del values["format"]
+        if (kind := values.pop("kind")) != KIND:
+            raise InputError(f"it is of the kind {kind}")
         values |= {name: tuple(map(tuple, values[name])) for name in ("traces", "tails")}
         values |= {name: tuple(values[name]) for name in ("observations", "prior_actions")}
         return SequenceValues(**values)
-    except (OSError, BadZipFile, ValueError, KeyError, TypeError, InputError) as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: not a policy of sequence values: {error}") from None
 
 

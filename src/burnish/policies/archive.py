@@ -1,0 +1,51 @@
+"""Policies as .npz files: arrays, and what is no array as JSON in `rest`."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import InputError
+from burnish.files import write_atomically
+
+REST = "rest"
+DAMAGE = (OSError, BadZipFile, ValueError, KeyError, TypeError, AttributeError, EOFError, InputError)
+"""What reading a file raises that is no policy, or not the one that was expected."""
+
+
+def write_archive(path: Path, arrays: Mapping[str, NDArray[Any]], rest: Mapping[str, Any]) -> None:
+    """Write a policy's file."""
+    buffer = io.BytesIO()
+    text = np.frombuffer(json.dumps(rest).encode(), dtype=np.uint8)
+    np.savez_compressed(buffer, allow_pickle=False, **{REST: text}, **arrays)
+    write_atomically(path, buffer.getvalue())
+
+
+def read_archive(path: Path, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what `write_archive` wrote: (arrays, rest).
+
+    Raises:
+        DAMAGE: it is not that, or its `format` is another one.
+    """
+    with np.load(path, allow_pickle=False) as file:
+        arrays: dict[str, Any] = dict(file)
+    rest: dict[str, Any] = json.loads(arrays.pop(REST).tobytes())
+    if rest["format"] != version:
+        raise InputError(f"format {rest['format']}, and this burnish reads {version}; make it anew")
+    return arrays, rest
+
+
+def kind_of(path: Path) -> str:
+    """Return what a policy's file says it is; "" where it says nothing, or is none."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return str(json.loads(file[REST].tobytes())["kind"])
+    except DAMAGE:
+        return ""
