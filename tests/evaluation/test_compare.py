@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import Limits
@@ -28,7 +27,7 @@ from burnish.evaluation.compare import (
     measure_program,
 )
 from burnish.evaluation.rows import Row
-from burnish.evaluation.solvers import Solver, check_methods, solver_of
+from burnish.evaluation.solvers import Problem, Solver, check_methods, solver_of
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import TASK, counters
@@ -169,9 +168,10 @@ def test_program_without_a_reference_is_in_no_figure() -> None:
 def claims(monkeypatch: pytest.MonkeyPatch, cost: float, *trace: str) -> Solver:
     """Have every method claim that a trace costs so much."""
 
-    def solve(task: Task, program: Program, objective: str, *_: Any, **__: Any) -> Result:
+    def solve(problem: Problem) -> Result:
+        task, program = problem.task, problem.program
         return Result(
-            task.id, program.name, program.digest, objective, "liar", 0, trace, cost, {}, 5, 0.1, {}
+            task.id, program.name, program.digest, problem.objective, "liar", 0, trace, cost, {}, 5, 0.1, {}
         )
 
     monkeypatch.setattr(compare, "solver_of", lambda *_: solve)

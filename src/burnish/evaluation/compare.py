@@ -19,7 +19,7 @@ from burnish.evaluation.budgets import BudgetRule, pipeline_seconds
 from burnish.evaluation.cases import Case
 from burnish.evaluation.confirm import Costs, measure_baselines
 from burnish.evaluation.rows import Row
-from burnish.evaluation.solvers import solver_of
+from burnish.evaluation.solvers import Problem, solver_of
 from burnish.evaluation.timing import Effort
 from burnish.search import Budget, Progress
 
@@ -227,9 +227,7 @@ def attempt(
 
     try:
         solve = solver_of(method, plan.task)
-        found = solve(
-            plan.task, program, plan.objective, budget, plan.seed, limits=plan.limits, progress=progress
-        )
+        found = solve(Problem(plan.task, program, plan.objective, budget, plan.seed, plan.limits, progress))
         seconds = time.monotonic() - start
         row = replace(row, evaluations=found.evaluations, seconds=round(seconds, 4), curve=_finite(curve))
         seen = measure_afresh(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
@@ -20,22 +19,22 @@ from burnish.policies import find as policies
 from burnish.search import SEARCHES, Budget, Progress, search
 
 
-class Solver(Protocol):
-    """Optimizes a program for an objective, within a budget, on one core."""
+@dataclass(frozen=True)
+class Problem:
+    """A program to optimize for an objective, within a budget, on one core."""
 
-    def __call__(
-        self,
-        task: Task,
-        program: Program,
-        objective: str,
-        budget: Budget,
-        seed: int,
-        *,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
-        progress: Callable[[Progress], None] | None = None,
-    ) -> Result:
-        """Return what was found; its `progress` calls are the best-so-far curve of the evaluation."""
-        ...
+    task: Task
+    program: Program
+    objective: str
+    budget: Budget
+    seed: int = 0
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    progress: Callable[[Progress], None] | None = None
+    """Its calls are the best-so-far curve of the evaluation."""
+
+
+Solver = Callable[[Problem], Result]
+"""Returns what was found."""
 
 
 def solver_of(spec: str, task: Task) -> Solver:
@@ -85,66 +84,45 @@ def _policy_digest(policy: str, task: Task, objective: str) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
-def _search(
-    method: str,
-    policy: str,
-    task: Task,
-    program: Program,
-    objective: str,
-    budget: Budget,
-    seed: int,
-    *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    progress: Callable[[Progress], None] | None = None,
-) -> Result:
-    guide = policies.find_adviser(policy, task, objective)
+def _search(method: str, policy: str, problem: Problem) -> Result:
+    guide = policies.find_adviser(policy, problem.task, problem.objective)
     found = search(
-        task,
-        program,
+        problem.task,
+        problem.program,
         method=method,
-        objective=objective,
-        budget=budget,
-        seed=seed,
+        objective=problem.objective,
+        budget=problem.budget,
+        seed=problem.seed,
         adviser=guide[0] if guide else None,
         workers=1,
-        limits=limits,
-        progress=progress,
+        limits=problem.limits,
+        progress=problem.progress,
     )
     return replace(found, method=policies.named(method, guide[1] if guide else ""))
 
 
-def _baseline(
-    name: str,
-    task: Task,
-    program: Program,
-    objective: str,
-    budget: Budget,
-    seed: int,
-    *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    progress: Callable[[Progress], None] | None = None,
-) -> Result:
+def _baseline(name: str, problem: Problem) -> Result:
     """Return a baseline's own state, whatever the budget."""
     start = time.monotonic()
-    session = Sandbox(task.baseline(name), program, limits=limits)
+    session = Sandbox(problem.task.baseline(name), problem.program, limits=problem.limits)
     try:
-        cost = session.measure(objective)
+        cost = session.measure(problem.objective)
     finally:
         session.shutdown()
     seconds = time.monotonic() - start
     return Result(
-        task=task.id,
-        program=program.name,
-        digest=program.digest,
-        objective=objective,
+        task=problem.task.id,
+        program=problem.program.name,
+        digest=problem.program.digest,
+        objective=problem.objective,
         method=name,
-        seed=seed,
+        seed=problem.seed,
         trace=(),
         cost=cost,
         baselines={},
         evaluations=1,
         seconds=round(seconds, 3),
         toolchain={},
-        options=task.options,
+        options=problem.task.options,
         fallback=name,
     )
