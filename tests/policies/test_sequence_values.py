@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.policies import find
-from burnish.policies.sequence_values import SequenceValues, greedy_order, load_sequence_values
+from burnish.policies.sequence_values import WORST, SequenceValues, load_sequence_values
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import program
 
@@ -23,7 +25,7 @@ def small() -> SequenceValues:
         task=TASK.id,
         objective="ir-instructions",
         observations=("opcode-counts",),
-        traces=(("gvn",), ("clang<Oz>",), ("clang<Oz>", "iroutliner")),
+        traces=(("clang<Oz>",), ("gvn",), ("clang<Oz>", "iroutliner")),
         tails=(("simplifycfg", "gvn"),),
         prior_actions=("gvn", "adce"),
         prior=np.full((3, 2), 0.5, dtype=np.float16),
@@ -34,7 +36,7 @@ def small() -> SequenceValues:
         output=np.array([[4], [0]], dtype=np.float32),
         output_bias=np.zeros(1, dtype=np.float32),
         keys=np.array([[0], [4]], dtype=np.float32),
-        gains=np.array([[0.1, 0, 0.3], [0.2, 0, -1]], dtype=np.float16),
+        gains=np.array([[0, 0.1, 0.3], [0, 0.2, -1]], dtype=np.float16),
         seconds=np.ones((2, 3), dtype=np.float16),
     )
 
@@ -46,33 +48,68 @@ def test_weights_are_the_softmax_of_distances() -> None:
     assert small().weights(features) == pytest.approx(scores / scores.sum(), rel=1e-5)
 
 
-def test_order_adds_most_first() -> None:
-    gains = np.array([[0.1, 0.0, 0.3], [0.2, 0.0, -1.0]], dtype=np.float32)
-    ones = np.ones_like(gains)
-    half = np.array([0.5, 0.5], dtype=np.float32)
-    # expected gains 0.15, 0, 0.15 (losses do not count): the first of the best; then 0.1 more by the third
-    assert greedy_order(half, gains, ones) == [0, 2, 1]
-    # near the first program, the third sequence first; the second program's is still worth a try
-    assert greedy_order(np.array([0.9, 0.1], dtype=np.float32), gains, ones) == [2, 0, 1]
-    # an expensive one waits
-    seconds = np.array([[1, 1, 9], [1, 1, 9]], dtype=np.float32)
-    assert greedy_order(np.array([0.9, 0.1], dtype=np.float32), gains, seconds) == [0, 2, 1]
+def order(policy: SequenceValues, weights: Sequence[float], sent: Sequence[float | None]) -> list[int]:
+    """Return what is tried when these gains are sent."""
+    trials = policy.trials(np.array(weights, dtype=np.float32))
+    return [next(trials), *(trials.send(gain) for gain in sent)]
+
+
+def test_most_expected_improvement_per_second_is_next() -> None:
+    # half of the weights is shared evenly: 0.25 and 0.75. The one sequence is expected to gain
+    # 0.25 * 0.1 + 0.75 * 0.2 = 0.175, the other one 0.25 * 0.3 = 0.075; losses do not count
+    assert order(small(), [0.0, 1.0], [None]) == [1, 2]
+    # 0.75 * 0.1 + 0.25 * 0.2 = 0.125 and 0.75 * 0.3 = 0.225
+    assert order(small(), [1.0, 0.0], [None]) == [2, 1]
+    slow = replace(small(), seconds=np.array([[1, 1, 9], [1, 1, 9]], dtype=np.float16))
+    assert order(slow, [1.0, 0.0], [None]) == [1, 2]
+
+
+def test_what_is_gained_changes_the_weights() -> None:
+    # four sequences; the first one gains 0.1 on the first program, 0.2 on the second
+    policy = replace(
+        small(),
+        traces=(("clang<Oz>",), ("gvn",), ("adce",), ("dce",)),
+        gains=np.array([[0, 0.1, 0.0, 0.19], [0, 0.2, 0.21, 0.0]], dtype=np.float16),
+        seconds=np.ones((2, 4), dtype=np.float16),
+    )
+    even = [0.5, 0.5]
+    assert order(policy, even, [0.1, 0.1]) == [1, 3, 2]
+    assert order(policy, even, [0.2, 0.2]) == [1, 2, 3]
+    assert order(policy, even, [None, None])[:2] == [1, 2]  # nothing is known: 0.105 and 0.095
+    # an improvement on what was reached: of 0.15 there is little left to gain, wherever this is
+    assert order(policy, even, [0.3, 0.0]) == [1, 2, 3]
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32 - 1))
-def test_order_is_a_permutation_and_its_gain_per_second_falls(seed: int) -> None:
+def test_every_sequence_is_tried_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    gains = rng.normal(0, 0.1, size=(6, 5)).astype(np.float32)
-    seconds = np.ones((6, 5), dtype=np.float32)
-    weights = rng.dirichlet(np.ones(6)).astype(np.float32)
-    order = greedy_order(weights, gains, seconds)
-    assert sorted(order) == list(range(5))
-    best, added = np.zeros(6, dtype=np.float32), []
-    for i in order:
-        added.append(float(weights @ np.maximum(gains[:, i] - best, 0)))
-        best = np.maximum(best, gains[:, i])
-    assert all(a >= b - 1e-6 for a, b in itertools.pairwise(added))  # submodular
+    policy = replace(
+        small(),
+        traces=tuple((f"pass{i}",) for i in range(5)),
+        gains=rng.normal(0, 0.3, size=(2, 5)).clip(WORST).astype(np.float16),
+        seconds=rng.uniform(0.1, 9, size=(2, 5)).astype(np.float16),
+    )
+    sent = [None if gain < -0.5 else float(gain) for gain in rng.normal(0, 0.3, size=3)]
+    assert sorted(order(policy, rng.dirichlet(np.ones(2)).tolist(), sent)) == [1, 2, 3, 4]
+
+
+def test_starts_are_told_what_they_cost() -> None:
+    wide = replace(
+        small(),
+        mean=np.zeros(70, dtype=np.float32),
+        deviation=np.ones(70, dtype=np.float32),
+        hidden=np.eye(70, 2, dtype=np.float32),
+    )
+    session = TASK.open(program("dispatch.c"))
+    starts = wide(session).starts
+    assert next(starts) == ("clang<Oz>",)
+    first = starts.send(100.0)
+    assert starts.send(math.inf) in {("gvn",), ("clang<Oz>", "iroutliner")} - {first}  # a crash is no end
+    with pytest.raises(StopIteration):
+        starts.send(90.0)
+    starts = wide(session).starts
+    assert {next(starts), starts.send(math.inf), starts.send(50.0)} == set(wide.traces)
 
 
 def test_saved_is_loaded(tmp_path: Path) -> None:
@@ -112,6 +149,7 @@ def test_shipped_policy_fits_its_task(name: str) -> None:
     assert path.with_suffix(".card.json").is_file()
     guide = policy(TASK.open(program("dispatch.c")))
     assert sorted(guide.starts) == sorted(policy.traces)
+    assert policy.traces[0] == TASK.starts[0]
 
 
 def test_policies_are_found_by_name() -> None:

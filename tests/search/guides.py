@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from burnish.core.guide import Adviser, Guide, Prediction, State
+from burnish.core.guide import Adviser, Guide, Prediction, State, in_order
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from tests.core.counting_task import ACTIONS, OPTIMUM, open_counters
@@ -75,6 +75,6 @@ def by(policy: Perfect, *starts: Trace) -> Adviser:
     """Return an adviser who names a policy, and starts other than the task's."""
 
     def advise(session: Session) -> Guide:
-        return Guide(starts=starts, policy=policy)
+        return Guide(starts=in_order(starts), policy=policy)
 
     return advise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burnish.core.guide import Adviser, Guide, Prediction, Prior, State
+from burnish.core.guide import Adviser, Guide, Prediction, Prior, Starts, State, in_order
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.task import Task
@@ -101,10 +102,29 @@ def test_policy_that_kills_the_compiler_is_survived(method: str) -> None:
 def test_every_search_takes_a_guide_with_everything(method: str) -> None:
     def advise(session: Session) -> Guide:
         prior = Prior(ACTIONS, np.full((5, 4), 0.25))
-        return Guide([("halve",), ("subtract(1)",)], [("halve",)], prior, Perfect())
+        return Guide(in_order([("halve",), ("subtract(1)",)]), (("halve",),), prior, Perfect())
 
     result = guided(method, advise, 60)
     assert result.cost < 32
+
+
+def test_starts_are_sent_what_they_cost() -> None:
+    sent: list[float | None] = []
+
+    def advise(session: Session) -> Guide:
+        def starts() -> Starts:
+            for trace in (("halve",), ("halve", "halve"), ("be-killed",), ("subtract(1)",)):
+                sent.append((yield trace))
+
+        return Guide(starts=starts())
+
+    result = guided("random", advise, 20, failing_task(TASK, "be-killed"))
+    assert sent[2] == math.inf and sent[3] is not None
+    for cost, trace in zip(sent[:2], (("halve",), ("halve", "halve")), strict=True):
+        session = TASK.open(PROGRAM)
+        session.replay(trace)
+        assert session.measure("total") == cost
+    assert result.cost <= min(cost for cost in sent if cost)
 
 
 def test_starts_are_made_as_they_are_asked_for() -> None:

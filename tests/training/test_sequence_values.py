@@ -16,9 +16,10 @@ from burnish.policies.sequence_values import load_sequence_values
 from burnish.search import Budget
 from burnish.training.collect import collect, read_found, shorten
 from burnish.training.config import read_config
-from burnish.training.costs import fill
+from burnish.training.costs import fill, replay_legal
+from burnish.training.portfolio import OFFSPRING, breed
 from burnish.training.run import train
-from burnish.training.sequence_values import SequenceValuesTraining, _reached
+from burnish.training.sequence_values import SequenceValuesTraining
 from burnish.training.tails import Setup, greedy_cover, learn_tails
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
@@ -54,7 +55,9 @@ def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> Non
     for item, program in zip(found, PROGRAMS, strict=True):
         session = COUNTING.open(program)
         session.replay(item.trace)
-        assert session.measure("total") == item.cost <= item.reference
+        started = COUNTING.open(program)
+        replay_legal(started, COUNTING.starts[0])
+        assert session.measure("total") == item.cost <= started.measure("total")
 
 
 def test_damaged_state_is_named(tmp_path: Path) -> None:
@@ -100,6 +103,57 @@ def test_table_of_other_objectives_is_refused(tmp_path: Path) -> None:
         fill(COUNTING, PROGRAMS, [], state, objectives=("largest",), observations=("values",), jobs=1)
 
 
+BREEDING = {"objective": "total", "count": 2, "slowest": 9.0, "jobs": 1, "seed": 0}
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_portfolio_is_bred_on_many_programs(tmp_path: Path) -> None:
+    state = tmp_path / "bred.jsonl"
+    first = [("halve",), ("subtract(3)",)]
+    *_, portfolio = breed(COUNTING, PROGRAMS, first, state, generations=4, **BREEDING)
+    assert portfolio.programs == [program.name for program in PROGRAMS[:2]]
+    assert portfolio.references.tolist() == [14, 33]
+    assert portfolio.traces[:2] == first
+    assert portfolio.costs[:2].tolist() == [[14, 33], [1 + 9 + 4, 1 + 61]]
+    assert len(set(portfolio.traces)) == len(portfolio.traces) == 2 + 3 * OFFSPRING
+    chosen, added = portfolio.chosen(4)
+    assert chosen[0] not in first, "no offspring is better than halving once"
+    assert added == sorted(added, reverse=True)
+    for trace, costs in zip(portfolio.traces[-9:], portfolio.costs[-9:], strict=True):
+        for program, cost in zip(PROGRAMS, costs, strict=False):
+            session = COUNTING.open(program)
+            replay_legal(session, trace)
+            assert session.measure("total") == cost
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_breeding_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    first = [("halve",)]
+    *_, expected = breed(COUNTING, PROGRAMS, first, whole, generations=3, **BREEDING)
+    list(breed(COUNTING, PROGRAMS, first, cut, generations=2, **BREEDING))
+    cut.write_text(cut.read_text() + '{"traces": [["hal')
+    *_, portfolio = breed(COUNTING, PROGRAMS, first, cut, generations=3, **BREEDING)
+    assert portfolio.traces == expected.traces
+    np.testing.assert_array_equal(portfolio.costs, expected.costs)
+    (finished,) = breed(COUNTING, PROGRAMS, first, cut, generations=3, **BREEDING)
+    assert finished.traces == expected.traces
+    with pytest.raises(InputError, match="bred for total, expected largest"):
+        list(breed(COUNTING, PROGRAMS, first, cut, generations=3, **BREEDING | {"objective": "largest"}))
+    with pytest.raises(InputError, match="which is not there any more"):
+        list(breed(COUNTING, PROGRAMS[1:], first, cut, generations=3, **BREEDING))
+    with pytest.raises(InputError, match="on none of the programs"):
+        list(breed(COUNTING, PROGRAMS, first, tmp_path / "x", generations=3, **BREEDING | {"slowest": 0.0}))
+
+
+def test_failing_sequence_adds_nothing(tmp_path: Path) -> None:
+    task = failing_task(COUNTING, "give-up")
+    first = [("give-up",), ("halve",), ("halve", "halve")]
+    (portfolio,) = breed(task, PROGRAMS, first, tmp_path / "bred.jsonl", generations=1, **BREEDING)
+    assert np.isinf(portfolio.costs[0]).all() and np.isfinite(portfolio.costs[1:]).all()
+    assert portfolio.chosen(3)[0] == [("halve", "halve")]
+
+
 def test_greedy_cover_by_hand() -> None:
     gains = np.array([[3.0, 0, 0], [2, 2, 0], [0, 2, 1], [0, 0, 0]])
     # 2 + 2 = 4 first; then the first adds 1 at the first case, the third adds 1 at the last
@@ -125,14 +179,6 @@ def test_tails_that_gain_are_credited(tmp_path: Path) -> None:
     assert session.measure("total") < before
 
 
-def test_what_is_reached_in_time() -> None:
-    gains = np.log([[2.0, 1.0, 4.0], [1.0, 3.0, 1.0]])
-    seconds = np.array([[2.0, 2.0, 2.0], [9.0, 1.0, 1.0]])
-    # the first two of the first program fit into 5; of the second, the first alone, which always counts
-    assert _reached([[0, 1, 2], [0, 1, 2]], gains, seconds) == pytest.approx((2 * 1) ** 0.5)
-    assert _reached([[2, 0, 1], [1, 2, 0]], gains, seconds) == pytest.approx((4 * 3) ** 0.5)
-
-
 def test_whole_training_on_random_programs(tmp_path: Path) -> None:
     config = read_config(
         "sequence-values",
@@ -143,7 +189,8 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
             'algorithm.search="25"',
             "algorithm.jobs=1",
             "algorithm.searched=6",
-            "algorithm.candidates=4",
+            "algorithm.bred=4",
+            "algorithm.generations=3",
             "algorithm.table=6",
             "algorithm.tailed=2",
             "algorithm.fit.epochs=12",

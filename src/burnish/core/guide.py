@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -88,13 +88,22 @@ class StatePolicy(Protocol):
         """Say what to do next in each of some states."""
 
 
+Starts = Generator[Trace, float | None, None]
+"""Yields traces of the whole program, the most promising first, and is sent what each one costs, infinity
+where it failed: the next one may depend on it. The session must be open until the last one."""
+
+
+def in_order(traces: Iterable[Trace] = ()) -> Starts:
+    """Return starts whose order does not depend on what they cost."""
+    for trace in traces:  # noqa: UP028 - `yield from` would hand on what is sent
+        yield trace
+
+
 @dataclass(frozen=True)
 class Guide:
     """Where to look first."""
 
-    starts: Iterable[Trace] = ()
-    """Traces of the whole program, the most promising first. They may be made one by one, as they are asked
-    for, and once: the session must be open until then."""
+    starts: Starts = field(default_factory=in_order)
     tails: tuple[Trace, ...] = ()
     """Short traces to try at every site, the most promising first."""
     prior: Prior | None = None

@@ -6,7 +6,7 @@ is the policy alone; and its predictions in every state that the search comes to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import CompilerCrash, InputError
-from burnish.core.guide import Guide, Prediction, State
+from burnish.core.guide import Guide, Prediction, Starts, State
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
@@ -63,7 +63,7 @@ class PolicyAdviser:
         )
         return Guide(starts=self._rollouts(session, steps), policy=steps)
 
-    def _rollouts(self, session: Session, steps: Steps) -> Iterator[Trace]:
+    def _rollouts(self, session: Session, steps: Steps) -> Starts:
         for number in range(self.rollouts):
             rng = np.random.default_rng((self.seed, number)) if number else None
             yield rollout(session, steps, rng)

@@ -2,15 +2,19 @@
 
 A policy of this kind is a table of what K sequences gained on P training programs, and a small network that
 puts programs near one another for which the same sequences are good (attention over the training programs:
-Vinyals et al. 2016, equation 1; Nadaraya and Watson 1964). The order in which sequences are tried is greedy:
-next comes the one that is expected to add most per second to the best of those before it.
+Vinyals et al. 2016, equation 1; Nadaraya and Watson 1964). What is tried next is the sequence with the most
+expected improvement (Mockus et al. 1978) per second on the best so far, the expectation being over the
+training programs by their weights. What a sequence then gains changes the weights: programs on which it
+gained something else resemble this one less than they seemed to.
 
 It is trained by burnish.agents.sequence_values; numpy is all that it needs here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
-from burnish.core.guide import Guide, Prior
+from burnish.core.guide import Guide, Prior, Starts
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.policies.archive import DAMAGE, read_archive, write_archive
@@ -29,6 +33,10 @@ Floats = NDArray[np.float32]
 KIND = "sequence-values"
 FORMAT = 1
 WORST = -1.0  # log ratio of a crash, and of all that is worse
+SPREAD = 0.02  # of log ratios, between programs that are alike
+EVEN = (
+    0.5  # of the weights is shared out evenly: what sequences gain says more than what a program looks like
+)
 
 
 @dataclass(frozen=True)
@@ -70,9 +78,41 @@ class SequenceValues:
     def __call__(self, session: Session) -> Guide:
         """Look at a program as it is opened, and say where to look first."""
         weights = self.weights(features_of(session, self.observations).astype(np.float32))
-        order = greedy_order(weights, self.gains.astype(np.float32), self.seconds.astype(np.float32))
         prior = Prior(self.prior_actions, self.prior.astype(np.float64)) if self.prior_actions else None
-        return Guide(tuple(self.traces[i] for i in order), self.tails, prior)
+        return Guide(self._starts(weights), self.tails, prior)
+
+    def _starts(self, weights: Floats) -> Starts:
+        reference = yield self.traces[0]
+        trials = self.trials(weights)
+        with suppress(StopIteration):
+            index = next(trials)
+            while True:
+                cost = yield self.traces[index]
+                index = trials.send(_gain(reference, cost))
+
+    def trials(self, weights: Floats) -> Generator[int, float | None, None]:
+        """Yield the sequences but the first, which is the reference, in the order to try them.
+
+        It is sent what each gained, log(reference / cost), or None where that is not known.
+
+        Args:
+            weights: [P], how much each training program resembles the one at hand; their sum is 1.
+        """
+        gains, seconds = self.gains.astype(np.float32), self.seconds.astype(np.float32)
+        scores = np.log((1 - EVEN) * weights + EVEN / len(weights))
+        best = np.float32(0.0)
+        left = list(range(1, len(self.traces)))
+        while left:
+            shares = np.exp(scores - scores.max())
+            added = shares @ np.maximum(gains[:, left] - best, 0)
+            if added.max() <= 0:  # nothing is expected to be better: the best on the mean
+                added = shares @ (gains[:, left] - WORST)
+            index = left.pop(int(np.argmax(added / (shares @ seconds[:, left]))))
+            gain = yield index
+            if gain is not None:
+                best = max(best, np.float32(gain))
+                # by Cauchy's distribution: one surprise does not rule a program out
+                scores -= np.log1p(np.square((gains[:, index] - gain) / SPREAD))
 
     def weights(self, features: Floats) -> Floats:
         """Return how much each training program resembles one with these features: [P], their sum is 1."""
@@ -118,27 +158,8 @@ def features_of(session: Session, observations: Sequence[str]) -> NDArray[np.flo
     )
 
 
-def greedy_order(weights: Floats, gains: Floats, seconds: Floats) -> list[int]:
-    """Order sequences by what each is expected to add, per second, to the best of those before it.
-
-    The first is the one with the most gain per second over nothing being done better than the reference. When
-    nothing is expected to add anything, the others follow by their mean gain.
-
-    Args:
-        weights: [P], of the programs; their sum is 1.
-        gains: [P, K], log(reference / cost).
-        seconds: [P, K], what a trial takes; above 0.
-    """
-    time = weights @ seconds
-    mean = weights @ np.maximum(gains, WORST)
-    best = np.zeros(len(weights), dtype=np.float32)
-    left = list(range(gains.shape[1]))
-    order: list[int] = []
-    while left:
-        added = weights @ np.maximum(gains[:, left] - best[:, None], 0)
-        if added.max() <= 0:
-            return order + sorted(left, key=lambda i: (-mean[i], i))
-        chosen = left.pop(int(np.argmax(added / time[left])))
-        order.append(chosen)
-        best = np.maximum(best, gains[:, chosen])
-    return order
+def _gain(reference: float | None, cost: float | None) -> float | None:
+    """Return log(reference / cost), WORST at least; None where one is not known, or the reference failed."""
+    if reference is None or cost is None or math.isinf(reference):
+        return None
+    return WORST if math.isinf(cost) else max(WORST, math.log(reference / cost))

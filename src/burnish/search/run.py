@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -110,17 +110,19 @@ def run(
         space, guide = _explore(session, goal, adviser)
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}
-        # one by one: a short budget still sees the reference, and the most promising
-        for trace in itertools.chain(task.starts, guide.starts):
-            if len(tried) > 1 and spent() > START_SHARE:
-                break
+        for trace in task.starts:
             (tried[trace],) = evaluate(Batch([trace]))
+        with suppress(StopIteration):  # one by one: a short budget still sees the most promising
+            trace = next(guide.starts)
+            while len(tried) <= 1 or spent() <= START_SHARE:
+                (tried[trace],) = evaluate(Batch([trace]))
+                trace = guide.starts.send(tried[trace].cost)
         session.close()
         (tried[()],) = evaluate(Batch([()]))
-        starts = [start for start in tried.values() if not start.error]
-        if not space.actions or not starts:  # nothing to do, or nothing that survives
+        survived = tuple(start for start in tried.values() if not start.error)
+        if not space.actions or not survived:  # nothing to do, or nothing that survives
             raise BudgetSpent
-        proposals = search(replace(space, starts=tuple(starts)), np.random.default_rng(seed))
+        proposals = search(replace(space, starts=survived), np.random.default_rng(seed))
         batch = next(proposals)
         while True:
             batch = proposals.send(evaluate(batch))

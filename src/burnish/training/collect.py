@@ -56,7 +56,7 @@ def collect(
     jobs: int,
     progress: Callable[[Found, int], None] | None = None,
 ) -> list[Found]:
-    """Search every program that the state file does not have, the objectives in turn, and append the best.
+    """Search every program that the state file does not have, for one of the objectives, and append the best.
 
     A killed run goes on with the files that are missing. Two runs find the same only one job at a time, and
     under a budget in evaluations.
@@ -65,7 +65,7 @@ def collect(
         task: Whose actions.
         programs: Of the training split.
         state: JSON lines, one of each file.
-        objectives: One for each file in turn.
+        objectives: One for each file, by its digest.
         budget: Of the search of each file.
         jobs: Files at a time, one process each.
         progress: Told of each file, and how many there are now.
@@ -74,16 +74,16 @@ def collect(
     done = {found.program for found in known}
     lock = Lock()
 
-    def one(number: int) -> None:
-        program = programs[number]
+    def one(program: Program) -> None:
         if program.name in done:
             return
-        objective = objectives[number % len(objectives)]
+        seed = int(program.digest[:8], 16)
+        objective = objectives[seed % len(objectives)]
         with lock:
             starts = _starts(task, known, objective)
         try:
             found = best_of(
-                replace(task, starts=starts), program, objective, method="genetic", budget=budget, seed=number
+                replace(task, starts=starts), program, objective, method="genetic", budget=budget, seed=seed
             )
         except (CompilerCrash, ProgramError):
             return  # nothing to learn from
@@ -95,7 +95,7 @@ def collect(
                 progress(found, len(known))
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, range(len(programs))))
+        list(pool.map(one, programs))
     return known
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.sandbox import Sandbox
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace, join_trace, split_entry
@@ -94,8 +95,7 @@ def fill(
     lock = Lock()
     done = itertools.count(1)
 
-    def one(number: int) -> None:
-        program = programs[number]
+    def one(program: Program) -> None:
         known = rows.get(program.name)
         missing = [
             trace for trace, name in zip(traces, names, strict=True) if not known or name not in known.costs
@@ -114,7 +114,7 @@ def fill(
             progress(next(done), len(programs))
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, range(len(programs))))
+        list(pool.map(one, programs))
     whole = {name: row for name, row in rows.items() if all(trace in row.costs for trace in names)}
     return _table(whole, traces, names, objectives)
 
@@ -166,6 +166,49 @@ def _table(
     )
 
 
+def measure_reference(
+    task: Task, program: Program, objectives: Sequence[str]
+) -> tuple[tuple[float, ...], float]:
+    """Return what the task's reference costs by each objective, and the seconds that applying it takes.
+
+    Raises:
+        ProgramError: the program cannot be opened.
+        CompilerCrash: the reference does not survive it.
+    """
+    worker = Worker(LIMITS)
+    try:
+        for _ in range(2):  # the first warms caches
+            found: tuple[tuple[float, ...], float] = worker.call(
+                _first, task.open, program, [task.starts[0]], tuple(objectives)
+            )
+    finally:
+        worker.close()
+    return found
+
+
+def measure_traces(
+    task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str]
+) -> list[tuple[tuple[float, ...] | None, float]]:
+    """Return what each trace costs by each objective, None where it fails, and the seconds of applying it.
+
+    Raises:
+        ProgramError: the program cannot be opened.
+    """
+    worker = Worker(LIMITS)
+    measured: list[tuple[tuple[float, ...] | None, float]] = []
+    try:
+        while len(measured) < len(traces):
+            try:
+                worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))
+                while (answer := worker.receive())[0]:
+                    measured.append(answer[1])
+            except CompilerCrash:
+                measured.append((None, LIMITS.deadline_seconds))
+    finally:
+        worker.close()
+    return measured
+
+
 def _measured(
     task: Task,
     program: Program,
@@ -176,35 +219,22 @@ def _measured(
     opened: bool,
 ) -> list[dict[str, Any]]:
     """Return the lines that a state file gets: what is known of the program, unless it was, and the costs."""
-    worker = Worker(LIMITS)
-    names = tuple(objectives)
     lines: list[dict[str, Any]] = []
-    try:
-        if not opened:
-            features = worker.call(_features, task.open, program, tuple(observations))
-            worker.call(_first, task.open, program, [task.starts[0]], names)  # warm caches
-            references, seconds = worker.call(_first, task.open, program, [task.starts[0]], names)
-            lines.append(
-                {
-                    "program": program.name,
-                    "features": features,
-                    "references": references,
-                    "reference_seconds": seconds,
-                }
-            )
-        measured: list[tuple[Sequence[float | None], float]] = []
-        while len(measured) < len(traces):
-            try:
-                worker.send(_measure, task.open, program, list(traces[len(measured) :]), names)
-                while (answer := worker.receive())[0]:
-                    measured.append(answer[1])
-            except CompilerCrash:
-                measured.append(((None,) * len(names), LIMITS.deadline_seconds))
-    finally:
-        worker.close()
+    if not opened:
+        references, seconds = measure_reference(task, program, objectives)
+        lines.append(
+            {
+                "program": program.name,
+                "features": _features(task, program, observations),
+                "references": references,
+                "reference_seconds": seconds,
+            }
+        )
     costs = {
-        join_trace(trace): (cost, round(seconds, 5))
-        for trace, (cost, seconds) in zip(traces, measured, strict=True)
+        join_trace(trace): (cost or (None,) * len(objectives), round(seconds, 5))
+        for trace, (cost, seconds) in zip(
+            traces, measure_traces(task, program, traces, objectives), strict=True
+        )
     }
     return [*lines, {"program": program.name, "costs": costs}]
 
@@ -217,11 +247,13 @@ def replay_legal(session: Session, trace: Trace) -> None:
             session.apply(session.index(action), site)
 
 
-def _features(
-    opener: Callable[[Program], Session], program: Program, observations: Sequence[str]
-) -> list[float]:
+def _features(task: Task, program: Program, observations: Sequence[str]) -> list[float]:
     """Return the observations side by side."""
-    features: list[float] = features_of(opener(program), observations).tolist()
+    session = Sandbox(task.open, program, limits=LIMITS)
+    try:
+        features: list[float] = features_of(session, observations).tolist()
+    finally:
+        session.shutdown()
     return features
 
 

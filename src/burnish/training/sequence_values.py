@@ -3,8 +3,8 @@
 Four stages, each kept in a file of the run's folder, program by program:
 
 1. found.jsonl: strong traces of some programs, by search (burnish.training.collect);
-2. table.jsonl: all of them on a few programs; the portfolio is chosen there, greedily;
-3. table.jsonl, validation.jsonl: the portfolio on many programs;
+2. bred-OBJECTIVE.jsonl: a portfolio, bred from them on many programs at once (burnish.training.portfolio);
+3. table.jsonl, validation.jsonl: the portfolio on many programs (burnish.training.costs);
 4. tails-OBJECTIVE.jsonl: what to try at every function behind the best of them (burnish.training.tails).
 
 Then the network is fitted (burnish.agents.sequence_values), and all of it is one small file.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,13 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
-from burnish.policies.sequence_values import WORST, SequenceValues, greedy_order
+from burnish.policies.sequence_values import WORST, SequenceValues
 from burnish.search import Budget
 from burnish.training.collect import WORTH_KEEPING, Found, collect
 from burnish.training.config import Config
 from burnish.training.costs import CostTable, fill
 from burnish.training.learning import task_of
+from burnish.training.portfolio import breed
 from burnish.training.prior import fit_prior
 from burnish.training.programs import Chosen, choose
 from burnish.training.tables import from_table
@@ -42,7 +44,6 @@ from burnish.training.validate import NOTHING_YET, SCORE
 
 SUFFIX = ".npz"
 SHORT = 5.0  # times what the reference takes: how long validation may try sequences
-LEAST_GAIN = 1e-5  # of the mean log ratio: what adds less is not in the portfolio
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,10 @@ class Plan:
     search: str = "12s"  # budget for each program
     searched: int = 400  # programs
     worth: float = WORTH_KEEPING  # reference / cost from which a trace is a candidate
-    candidates: int = 48  # programs that all traces are applied to
-    size: int = 40  # sequences in the portfolio, at most
+    bred: int = 100  # programs that the portfolio is bred on,
+    slowest: float = 0.035  # those on which the reference takes no more seconds
+    generations: int = 60
+    size: int = 64  # sequences in the portfolio, at most
     table: int = 300  # programs that the portfolio is applied to
     tails: int = 32  # kept, at most
     tailed: int = 150  # programs that tails are learned on
@@ -106,24 +109,14 @@ class SequenceValuesTraining:
         """Return what the sequences reach that fit into SHORT times the reference's own time."""
         if not (self.learner and self._policy and self._held):
             return {SCORE: NOTHING_YET}
-        policy = self._with_network()
-        held = self._held
+        policy, held = self._with_network(), self._held
         gains = held.log_ratios(self.objective).clip(min=WORST)
         seconds = held.seconds / held.reference_seconds[:, None]
-        orders = [
-            greedy_order(
-                policy.weights(row.astype(np.float32)), _floats(policy.gains), _floats(policy.seconds)
-            )
-            for row in held.features
-        ]
-        fixed = greedy_order(
-            np.full(len(policy.gains), 1 / len(policy.gains), dtype=np.float32),
-            _floats(policy.gains),
-            _floats(policy.seconds),
-        )
+        alike = np.full(len(policy.gains), 1 / len(policy.gains), dtype=np.float32)
+        learned = [policy.weights(row.astype(np.float32)) for row in held.features]
         return {
-            SCORE: _reached(orders, gains, seconds),
-            "validation/fixed-order": _reached([fixed] * len(gains), gains, seconds),
+            SCORE: _reached(policy, learned, gains, seconds),
+            "validation/without-network": _reached(policy, [alike] * len(gains), gains, seconds),
             "validation/all": float(np.exp(gains.max(axis=1).mean())),
         }
 
@@ -165,7 +158,7 @@ class SequenceValuesTraining:
         """Do the stages, one after the other; what their files have is not done again."""
         plan = self.plan
         found: list[Found] = []
-        for part in _growing(self.programs, plan.searched, plan.chunk):
+        for part in _parts(self.programs, plan.searched, plan.chunk):
             found = collect(
                 self.task,
                 part,
@@ -177,16 +170,13 @@ class SequenceValuesTraining:
             )
             mine = [math.log(item.ratio) for item in found if item.objective == self.objective]
             yield {"searched": len(found), "searched/ratio": math.exp(np.mean(mine) if mine else 0.0)}
-        traces = tuple(
-            dict.fromkeys([self.task.starts[0], *(f.trace for f in found if f.ratio >= plan.worth)])
-        )
-        candidates = yield from self._table("table", self.programs, plan.candidates, traces)
-        portfolio = self._portfolio(candidates)
+        portfolio = yield from self._bred(found)
         table = yield from self._table("table", self.programs, plan.table, portfolio)
         self._held = yield from self._table("validation", self.validation, len(self.validation), portfolio)
         gains = table.log_ratios(self.objective).clip(min=WORST)
         tails: dict[Trace, float] = {}
-        for part in _growing(self.programs, plan.tailed, plan.chunk):
+        tailed = 0
+        for part in _parts(self.programs, plan.tailed, plan.chunk):
             tails = learn_tails(
                 Setup(self.task, self.objective, self._best(table, gains), self._site_actions()),
                 part,
@@ -195,7 +185,8 @@ class SequenceValuesTraining:
                 seed=self.config.run.seed,
                 progress=lambda name, saved, count: self.note(f"tails {count}: {name} -{saved:.2%}"),
             )
-            yield {"tailed": len(part), "tails": len(tails)}
+            tailed += len(part)
+            yield {"tailed": tailed, "tails": len(tails)}
         prior = fit_prior(
             self.task.actions,
             [(item.trace, math.log(item.ratio)) for item in found if item.objective == self.objective],
@@ -229,7 +220,7 @@ class SequenceValuesTraining:
     def _table(
         self, name: str, programs: Chosen, count: int, traces: Sequence[Trace]
     ) -> Generator[Mapping[str, float], None, CostTable]:
-        for part in _growing(programs, count, self.plan.chunk):
+        for part in _parts(programs, count, self.plan.chunk):
             table = fill(
                 self.task,
                 part,
@@ -244,14 +235,26 @@ class SequenceValuesTraining:
             yield {name: len(table.programs), f"{name}/ratio": float(np.exp(best))}
         return table
 
-    def _portfolio(self, table: CostTable) -> tuple[Trace, ...]:
-        """Choose sequences greedily, for each objective; the reference is the first."""
-        chosen = [table.traces.index(self.task.starts[0])]
-        for objective in self.objectives:
-            gains = table.log_ratios(objective).clip(min=0).T / len(table.programs)
-            order, added = greedy_cover(gains, self.plan.size)
-            chosen += [i for i, gain in zip(order, added, strict=True) if gain > LEAST_GAIN]
-        return tuple(table.traces[i] for i in dict.fromkeys(chosen))
+    def _bred(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
+        """Breed a portfolio from what was found; the reference is its first."""
+        reference = self.task.starts[0]
+        first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
+        chosen: Sequence[Trace] = ()
+        for portfolio in breed(
+            self.task,
+            self.programs,
+            first,
+            self.state / f"bred-{self.objective}.jsonl",
+            objective=self.objective,
+            count=self.plan.bred,
+            slowest=self.plan.slowest,
+            generations=self.plan.generations,
+            jobs=self.jobs,
+            seed=self.config.run.seed,
+        ):
+            chosen, added = portfolio.chosen(self.plan.size)
+            yield {"bred": len(portfolio.traces), "bred/ratio": math.exp(sum(added))}
+        return tuple(dict.fromkeys([reference, *chosen]))
 
     def _best(self, table: CostTable, gains: NDArray[np.float64]) -> tuple[Trace, ...]:
         """Return the few sequences that tails are learned behind."""
@@ -275,33 +278,38 @@ class SequenceValuesTraining:
         return replace(self._policy, **arrays)
 
 
-def _growing(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Program]]:
-    """Yield the first programs, more and more of them, up to `count`."""
+def _parts(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Program]]:
+    """Yield the first `count` programs in parts; one that is empty where there are none."""
     most = min(count, len(programs))
-    for end in range(min(chunk, most), most + chunk, chunk):
-        yield programs[: min(end, most)]
+    for begin in range(0, most or 1, chunk):
+        yield programs[begin : min(begin + chunk, most)]
 
 
 def _reached(
-    orders: Sequence[Sequence[int]], gains: NDArray[np.float64], seconds: NDArray[np.float64]
+    policy: SequenceValues,
+    weights: Sequence[NDArray[np.float32]],
+    gains: NDArray[np.float64],
+    seconds: NDArray[np.float64],
 ) -> float:
-    """Return the geometric mean, over programs, of the best that is tried within SHORT; the first always is.
+    """Return the geometric mean, over programs, of the best that is tried within SHORT, or the reference.
 
     Args:
-        orders: For each of the P programs, its K sequences.
+        policy: Which sequences, and in which order.
+        weights: For each of the P programs, how it resembles those of the policy.
         gains: [P, K], log(reference / cost).
         seconds: [P, K], in units of what the reference takes.
     """
     best = []
-    for order, gain, time in zip(orders, gains, seconds, strict=True):
-        fits = np.cumsum(time[list(order)]) <= SHORT
-        fits[0] = True
-        best.append(gain[list(order)][fits].max())
+    for shares, gain, time in zip(weights, gains, seconds, strict=True):
+        reached, left = gain[0], SHORT - time[0]
+        trials = policy.trials(shares)
+        with suppress(StopIteration):
+            index = next(trials)
+            while (left := left - time[index]) >= 0:
+                reached = max(reached, gain[index])
+                index = trials.send(float(gain[index]))
+        best.append(reached)
     return float(np.exp(np.mean(best)))
-
-
-def _floats(array: NDArray[np.float16]) -> NDArray[np.float32]:
-    return array.astype(np.float32)
 
 
 def open_training(config: Config, folder: Path, note: Callable[[str], None]) -> SequenceValuesTraining:

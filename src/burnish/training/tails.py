@@ -71,11 +71,10 @@ def learn_tails(
     done = {row["program"] for row in rows}
     lock = Lock()
 
-    def one(number: int) -> None:
-        program = programs[number]
+    def one(program: Program) -> None:
         if program.name in done:
             return
-        rng = np.random.default_rng((seed, number))
+        rng = np.random.default_rng((seed, int(program.digest[:8], 16)))
         with lock:
             pool = list(credits_of(rows))[:POOL]
         try:
@@ -90,7 +89,7 @@ def learn_tails(
                 progress(program.name, made["saved"], len(rows))
 
     with ThreadPoolExecutor(jobs) as executor:
-        list(executor.map(one, range(len(programs))))
+        list(executor.map(one, programs))
     return credits_of(rows)
 
 
