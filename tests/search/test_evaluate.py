@@ -125,6 +125,23 @@ def test_budget_cuts_a_batch(workers: int) -> None:
     evaluator.close()
 
 
+def test_what_is_better_comes_before_a_trace_that_never_ends() -> None:
+    hanging = failing_task(COUNTING, "hang")
+    evaluator = Evaluator(hanging, PROGRAM, hanging.objective(), workers=1, limits=LIMITS)
+    found = []
+    with pytest.raises(BudgetSpent):
+        batch = Batch([("halve",), ("halve", "subtract(1)", "halve", "hang")])
+        for item in evaluator.evaluate(batch, most=None, end=time.monotonic() + 2):
+            found.append((item.trace, item.cost))
+    evaluator.close()
+    assert evaluator.evaluations == 1
+    assert ("halve", "subtract(1)", "halve") in [trace for trace, _ in found]
+    assert [cost for _, cost in found] == sorted((cost for _, cost in found), reverse=True)
+    session = COUNTING.open(PROGRAM)
+    session.replay(found[-1][0])
+    assert session.measure("total") == found[-1][1]
+
+
 @pytest.mark.parametrize("failure", ["be-killed", "give-up", "eat-memory"])
 def test_crash_is_blamed_on_its_trace_alone(workers: int, failure: str) -> None:
     traces: list[Trace] = [("halve",), ("halve", failure), ("halve", "halve"), (failure,), ("subtract(1)",)]

@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.guide import State, StatePolicy
@@ -57,6 +58,9 @@ class Evaluator:
     def evaluate(self, batch: Batch, *, most: int | None, end: float | None) -> Iterator[Evaluation]:
         """Yield what evaluating each distinct new trace gave, as it comes; `known` has them all then.
 
+        Where there is an `end`, what is cheaper than all before also comes before its trace is done: the rest
+        of the trace may take too long.
+
         Args:
             batch: The traces.
             most: Evaluate only so many of the new ones, the first of the batch.
@@ -68,8 +72,9 @@ class Evaluator:
         new = [trace for trace in dict.fromkeys(batch.traces) if _key(trace, batch) not in self._known]
         kept = new if most is None else new[:most]
         for evaluation, trace in self._run(kept, batch, end):
-            self._known[_key(trace, batch)] = evaluation
-            self.evaluations += 1
+            if trace is not None:
+                self._known[_key(trace, batch)] = evaluation
+                self.evaluations += 1
             yield evaluation
         if len(kept) < len(new):
             raise BudgetSpent
@@ -96,7 +101,8 @@ class Evaluator:
 
     def _run(
         self, traces: Sequence[Trace], batch: Batch, end: float | None
-    ) -> Iterator[tuple[Evaluation, Trace]]:
+    ) -> Iterator[tuple[Evaluation, Trace | None]]:
+        """Yield evaluations, each with its trace; with None before the end of the trace."""
         look: tuple[str, ...] | None = None
         if batch.predict:
             look = self.policy.observations if self.policy else ()
@@ -109,7 +115,7 @@ class Evaluator:
             for worker in self.workers:
                 if chunks and worker not in running:
                     chunk = chunks.popleft()
-                    worker.send(evaluate_traces, *self._setup, chunk, batch.site_costs, look)
+                    worker.send(evaluate_traces, *self._setup, chunk, batch.site_costs, look, end is not None)
                     running[worker] = deque(chunk)
                     heard[worker] = time.monotonic()
             for worker in wait(list(running), self._patience(heard, running, end)):
@@ -127,14 +133,15 @@ class Evaluator:
 
     def _collect(
         self, worker: Worker, running: dict[Worker, deque[Trace]], chunks: deque[list[Trace]]
-    ) -> Iterator[tuple[Evaluation, Trace]]:
+    ) -> Iterator[tuple[Evaluation, Trace | None]]:
         try:
-            more, evaluation = worker.receive()
+            more, answer = worker.receive()
         except CompilerCrash as error:
             yield from self._crashed(str(error), running.pop(worker), chunks)
             return
         if more:
-            yield evaluation, running[worker].popleft()
+            evaluation, whole = answer
+            yield evaluation, running[worker].popleft() if whole else None
         else:
             del running[worker]
 
@@ -172,15 +179,29 @@ def evaluate_traces(
     traces: Sequence[Trace],
     site_costs: bool,
     look: tuple[str, ...] | None,
-) -> Iterator[Evaluation]:
-    """Evaluate traces in a worker process, one after the other."""
+    early: bool,
+) -> Iterator[tuple[Evaluation, bool]]:
+    """Evaluate traces in a worker process, one after the other; yield each with True.
+
+    Args:
+        opener: Of the program.
+        program: What they are applied to.
+        objective: What to measure.
+        traces: Which.
+        site_costs: See PrefixTree.
+        look: Likewise.
+        early: Also yield what is cheaper than all before, as soon as it is there, with False.
+    """
     key = (program.key, repr(opener))
     if key not in _trees:
         _trees.clear()
         _trees[key] = PrefixTree(opener(program))
     tree = _trees[key]
     for trace, following in zip(traces, [*traces[1:], ()], strict=True):
-        yield tree.evaluate(trace, objective, site_costs, keep=_shared(trace, following), look=look)
+        shared = _shared(trace, following)
+        for evaluation, whole in tree.watch(trace, objective, site_costs, keep=shared, look=look):
+            if whole or early:
+                yield evaluation, whole
 
 
 @dataclass
@@ -224,8 +245,14 @@ class PrefixTree:
         self._root = _State(root)
         self._kept: OrderedDict[tuple[Trace, bool], _State] = OrderedDict()
         self._fork_seconds = 0.0  # of one fork, the last
+        self._lowest = math.inf  # of all costs
 
-    def evaluate(
+    def evaluate(self, trace: Trace, objective: Objective, site_costs: bool, **options: Any) -> Evaluation:
+        """Return what `watch` yields last."""
+        *_, (evaluation, _) = self.watch(trace, objective, site_costs, **options)
+        return evaluation
+
+    def watch(
         self,
         trace: Trace,
         objective: Objective,
@@ -233,7 +260,7 @@ class PrefixTree:
         *,
         keep: int,
         look: tuple[str, ...] | None = None,
-    ) -> Evaluation:
+    ) -> Iterator[tuple[Evaluation, bool]]:
         """Apply a trace in a fork and measure: every state when that is cheap, else the last.
 
         Entries that are illegal where they come, such as those at a site that is gone, are left out.
@@ -244,6 +271,9 @@ class PrefixTree:
             site_costs: Measure the sites too, and the last state only.
             keep: Keep the state after so many entries: the next trace begins there.
             look: Observe these, and measure the last state only. It is kept: who looks may go on from there.
+
+        Yields:
+            States that are cheaper than all before, with False; then the trace's evaluation, with True.
         """
         every = objective.dense and not site_costs and look is None
         start, state = self._longest_prefix(trace, every)
@@ -260,6 +290,9 @@ class PrefixTree:
                 measured = state.measure(objective.name)
                 if measured.cost < state.best.cost:
                     state.best = measured
+                if measured.cost < self._lowest:
+                    self._lowest = measured.cost
+                    yield measured, False
         if not every:
             costs = state.session.site_costs(objective.name) if site_costs else {}
             seen = state.look(look) if look else None
@@ -268,7 +301,7 @@ class PrefixTree:
             self._put(trace, every, state)
         else:
             state.session.close()
-        return state.best
+        yield state.best, True
 
     def _fork(self, state: _State) -> _State:
         begin = time.perf_counter()
