@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -59,6 +59,15 @@ class CostTable:
         with np.errstate(divide="ignore"):
             ratios: NDArray[np.float64] = np.log(self.references[:, at, None] / self.costs[:, :, at])
         return ratios
+
+    def select(self, columns: Sequence[int]) -> CostTable:
+        """Return the table of some of the traces."""
+        return replace(
+            self,
+            traces=tuple(self.traces[i] for i in columns),
+            costs=self.costs[:, columns],
+            seconds=self.seconds[:, columns],
+        )
 
 
 def fill(

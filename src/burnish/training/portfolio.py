@@ -2,7 +2,8 @@
 
 What a search finds on one program may be worth nothing on the next. Here a sequence is worth what it adds, on
 the mean over programs, to the best of those chosen before it (the marginal contribution of Xu, Hoos and
-Leyton-Brown's Hydra, 2010), and those that add most have the most offspring.
+Leyton-Brown's Hydra, 2010), by the time that it takes. Those that add most have the most offspring, and every
+other generation is they themselves without one of their entries: sequences grow otherwise.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ OFFSPRING = 32  # of a generation
 PARENTS = 64  # sequences of the portfolio that breed
 LONGEST = 14  # entries
 CHUNK = 16  # programs that are looked at together, until there are enough
-MOST = 0.25  # log ratio: what is gained beyond it does not count, or one program would outweigh all others
+MOST = 0.5  # log ratio: what is gained beyond it does not count, or one program would outweigh many
 LEAST_GAIN = 1e-5  # of the mean log ratio: what adds less is not in the portfolio
+OVERHEAD = 0.5  # times what the reference takes: what trying a sequence costs beside applying it
 
 
 @dataclass
@@ -41,9 +43,10 @@ class Portfolio:
     Attributes:
         programs: Their names.
         references: float64[P], what the task's reference costs.
-        traces: N of them.
+        traces: N of them; the reference is the first.
         costs: float64[N, P], infinite where one fails.
         seconds: float64[N, P], of applying it.
+        generations: How many made them.
     """
 
     programs: list[str]
@@ -51,19 +54,21 @@ class Portfolio:
     traces: list[Trace]
     costs: NDArray[np.float64]
     seconds: NDArray[np.float64]
+    generations: int = 0
 
     def chosen(self, size: int) -> tuple[list[Trace], list[float]]:
-        """Choose greedily: sequences, and what each adds to the mean log ratio, the most first."""
+        """Choose greedily, by gain for time: sequences, and what each adds to the mean log ratio."""
         gains = np.log(self.references / self.costs.clip(min=1e-9)).clip(0, MOST) / len(self.programs)
-        order, added = greedy_cover(gains, size)
-        kept = [(self.traces[i], gain) for i, gain in zip(order, added, strict=True) if gain > LEAST_GAIN]
-        return [trace for trace, _ in kept], [gain for _, gain in kept]
+        time = OVERHEAD + (self.seconds / self.seconds[0].clip(min=1e-9)).mean(axis=1)
+        order, added = greedy_cover(gains, size, time=time, least=LEAST_GAIN)
+        return [self.traces[i] for i in order], added
 
     def add(self, traces: Sequence[Trace], costs: NDArray[np.float64], seconds: NDArray[np.float64]) -> None:
         """Take in sequences: costs and seconds are float64[n, P]."""
         self.traces += traces
         self.costs = np.vstack([self.costs, costs])
         self.seconds = np.vstack([self.seconds, seconds])
+        self.generations += 1
 
 
 def breed(
@@ -81,12 +86,12 @@ def breed(
 ) -> Iterator[Portfolio]:
     """Apply some sequences to some programs, then breed; yield the same portfolio after every generation.
 
-    A killed run goes on after its last generation.
+    A killed run goes on after its last generation. Two runs differ where the time of a sequence decides.
 
     Args:
         task: Whose actions.
         programs: Of the training split.
-        first: The first generation.
+        first: The first generation, the reference before all others.
         state: JSON lines: what is known of the programs, then one of each generation.
         objective: What to gain in.
         count: How many of the programs: the first that can be opened, and on which
@@ -202,10 +207,16 @@ def _offspring(task: Task, portfolio: Portfolio, seed: int) -> list[Trace]:
         parents = portfolio.traces[-PARENTS:]
         added = [1.0] * len(parents)
     rng = np.random.default_rng((seed, len(portfolio.traces)))
+    known = set(portfolio.traces)
+    shorter = [
+        trace[:at] + trace[at + 1 :] for trace in parents for at in range(len(trace)) if len(trace) > 1
+    ]
+    shorter = [trace for trace in dict.fromkeys(shorter) if trace not in known]
+    if portfolio.generations % 2 and shorter:
+        return shorter[: 2 * OFFSPRING]
     prior = fit_prior(task.actions, zip(parents, added, strict=True))
     shares = np.array(added) + 0.03 * max(added)
     shares /= shares.sum()
-    known = set(portfolio.traces)
     born: list[Trace] = []
     while len(born) < OFFSPRING:
         mother, father = (parents[i] for i in rng.choice(len(parents), size=2, p=shares))

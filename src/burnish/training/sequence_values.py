@@ -4,7 +4,8 @@ Four stages, each kept in a file of the run's folder, program by program:
 
 1. found.jsonl: strong traces of some programs, by search (burnish.training.collect);
 2. bred-OBJECTIVE.jsonl: a portfolio, bred from them on many programs at once (burnish.training.portfolio);
-3. table.jsonl, validation.jsonl: the portfolio on many programs (burnish.training.costs);
+3. table.jsonl, validation.jsonl: that and the strongest traces of all, on many programs, large ones too
+   (burnish.training.costs); what adds something there, for its time, is the policy's portfolio;
 4. tails-OBJECTIVE.jsonl: what to try at every function behind the best of them (burnish.training.tails).
 
 Then the network is fitted (burnish.agents.sequence_values), and all of it is one small file.
@@ -35,7 +36,7 @@ from burnish.training.collect import WORTH_KEEPING, Found, collect
 from burnish.training.config import Config
 from burnish.training.costs import CostTable, fill
 from burnish.training.learning import task_of
-from burnish.training.portfolio import breed
+from burnish.training.portfolio import LEAST_GAIN, MOST, OVERHEAD, breed
 from burnish.training.prior import fit_prior
 from burnish.training.programs import Chosen, choose
 from burnish.training.tables import from_table
@@ -59,6 +60,7 @@ class Plan:
     bred: int = 100  # programs that the portfolio is bred on,
     slowest: float = 0.035  # those on which the reference takes no more seconds
     generations: int = 60
+    strongest: int = 40  # traces of the search, those that gained most, beside what was bred
     size: int = 64  # sequences in the portfolio, at most
     table: int = 300  # programs that the portfolio is applied to
     tails: int = 32  # kept, at most
@@ -170,9 +172,10 @@ class SequenceValuesTraining:
             )
             mine = [math.log(item.ratio) for item in found if item.objective == self.objective]
             yield {"searched": len(found), "searched/ratio": math.exp(np.mean(mine) if mine else 0.0)}
-        portfolio = yield from self._bred(found)
-        table = yield from self._table("table", self.programs, plan.table, portfolio)
-        self._held = yield from self._table("validation", self.validation, len(self.validation), portfolio)
+        candidates = yield from self._bred(found)
+        table = yield from self._table("table", self.programs, plan.table, candidates)
+        table = table.select(self._portfolio(table))
+        self._held = yield from self._table("validation", self.validation, len(self.validation), table.traces)
         gains = table.log_ratios(self.objective).clip(min=WORST)
         tails: dict[Trace, float] = {}
         tailed = 0
@@ -236,7 +239,7 @@ class SequenceValuesTraining:
         return table
 
     def _bred(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
-        """Breed a portfolio from what was found; the reference is its first."""
+        """Breed a portfolio from what was found, and add the strongest; the reference is the first."""
         reference = self.task.starts[0]
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
@@ -254,7 +257,17 @@ class SequenceValuesTraining:
         ):
             chosen, added = portfolio.chosen(self.plan.size)
             yield {"bred": len(portfolio.traces), "bred/ratio": math.exp(sum(added))}
-        return tuple(dict.fromkeys([reference, *chosen]))
+        mine = [item for item in found if item.objective == self.objective]
+        strongest = sorted(mine, key=lambda item: -item.ratio)[: self.plan.strongest]
+        return tuple(dict.fromkeys([reference, *chosen, *(item.trace for item in strongest)]))
+
+    def _portfolio(self, table: CostTable) -> list[int]:
+        """Return the columns of the reference, and of what adds something to it for its time."""
+        gains = table.log_ratios(self.objective).clip(0, MOST).T / len(table.programs)
+        time = OVERHEAD + (table.seconds / table.reference_seconds[:, None]).mean(axis=0)
+        order, _ = greedy_cover(gains, self.plan.size, time=time, least=LEAST_GAIN)
+        reference = table.traces.index(self.task.starts[0])
+        return list(dict.fromkeys([reference, *order]))
 
     def _best(self, table: CostTable, gains: NDArray[np.float64]) -> tuple[Trace, ...]:
         """Return the few sequences that tails are learned behind."""

@@ -143,23 +143,28 @@ def _try(setup: Setup, program: Program, pool: Sequence[Trace], rng: np.random.G
     return {"program": program.name, "cost": begin, "saved": 1 - current.cost / begin, "credits": credited}
 
 
-def greedy_cover(gains: NDArray[np.float64], most: int) -> tuple[list[int], list[float]]:
+def greedy_cover(
+    gains: NDArray[np.float64], most: int, *, time: NDArray[np.float64] | None = None, least: float = 0.0
+) -> tuple[list[int], list[float]]:
     """Choose rows, one by one, whose elementwise maximum with those before has the largest sum.
 
     Args:
         gains: float64[choices, cases], 0 and above.
         most: How many rows at most.
+        time: float64[choices], above 0: next is the row that adds most by its time.
+        least: A row that adds no more than this is not chosen.
 
     Returns:
-        The rows in the order of their choice, and what each adds to the sum; all of them above 0.
+        The rows in the order of their choice, and what each adds to the sum.
     """
     best = np.zeros(gains.shape[1])
     chosen: list[int] = []
     added: list[float] = []
     while len(chosen) < min(most, len(gains)):
         sums = np.maximum(gains, best).sum(axis=1) - best.sum()
-        i = int(sums.argmax())
-        if sums[i] <= 0:
+        worth = np.where(sums > least, sums if time is None else sums / time, 0.0)
+        i = int(worth.argmax())
+        if worth[i] <= 0:
             break
         chosen.append(i)
         added.append(float(sums[i]))
