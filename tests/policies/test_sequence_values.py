@@ -37,7 +37,7 @@ def small() -> SequenceValues:
         output_bias=np.zeros(1, dtype=np.float32),
         keys=np.array([[0], [4]], dtype=np.float32),
         gains=np.array([[0, 0.1, 0.3], [0, 0.2, -1]], dtype=np.float16),
-        seconds=np.ones((2, 3), dtype=np.float16),
+        time=np.zeros((2, 3), dtype=np.float32),
     )
 
 
@@ -48,9 +48,15 @@ def test_weights_are_the_softmax_of_distances() -> None:
     assert small().weights(features) == pytest.approx(scores / scores.sum(), rel=1e-5)
 
 
-def order(policy: SequenceValues, weights: Sequence[float], sent: Sequence[float | None]) -> list[int]:
+def order(
+    policy: SequenceValues,
+    weights: Sequence[float],
+    sent: Sequence[float | None],
+    seconds: Sequence[float] = (1, 1, 1, 1, 1),
+) -> list[int]:
     """Return what is tried when these gains are sent."""
-    trials = policy.trials(np.array(weights, dtype=np.float32))
+    time = np.array(seconds[: len(policy.traces)], dtype=np.float32)
+    trials = policy.trials(np.array(weights, dtype=np.float32), time)
     return [next(trials), *(trials.send(gain) for gain in sent)]
 
 
@@ -60,8 +66,14 @@ def test_most_expected_improvement_per_second_is_next() -> None:
     assert order(small(), [0.0, 1.0], [None]) == [1, 2]
     # 0.75 * 0.1 + 0.25 * 0.2 = 0.125 and 0.75 * 0.3 = 0.225
     assert order(small(), [1.0, 0.0], [None]) == [2, 1]
-    slow = replace(small(), seconds=np.array([[1, 1, 9], [1, 1, 9]], dtype=np.float16))
-    assert order(slow, [1.0, 0.0], [None]) == [1, 2]
+    assert order(small(), [1.0, 0.0], [None], seconds=(1, 1, 9)) == [1, 2]
+
+
+def test_large_programs_take_longer() -> None:
+    # a size of 2: 1 + 0.5 * 2 and 0 + 3 * 2
+    policy = replace(small(), time=np.array([[0, 1, 0], [0, 0.5, 3]], dtype=np.float32))
+    features = np.array([np.e**2 - 2, 1], dtype=np.float32)
+    assert policy.seconds(features) == pytest.approx(np.exp([0, 2, 6]), rel=1e-5)
 
 
 def test_what_is_gained_changes_the_weights() -> None:
@@ -70,7 +82,6 @@ def test_what_is_gained_changes_the_weights() -> None:
         small(),
         traces=(("clang<Oz>",), ("gvn",), ("adce",), ("dce",)),
         gains=np.array([[0, 0.1, 0.0, 0.19], [0, 0.2, 0.21, 0.0]], dtype=np.float16),
-        seconds=np.ones((2, 4), dtype=np.float16),
     )
     even = [0.5, 0.5]
     assert order(policy, even, [0.1, 0.1]) == [1, 3, 2]
@@ -88,10 +99,10 @@ def test_every_sequence_is_tried_once(seed: int) -> None:
         small(),
         traces=tuple((f"pass{i}",) for i in range(5)),
         gains=rng.normal(0, 0.3, size=(2, 5)).clip(WORST).astype(np.float16),
-        seconds=rng.uniform(0.1, 9, size=(2, 5)).astype(np.float16),
     )
     sent = [None if gain < -0.5 else float(gain) for gain in rng.normal(0, 0.3, size=3)]
-    assert sorted(order(policy, rng.dirichlet(np.ones(2)).tolist(), sent)) == [1, 2, 3, 4]
+    seconds = rng.uniform(0.1, 9, size=5).tolist()
+    assert sorted(order(policy, rng.dirichlet(np.ones(2)).tolist(), sent, seconds)) == [1, 2, 3, 4]
 
 
 def test_starts_are_told_what_they_cost() -> None:
@@ -141,10 +152,8 @@ def test_shipped_policy_fits_its_task(name: str) -> None:
     policy = load_sequence_values(path)
     assert (policy.task, policy.objective, task) == (TASK.id, objective, TASK.name)
     assert {action for trace in (*policy.traces, *policy.tails) for action in trace} <= set(TASK.actions)
-    assert policy.traces and policy.gains.shape == policy.seconds.shape == (
-        len(policy.keys),
-        len(policy.traces),
-    )
+    assert policy.gains.shape == (len(policy.keys), len(policy.traces))
+    assert policy.time.shape == (2, len(policy.traces))
     assert path.stat().st_size < 5e6
     assert path.with_suffix(".card.json").is_file()
     guide = policy(TASK.open(program("dispatch.c")))

@@ -19,7 +19,7 @@ from burnish.training.config import read_config
 from burnish.training.costs import fill, replay_legal
 from burnish.training.portfolio import MOST, OFFSPRING, Portfolio, breed
 from burnish.training.run import train
-from burnish.training.sequence_values import SequenceValuesTraining
+from burnish.training.sequence_values import SequenceValuesTraining, fit_time
 from burnish.training.tails import Setup, greedy_cover, learn_tails
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
@@ -203,6 +203,15 @@ def test_tails_that_gain_are_credited(tmp_path: Path) -> None:
     before = session.measure("total")
     session.replay(best)
     assert session.measure("total") < before
+
+
+def test_time_is_fitted_by_size() -> None:
+    sizes = np.array([1.0, 2.0, 4.0])
+    features = np.stack([np.exp(sizes) - 1, np.zeros(3)], axis=1)
+    seconds = np.exp(np.stack([0.5 + 2 * sizes, np.full(3, 0.7), 3 - sizes], axis=1))
+    # what is relatively faster on large programs is not taken to be faster still on larger ones
+    expected = [[0.5, 0.7, 3 - 7 / 3], [2, 0, 0]]
+    np.testing.assert_allclose(fit_time(features, seconds), expected, atol=1e-5)
 
 
 def test_whole_training_on_random_programs(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from burnish.policies.archive import DAMAGE, read_archive, write_archive
 Floats = NDArray[np.float32]
 
 KIND = "sequence-values"
-FORMAT = 1
+FORMAT = 2
 WORST = -1.0  # log ratio of a crash, and of all that is worse
 SPREAD = 0.02  # of log ratios, between programs that are alike
 EVEN = (
@@ -55,7 +55,8 @@ class SequenceValues:
         hidden: [F, H]; hidden_bias: [H]; output: [H, D]; output_bias: [D]: the network, with a tanh between.
         keys: [P, D], where it puts the training programs.
         gains: float16[P, K], log(reference / cost), WORST at least.
-        seconds: float16[P, K], of the sequence / of the task's reference.
+        time: [2, K]: log(seconds of the sequence / of the task's reference) is time[0] + time[1] * size, and
+            size is log(1 + the sum of the features).
     """
 
     task: str
@@ -73,32 +74,33 @@ class SequenceValues:
     output_bias: Floats
     keys: Floats
     gains: NDArray[np.float16]
-    seconds: NDArray[np.float16]
+    time: Floats
 
     def __call__(self, session: Session) -> Guide:
         """Look at a program as it is opened, and say where to look first."""
-        weights = self.weights(features_of(session, self.observations).astype(np.float32))
+        features = features_of(session, self.observations).astype(np.float32)
         prior = Prior(self.prior_actions, self.prior.astype(np.float64)) if self.prior_actions else None
-        return Guide(self._starts(weights), self.tails, prior)
+        return Guide(self._starts(features), self.tails, prior)
 
-    def _starts(self, weights: Floats) -> Starts:
+    def _starts(self, features: Floats) -> Starts:
         reference = yield self.traces[0]
-        trials = self.trials(weights)
+        trials = self.trials(self.weights(features), self.seconds(features))
         with suppress(StopIteration):
             index = next(trials)
             while True:
                 cost = yield self.traces[index]
                 index = trials.send(_gain(reference, cost))
 
-    def trials(self, weights: Floats) -> Generator[int, float | None, None]:
+    def trials(self, weights: Floats, seconds: Floats) -> Generator[int, float | None, None]:
         """Yield the sequences but the first, which is the reference, in the order to try them.
 
         It is sent what each gained, log(reference / cost), or None where that is not known.
 
         Args:
             weights: [P], how much each training program resembles the one at hand; their sum is 1.
+            seconds: [K], what the sequences take, in any unit.
         """
-        gains, seconds = self.gains.astype(np.float32), self.seconds.astype(np.float32)
+        gains = self.gains.astype(np.float32)
         scores = np.log((1 - EVEN) * weights + EVEN / len(weights))
         best = np.float32(0.0)
         left = list(range(1, len(self.traces)))
@@ -107,7 +109,7 @@ class SequenceValues:
             added = shares @ np.maximum(gains[:, left] - best, 0)
             if added.max() <= 0:  # nothing is expected to be better: the best on the mean
                 added = shares @ (gains[:, left] - WORST)
-            index = left.pop(int(np.argmax(added / (shares @ seconds[:, left]))))
+            index = left.pop(int(np.argmax(added / seconds[left])))
             gain = yield index
             if gain is not None:
                 best = max(best, np.float32(gain))
@@ -122,6 +124,14 @@ class SequenceValues:
         weights = np.exp(scores - scores.max())
         shares: Floats = weights / weights.sum()
         return shares
+
+    def seconds(self, features: Floats) -> Floats:
+        """Return what the sequences are expected to take, in units of what the reference takes: [K].
+
+        By its size, and not by its neighbours: some passes are slow on programs larger than all of these.
+        """
+        expected: Floats = np.exp(self.time[0] + self.time[1] * size_of(features))
+        return expected
 
     def save(self, path: Path) -> None:
         """Write it as an .npz file: the arrays, and the rest as JSON."""
@@ -149,6 +159,12 @@ def load_sequence_values(path: Path) -> SequenceValues:
         return SequenceValues(**values)
     except DAMAGE as error:
         raise InputError(f"{path}: not a policy of sequence values: {error}") from None
+
+
+def size_of(features: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Return log(1 + the sum of a program's features), [...] of [..., F]."""
+    sizes: NDArray[np.float32] = np.log1p(features.sum(axis=-1)).astype(np.float32)
+    return sizes
 
 
 def features_of(session: Session, observations: Sequence[str]) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
-from burnish.policies.sequence_values import WORST, SequenceValues
+from burnish.policies.sequence_values import WORST, SequenceValues, size_of
 from burnish.search import Budget
 from burnish.training.collect import WORTH_KEEPING, Found, collect
 from burnish.training.config import Config
@@ -115,10 +115,12 @@ class SequenceValuesTraining:
         gains = held.log_ratios(self.objective).clip(min=WORST)
         seconds = held.seconds / held.reference_seconds[:, None]
         alike = np.full(len(policy.gains), 1 / len(policy.gains), dtype=np.float32)
-        learned = [policy.weights(row.astype(np.float32)) for row in held.features]
+        features = held.features.astype(np.float32)
+        learned = [policy.weights(row) for row in features]
+        expected = [policy.seconds(row) for row in features]
         return {
-            SCORE: _reached(policy, learned, gains, seconds),
-            "validation/without-network": _reached(policy, [alike] * len(gains), gains, seconds),
+            SCORE: _reached(policy, learned, expected, gains, seconds),
+            "validation/without-network": _reached(policy, [alike] * len(gains), expected, gains, seconds),
             "validation/all": float(np.exp(gains.max(axis=1).mean())),
         }
 
@@ -213,7 +215,7 @@ class SequenceValuesTraining:
             prior_actions=prior.actions,
             prior=prior.probabilities.astype(np.float16),
             gains=gains.astype(np.float16),
-            seconds=(table.seconds / table.reference_seconds[:, None]).astype(np.float16),
+            time=fit_time(table.features, table.seconds / table.reference_seconds[:, None]),
             **arrays,
         )
         while self.learner.epoch < plan.fit.epochs:
@@ -301,6 +303,7 @@ def _parts(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Progra
 def _reached(
     policy: SequenceValues,
     weights: Sequence[NDArray[np.float32]],
+    expected: Sequence[NDArray[np.float32]],
     gains: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> float:
@@ -309,13 +312,14 @@ def _reached(
     Args:
         policy: Which sequences, and in which order.
         weights: For each of the P programs, how it resembles those of the policy.
+        expected: For each of them, what the K sequences are expected to take.
         gains: [P, K], log(reference / cost).
         seconds: [P, K], in units of what the reference takes.
     """
     best = []
-    for shares, gain, time in zip(weights, gains, seconds, strict=True):
+    for shares, guess, gain, time in zip(weights, expected, gains, seconds, strict=True):
         reached, left = gain[0], SHORT - time[0]
-        trials = policy.trials(shares)
+        trials = policy.trials(shares, guess)
         with suppress(StopIteration):
             index = next(trials)
             while (left := left - time[index]) >= 0:
@@ -323,6 +327,22 @@ def _reached(
                 index = trials.send(float(gain[index]))
         best.append(reached)
     return float(np.exp(np.mean(best)))
+
+
+def fit_time(features: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Fit what sequences take by the size of the program: least squares of logarithms, slopes 0 and above.
+
+    Args:
+        features: [P, F], of the programs.
+        seconds: [P, K], of the sequences, in units of what the reference takes there; above 0.
+
+    Returns:
+        [2, K]: SequenceValues.time.
+    """
+    sizes, logs = size_of(features), np.log(seconds)
+    spread = sizes - sizes.mean()
+    slopes = (spread @ (logs - logs.mean(axis=0)) / max(float(spread @ spread), 1e-9)).clip(min=0)
+    return np.stack([logs.mean(axis=0) - slopes * sizes.mean(), slopes]).astype(np.float32)
 
 
 def open_training(config: Config, folder: Path, note: Callable[[str], None]) -> SequenceValuesTraining:
