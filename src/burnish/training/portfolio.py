@@ -9,6 +9,7 @@ other generation is they themselves without one of their entries: sequences grow
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -58,7 +59,8 @@ class Portfolio:
 
     def chosen(self, size: int) -> tuple[list[Trace], list[float]]:
         """Choose greedily, by gain for time: sequences, and what each adds to the mean log ratio."""
-        gains = np.log(self.references / self.costs.clip(min=1e-9)).clip(0, MOST) / len(self.programs)
+        ratios = self.references / self.costs.clip(min=1e-9)  # 0 where a sequence fails
+        gains = np.log(ratios.clip(1, math.exp(MOST))) / len(self.programs)
         time = OVERHEAD + (self.seconds / self.seconds[0].clip(min=1e-9)).mean(axis=1)
         order, added = greedy_cover(gains, size, time=time, least=LEAST_GAIN)
         return [self.traces[i] for i in order], added
