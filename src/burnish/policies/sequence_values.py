@@ -34,9 +34,7 @@ KIND = "sequence-values"
 FORMAT = 2
 WORST = -1.0  # log ratio of a crash, and of all that is worse
 SPREAD = 0.02  # of log ratios, between programs that are alike
-EVEN = (
-    0.5  # of the weights is shared out evenly: what sequences gain says more than what a program looks like
-)
+EVEN = 0.5  # of the weights is shared out evenly: outcomes say more than what a program looks like
 
 
 @dataclass(frozen=True)
