@@ -30,6 +30,18 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
+def whole_lines(path: Path) -> list[str]:
+    """Return the lines of a file that is appended to, none where there is no file.
+
+    A last line that was cut off, when who wrote it was killed, is removed from the file.
+    """
+    text = path.read_text() if path.exists() else ""
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        write_atomically(path, whole.encode())
+    return whole.splitlines()
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

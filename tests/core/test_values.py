@@ -15,7 +15,7 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.spaces import Content, space_of
 from burnish.core.trace import entry, join_trace, split_entry
-from burnish.files import write_atomically
+from burnish.files import whole_lines, write_atomically
 
 RESULT = Result(
     task="counting-v3",
@@ -100,6 +100,15 @@ def test_file_is_written_whole(tmp_path: Path) -> None:
     assert path.read_bytes() == b"two"
     assert path.stat().st_mode & 0o777 == 0o640
     assert [item.name for item in tmp_path.iterdir()] == ["out.o"]
+
+
+def test_line_that_was_cut_off_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    assert whole_lines(path) == []
+    assert not path.exists()
+    path.write_text("one\ntwo\nthr")
+    assert whole_lines(path) == ["one", "two"]
+    assert path.read_text() == "one\ntwo\n"
 
 
 def test_failed_write_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

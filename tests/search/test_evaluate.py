@@ -180,7 +180,7 @@ def applied_for(traces: list[Trace], tree: PrefixTree) -> int:
             (i for i, pair in enumerate(zip(trace, following, strict=False)) if pair[0] != pair[1]),
             min(len(trace), len(following)),
         )
-        tree.evaluate(trace, COUNTING.objective(), False, keep=shared)
+        list(tree.evaluate(trace, COUNTING.objective(), False, keep=shared))
     return Watched.applied
 
 

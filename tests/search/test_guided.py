@@ -182,10 +182,10 @@ def test_state_that_was_looked_at_is_gone_on_from() -> None:
     tree = PrefixTree(session)
     goal = TASK.objective()
     trace = ("halve",) * 3
-    tree.evaluate(trace, goal, False, keep=0, look=("values",))
+    list(tree.evaluate(trace, goal, False, keep=0, look=("values",)))
     kept = tree._kept[trace, False]
     assert kept.session.trace == list(trace)
-    found = tree.evaluate((*trace, "subtract(1)"), goal, False, keep=0, look=("values",))
+    *_, (found, _) = tree.evaluate((*trace, "subtract(1)"), goal, False, keep=0, look=("values",))
     assert kept.session.trace == list(trace)
     assert found.state is not None
     assert found.cost == 1 + sum(found.state.observed[0])

@@ -48,6 +48,7 @@ def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> Non
     options = {"objectives": ("total",), "budget": Budget(evaluations=60), "jobs": 1}
     collect(COUNTING, PROGRAMS[:2], state, **options)
     before = state.read_text()
+    state.write_text(before + '{"program": "kil')  # and killed
     found = collect(COUNTING, PROGRAMS, state, **options)
     assert state.read_text().startswith(before)
     assert [item.program for item in found] == [program.name for program in PROGRAMS]
@@ -81,6 +82,7 @@ def test_table_grows_both_ways(tmp_path: Path) -> None:
     assert first.references.tolist() == [[14], [33]]
     assert first.features[0].tolist() == [12, 7, 0, 0]
     written = state.read_text()
+    state.write_text(written + '{"program": "kil')  # and killed
     whole = filled(COUNTING, state, [("subtract(3)",), ("halve",)])
     assert state.read_text().startswith(written)
     assert whole.programs == tuple(program.name for program in PROGRAMS)

@@ -9,7 +9,6 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.guide import State, StatePolicy
@@ -199,7 +198,7 @@ def evaluate_traces(
     tree = _trees[key]
     for trace, following in zip(traces, [*traces[1:], ()], strict=True):
         shared = _shared(trace, following)
-        for evaluation, whole in tree.watch(trace, objective, site_costs, keep=shared, look=look):
+        for evaluation, whole in tree.evaluate(trace, objective, site_costs, keep=shared, look=look):
             if whole or early:
                 yield evaluation, whole
 
@@ -247,12 +246,7 @@ class PrefixTree:
         self._fork_seconds = 0.0  # of one fork, the last
         self._lowest = math.inf  # of all costs
 
-    def evaluate(self, trace: Trace, objective: Objective, site_costs: bool, **options: Any) -> Evaluation:
-        """Return what `watch` yields last."""
-        *_, (evaluation, _) = self.watch(trace, objective, site_costs, **options)
-        return evaluation
-
-    def watch(
+    def evaluate(
         self,
         trace: Trace,
         objective: Objective,

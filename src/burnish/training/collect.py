@@ -20,6 +20,7 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits, Worker
+from burnish.files import whole_lines
 from burnish.search import Budget, search
 from burnish.training.costs import LIMITS, replay_legal
 
@@ -70,6 +71,7 @@ def collect(
         jobs: Files at a time, one process each.
         progress: Told of each file, and how many there are now.
     """
+    whole_lines(state)  # one that was cut off when the run was killed is searched again
     known = read_found(state)
     done = {found.program for found in known}
     lock = Lock()

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -24,6 +24,7 @@ from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace, join_trace, split_entry
 from burnish.core.worker import Limits, Worker
+from burnish.files import whole_lines
 from burnish.policies.sequence_values import features_of
 
 LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
@@ -139,9 +140,9 @@ class _Row:
 
 
 def _read(state: Path, head: dict[str, Any]) -> dict[str, _Row]:
-    if not state.exists():
+    if not whole_lines(state):
         state.write_text(json.dumps(head) + "\n")
-    first, *lines = state.read_text().splitlines()
+    first, *lines = whole_lines(state)
     if json.loads(first) != head:
         raise InputError(f"{state}: a table of {first}, expected {json.dumps(head)}; choose another file")
     rows: dict[str, _Row] = {}
@@ -175,8 +176,12 @@ def _table(
     )
 
 
+Measured = tuple[tuple[float, ...] | None, float]
+"""What a trace costs by each objective, None where it fails, and the seconds of applying it."""
+
+
 def measure_reference(
-    task: Task, program: Program, objectives: Sequence[str]
+    task: Task, program: Program, objectives: Sequence[str], worker: Worker
 ) -> tuple[tuple[float, ...], float]:
     """Return what the task's reference costs by each objective, and the seconds that applying it takes.
 
@@ -184,37 +189,29 @@ def measure_reference(
         ProgramError: the program cannot be opened.
         CompilerCrash: the reference does not survive it.
     """
-    worker = Worker(LIMITS)
-    try:
-        for _ in range(2):  # the first warms caches
-            found: tuple[tuple[float, ...], float] = worker.call(
-                _first, task.open, program, [task.starts[0]], tuple(objectives)
-            )
-    finally:
-        worker.close()
+    for _ in range(2):  # the first warms caches
+        found: tuple[tuple[float, ...], float] = worker.call(
+            _first, task.open, program, [task.starts[0]], tuple(objectives)
+        )
     return found
 
 
 def measure_traces(
-    task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str]
-) -> list[tuple[tuple[float, ...] | None, float]]:
-    """Return what each trace costs by each objective, None where it fails, and the seconds of applying it.
+    task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str], worker: Worker
+) -> list[Measured]:
+    """Measure traces, one after the other.
 
     Raises:
         ProgramError: the program cannot be opened.
     """
-    worker = Worker(LIMITS)
-    measured: list[tuple[tuple[float, ...] | None, float]] = []
-    try:
-        while len(measured) < len(traces):
-            try:
-                worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))
-                while (answer := worker.receive())[0]:
-                    measured.append(answer[1])
-            except CompilerCrash:
-                measured.append((None, LIMITS.deadline_seconds))
-    finally:
-        worker.close()
+    measured: list[Measured] = []
+    while len(measured) < len(traces):
+        try:
+            worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))
+            while (answer := worker.receive())[0]:
+                measured.append(answer[1])
+        except CompilerCrash:
+            measured.append((None, LIMITS.deadline_seconds))
     return measured
 
 
@@ -229,21 +226,22 @@ def _measured(
 ) -> list[dict[str, Any]]:
     """Return the lines that a state file gets: what is known of the program, unless it was, and the costs."""
     lines: list[dict[str, Any]] = []
-    if not opened:
-        references, seconds = measure_reference(task, program, objectives)
-        lines.append(
-            {
-                "program": program.name,
-                "features": _features(task, program, observations),
-                "references": references,
-                "reference_seconds": seconds,
-            }
-        )
+    with closing(Worker(LIMITS)) as worker:
+        if not opened:
+            features = features_of(Sandbox(task.open, program, worker=worker), observations)
+            references, seconds = measure_reference(task, program, objectives, worker)
+            lines.append(
+                {
+                    "program": program.name,
+                    "features": features.tolist(),
+                    "references": references,
+                    "reference_seconds": seconds,
+                }
+            )
+        measured = measure_traces(task, program, traces, objectives, worker)
     costs = {
         join_trace(trace): (cost or (None,) * len(objectives), round(seconds, 5))
-        for trace, (cost, seconds) in zip(
-            traces, measure_traces(task, program, traces, objectives), strict=True
-        )
+        for trace, (cost, seconds) in zip(traces, measured, strict=True)
     }
     return [*lines, {"program": program.name, "costs": costs}]
 
@@ -254,16 +252,6 @@ def replay_legal(session: Session, trace: Trace) -> None:
         site, action = split_entry(text)
         with suppress(IllegalAction):
             session.apply(session.index(action), site)
-
-
-def _features(task: Task, program: Program, observations: Sequence[str]) -> list[float]:
-    """Return the observations side by side."""
-    session = Sandbox(task.open, program, limits=LIMITS)
-    try:
-        features: list[float] = features_of(session, observations).tolist()
-    finally:
-        session.shutdown()
-    return features
 
 
 def _first(

@@ -12,6 +12,7 @@ from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.worker import Limits
+from burnish.files import whole_lines
 from burnish.search import Budget
 from burnish.training.collect import Found, best_of, read_found
 from burnish.training.config import Teacher
@@ -45,9 +46,7 @@ def make_lessons(
         school: Who teaches what.
         note: Told how many are done.
     """
-    if path.exists():  # a line that was cut off when the run was killed is searched again
-        text = path.read_text()
-        path.write_text(text[: text.rfind("\n") + 1])
+    whole_lines(path)  # one that was cut off when the run was killed is searched again
     known = {found.digest: found for found in read_found(path)}
     lessons = []
     for number, program in enumerate(programs):

@@ -9,9 +9,9 @@ other generation is they themselves without one of their entries: sequences grow
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,9 @@ from burnish.core.guide import Prior
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.training.costs import measure_reference, measure_traces
+from burnish.core.worker import Worker
+from burnish.files import whole_lines
+from burnish.training.costs import LIMITS, Measured, measure_reference, measure_traces
 from burnish.training.prior import fit_prior
 from burnish.training.tails import greedy_cover
 
@@ -59,10 +61,9 @@ class Portfolio:
 
     def chosen(self, size: int) -> tuple[list[Trace], list[float]]:
         """Choose greedily, by gain for time: sequences, and what each adds to the mean log ratio."""
-        ratios = self.references / self.costs.clip(min=1e-9)  # 0 where a sequence fails
-        gains = np.log(ratios.clip(1, math.exp(MOST))) / len(self.programs)
-        time = OVERHEAD + (self.seconds / self.seconds[0].clip(min=1e-9)).mean(axis=1)
-        order, added = greedy_cover(gains, size, time=time, least=LEAST_GAIN)
+        with np.errstate(divide="ignore"):  # 0 where a sequence fails
+            log_ratios = np.log(self.references / self.costs.clip(min=1e-9))
+        order, added = by_gain_for_time(log_ratios, self.seconds / self.seconds[0].clip(min=1e-9), size)
         return [self.traces[i] for i in order], added
 
     def add(self, traces: Sequence[Trace], costs: NDArray[np.float64], seconds: NDArray[np.float64]) -> None:
@@ -71,6 +72,20 @@ class Portfolio:
         self.costs = np.vstack([self.costs, costs])
         self.seconds = np.vstack([self.seconds, seconds])
         self.generations += 1
+
+
+def by_gain_for_time(
+    log_ratios: NDArray[np.float64], seconds: NDArray[np.float64], size: int
+) -> tuple[list[int], list[float]]:
+    """Choose sequences greedily: their numbers, and what each adds to the mean log ratio.
+
+    Args:
+        log_ratios: [N, P], log(reference / cost) of N sequences on P programs.
+        seconds: [N, P], of applying them, in units of what the reference takes there.
+        size: How many at most.
+    """
+    gains = log_ratios.clip(0, MOST) / log_ratios.shape[1]
+    return greedy_cover(gains, size, time=OVERHEAD + seconds.mean(axis=1), least=LEAST_GAIN)
 
 
 def breed(
@@ -105,7 +120,7 @@ def breed(
     Raises:
         InputError: the state file is of other programs or another objective.
     """
-    lines = _lines(state)
+    lines = [json.loads(line) for line in whole_lines(state)]
     if not lines:
         names, references = _suitable(task, programs, objective, count, slowest, jobs)
         lines = [{"objective": objective, "programs": names, "references": references}]
@@ -130,15 +145,6 @@ def breed(
         yield portfolio
 
 
-def _lines(state: Path) -> list[dict[str, Any]]:
-    """Read a state file, less a last line that was cut off."""
-    text = state.read_text() if state.exists() else ""
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        state.write_text(whole)
-    return [json.loads(line) for line in whole.splitlines()]
-
-
 def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> list[Program]:
     """Return the programs of some names."""
     wanted, found = set(names), dict[str, Program]()
@@ -158,7 +164,8 @@ def _suitable(
 
     def one(program: Program) -> tuple[str, float] | None:
         try:
-            (cost,), seconds = measure_reference(task, program, [objective])
+            with closing(Worker(LIMITS)) as worker:
+                (cost,), seconds = measure_reference(task, program, [objective], worker)
         except (CompilerCrash, ProgramError):
             return None
         return (program.name, cost) if seconds <= slowest else None
@@ -178,8 +185,13 @@ def _measured(
     task: Task, programs: Sequence[Program], traces: list[Trace], objective: str, jobs: int
 ) -> dict[str, Any]:
     """Return a generation's line: its traces, and [N, P] costs, None where one fails, and seconds."""
+
+    def one(program: Program) -> list[Measured]:
+        with closing(Worker(LIMITS)) as worker:
+            return measure_traces(task, program, traces, [objective], worker)
+
     with ThreadPoolExecutor(jobs) as pool:
-        columns = list(pool.map(lambda program: measure_traces(task, program, traces, [objective]), programs))
+        columns = list(pool.map(one, programs))
     rows = list(zip(*columns, strict=True))
     return {
         "traces": traces,
@@ -208,18 +220,16 @@ def _offspring(task: Task, portfolio: Portfolio, seed: int) -> list[Trace]:
     if not parents:  # nothing is better than the reference yet
         parents = portfolio.traces[-PARENTS:]
         added = [1.0] * len(parents)
-    rng = np.random.default_rng((seed, len(portfolio.traces)))
     known = set(portfolio.traces)
-    shorter = [
-        trace[:at] + trace[at + 1 :] for trace in parents for at in range(len(trace)) if len(trace) > 1
-    ]
-    shorter = [trace for trace in dict.fromkeys(shorter) if trace not in known]
-    if portfolio.generations % 2 and shorter:
-        return shorter[: 2 * OFFSPRING]
+    if portfolio.generations % 2:
+        shorter = dict.fromkeys(trace[:at] + trace[at + 1 :] for trace in parents for at in range(len(trace)))
+        if born := [trace for trace in shorter if trace and trace not in known]:
+            return born[: 2 * OFFSPRING]
+    rng = np.random.default_rng((seed, len(portfolio.traces)))
     prior = fit_prior(task.actions, zip(parents, added, strict=True))
     shares = np.array(added) + 0.03 * max(added)
     shares /= shares.sum()
-    born: list[Trace] = []
+    born = []
     while len(born) < OFFSPRING:
         mother, father = (parents[i] for i in rng.choice(len(parents), size=2, p=shares))
         child = _child(mother, father, prior, rng)[:LONGEST]

@@ -36,7 +36,7 @@ from burnish.training.collect import WORTH_KEEPING, Found, collect
 from burnish.training.config import Config
 from burnish.training.costs import CostTable, fill
 from burnish.training.learning import task_of
-from burnish.training.portfolio import LEAST_GAIN, MOST, OVERHEAD, breed
+from burnish.training.portfolio import breed, by_gain_for_time
 from burnish.training.prior import fit_prior
 from burnish.training.programs import Chosen, choose
 from burnish.training.tables import from_table
@@ -265,9 +265,8 @@ class SequenceValuesTraining:
 
     def _portfolio(self, table: CostTable) -> list[int]:
         """Return the columns of the reference, and of what adds something to it for its time."""
-        gains = table.log_ratios(self.objective).clip(0, MOST).T / len(table.programs)
-        time = OVERHEAD + (table.seconds / table.reference_seconds[:, None]).mean(axis=0)
-        order, _ = greedy_cover(gains, self.plan.size, time=time, least=LEAST_GAIN)
+        seconds = table.seconds / table.reference_seconds[:, None]
+        order, _ = by_gain_for_time(table.log_ratios(self.objective).T, seconds.T, self.plan.size)
         reference = table.traces.index(self.task.starts[0])
         return list(dict.fromkeys([reference, *order]))
 

@@ -23,6 +23,7 @@ from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry
+from burnish.files import whole_lines
 from burnish.search.evaluate import Evaluator
 from burnish.search.space import Batch
 from burnish.training.costs import LIMITS
@@ -67,7 +68,7 @@ def learn_tails(
         seed: Of the variations.
         progress: Told the program, the share that was saved, and how many programs there are now.
     """
-    rows = [json.loads(line) for line in state.read_text().splitlines()] if state.exists() else []
+    rows = [json.loads(line) for line in whole_lines(state)]
     done = {row["program"] for row in rows}
     lock = Lock()
 
