@@ -197,6 +197,14 @@ def test_known_prefix_is_not_applied_again() -> None:
     assert applied_for([(*head, "add(1)")], tree) == 1
 
 
+def test_end_of_a_trace_that_took_long_is_gone_on_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "WORTH_FORKS", -1.0)
+    tree = PrefixTree(Watched(PROGRAM))
+    head = ("halve",) * 3
+    assert applied_for([head], tree) == 3
+    assert applied_for([(*head, "subtract(1)")], tree) == 1
+
+
 def test_few_states_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "STATES", 12)
     tree = PrefixTree(Watched(PROGRAM))

@@ -14,10 +14,20 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.policies.sequence_values import load_sequence_values
 from burnish.search import Budget
+from burnish.training import portfolio as portfolio_module
 from burnish.training.collect import collect, read_found, shorten
 from burnish.training.config import read_config
-from burnish.training.costs import fill, replay_legal
-from burnish.training.portfolio import MOST, OFFSPRING, Portfolio, breed
+from burnish.training.costs import fill, relative_seconds, replay_legal
+from burnish.training.portfolio import (
+    CARRIED,
+    MOST,
+    OFFSPRING,
+    SURVIVORS,
+    Generation,
+    Ground,
+    Portfolio,
+    breed,
+)
 from burnish.training.run import train
 from burnish.training.sequence_values import SequenceValuesTraining, fit_time
 from burnish.training.tails import Setup, greedy_cover, learn_tails
@@ -105,14 +115,15 @@ def test_table_of_other_objectives_is_refused(tmp_path: Path) -> None:
         fill(COUNTING, PROGRAMS, [], state, objectives=("largest",), observations=("values",), jobs=1)
 
 
-BREEDING = {"objective": "total", "count": 2, "slowest": 9.0, "jobs": 1, "seed": 0}
+GROUND = Ground(COUNTING, "total", 1)
+BREEDING = {"count": 2, "slowest": 9.0, "seed": 0}
 
 
 @pytest.mark.usefixtures("nothing_left")
 def test_portfolio_is_bred_on_many_programs(tmp_path: Path) -> None:
     state = tmp_path / "bred.jsonl"
     first = [("halve",), ("subtract(3)",)]
-    *_, portfolio = breed(COUNTING, PROGRAMS, first, state, generations=4, **BREEDING)
+    *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=4, **BREEDING)
     assert portfolio.programs == [program.name for program in PROGRAMS[:2]]
     assert portfolio.references.tolist() == [14, 33]
     assert portfolio.traces[:2] == first
@@ -122,11 +133,74 @@ def test_portfolio_is_bred_on_many_programs(tmp_path: Path) -> None:
     chosen, added = portfolio.chosen(4)
     assert chosen[0] not in first, "no offspring is better than halving once"
     assert min(added) > 0
-    for trace, costs in zip(portfolio.traces[-9:], portfolio.costs[-9:], strict=True):
-        for program, cost in zip(PROGRAMS, costs, strict=False):
-            session = COUNTING.open(program)
+    assert_costs_are_right(portfolio)
+
+
+def assert_costs_are_right(portfolio: Portfolio) -> None:
+    assert (
+        portfolio.costs.shape == portfolio.seconds.shape == (len(portfolio.traces), len(portfolio.programs))
+    )
+    programs = {program.name: program for program in PROGRAMS}
+    for trace, costs in zip(portfolio.traces, portfolio.costs, strict=True):
+        for name, cost in zip(portfolio.programs, costs, strict=True):
+            session = COUNTING.open(programs[name])
             replay_legal(session, trace)
             assert session.measure("total") == cost
+
+
+def test_offspring_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portfolio_module, "SCREEN", 2)
+    state = tmp_path / "bred.jsonl"
+    everywhere = BREEDING | {"count": 3}
+    first = [("halve",), ("subtract(3)",)]
+    *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=3, **everywhere)
+    *_, head, line = (json.loads(text) for text in state.read_text().splitlines())
+    for row in (head, line):
+        tried = [*map(tuple, row["traces"]), *map(tuple, row["dropped"])]
+        assert len(set(tried)) == len(tried)
+        assert len(row["traces"]) <= SURVIVORS
+    assert len(line["traces"]) + len(line["dropped"]) == OFFSPRING
+    assert not portfolio.dropped & set(portfolio.traces)
+    assert_costs_are_right(portfolio)
+
+
+def test_worth_is_what_is_added_or_what_the_mother_adds_less() -> None:
+    traces: list[tuple[str, ...]] = [("halve",), ("a",), ("b",)]
+    costs = np.exp(-np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 0.1]]))
+    seconds = np.array([[1.0, 1.0], [1.5, 1.5], [0.5, 0.5]])
+    portfolio = Portfolio(["x", "y"], np.ones(2), traces, costs, seconds)
+    born = Generation(
+        [("c",), ("d",), ("halve", "e")],
+        np.exp(-np.array([[0.2, 0.0], [0.2, 0.05], [0.0, 0.4]])),
+        np.array([[0.5, 0.5], [4.5, 4.5], [2.0, 2.0]]),
+    )
+    worth = portfolio_module._worth(portfolio, born, [1, 1, 0], np.array([0, 1]))
+    # c: as good as its mother a, 0.2 / (0.5 + 0.5) less 0.2 / (0.5 + 1.5); d: slower than its mother, adds
+    # nothing; e, which begins with the reference, takes 2 - 1 and adds 0.4 - 0.1.
+    np.testing.assert_allclose(worth, [0.2 - 0.1, 0.0, 0.3 / 1.5])
+
+
+def test_portfolio_is_widened_to_more_programs(tmp_path: Path) -> None:
+    state = tmp_path / "bred.jsonl"
+    first = [("halve",), ("subtract(3)",)]
+    *_, before = breed(GROUND, PROGRAMS, first, state, generations=3, **BREEDING)
+    wider = BREEDING | {"count": 3}
+    (after,) = breed(GROUND, PROGRAMS, first, state, generations=1, **wider)
+    assert after.programs == [program.name for program in PROGRAMS]
+    assert after.traces == [("halve",), *before.chosen(CARRIED)[0]]
+    assert set(before.traces) == set(after.traces) | after.dropped
+    assert_costs_are_right(after)
+    written = state.read_text()
+    *_, more = breed(GROUND, PROGRAMS, first, state, generations=2, **wider)
+    assert state.read_text().startswith(written)
+    assert_costs_are_right(more)
+
+
+def test_what_begins_with_the_reference_takes_the_rest_only() -> None:
+    traces = [("z",), ("z", "a"), ("a", "z"), ("z", "b")]
+    seconds = np.array([[2.0, 4.0], [3.0, 4.1], [3.0, 8.0], [1.9, 4.0]])
+    relative = relative_seconds(traces, seconds, np.array([2.0, 4.0]))
+    np.testing.assert_allclose(relative, [[1, 1], [0.5, 0.025], [1.5, 2], [0.02, 0.02]])
 
 
 def test_sequences_are_chosen_by_gain_for_time() -> None:
@@ -143,9 +217,9 @@ def test_sequences_are_chosen_by_gain_for_time() -> None:
 def test_every_other_generation_leaves_entries_out(tmp_path: Path) -> None:
     state = tmp_path / "bred.jsonl"
     first = [("halve",), ("halve", "add(1)", "halve")]
-    *_, portfolio = breed(COUNTING, PROGRAMS, first, state, generations=2, **BREEDING)
+    *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=2, **BREEDING)
     assert set(portfolio.traces[2:]) == {("add(1)", "halve"), ("halve", "halve"), ("halve", "add(1)")}
-    *_, portfolio = breed(COUNTING, PROGRAMS, first, state, generations=3, **BREEDING)
+    *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=3, **BREEDING)
     assert len(portfolio.traces) == 5 + OFFSPRING
 
 
@@ -153,28 +227,30 @@ def test_every_other_generation_leaves_entries_out(tmp_path: Path) -> None:
 def test_breeding_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     state = tmp_path / "bred.jsonl"
     first = [("halve",), ("subtract(3)",)]
-    *_, before = breed(COUNTING, PROGRAMS, first, state, generations=2, **BREEDING)
+    *_, before = breed(GROUND, PROGRAMS, first, state, generations=2, **BREEDING)
     written = state.read_text()
     state.write_text(written + '{"traces": [["hal')
-    *_, after = breed(COUNTING, PROGRAMS, first, state, generations=3, **BREEDING)
+    *_, after = breed(GROUND, PROGRAMS, first, state, generations=3, **BREEDING)
     assert state.read_text().startswith(written)
     assert after.generations == 3 and after.traces[: len(before.traces)] == before.traces
     assert len(after.traces) > len(before.traces)
-    (finished,) = breed(COUNTING, PROGRAMS, first, state, generations=3, **BREEDING)
+    (finished,) = breed(GROUND, PROGRAMS, first, state, generations=3, **BREEDING)
     assert finished.traces == after.traces
     np.testing.assert_array_equal(finished.costs, after.costs)
     with pytest.raises(InputError, match="bred for total, expected largest"):
-        list(breed(COUNTING, PROGRAMS, first, state, generations=3, **BREEDING | {"objective": "largest"}))
+        list(breed(Ground(COUNTING, "largest", 1), PROGRAMS, first, state, generations=3, **BREEDING))
     with pytest.raises(InputError, match="which is not there any more"):
-        list(breed(COUNTING, PROGRAMS[1:], first, state, generations=3, **BREEDING))
+        list(breed(GROUND, PROGRAMS[1:], first, state, generations=3, **BREEDING))
     with pytest.raises(InputError, match="on none of the programs"):
-        list(breed(COUNTING, PROGRAMS, first, tmp_path / "x", generations=3, **BREEDING | {"slowest": 0.0}))
+        list(breed(GROUND, PROGRAMS, first, tmp_path / "x", generations=3, **BREEDING | {"slowest": 0.0}))
 
 
 def test_failing_sequence_adds_nothing(tmp_path: Path) -> None:
     task = failing_task(COUNTING, "give-up")
     first = [("give-up",), ("halve",), ("halve", "halve")]
-    (portfolio,) = breed(task, PROGRAMS, first, tmp_path / "bred.jsonl", generations=1, **BREEDING)
+    (portfolio,) = breed(
+        Ground(task, "total", 1), PROGRAMS, first, tmp_path / "bred.jsonl", generations=1, **BREEDING
+    )
     assert np.isinf(portfolio.costs[0]).all() and np.isfinite(portfolio.costs[1:]).all()
     assert portfolio.chosen(3)[0] == [("halve", "halve")]
 

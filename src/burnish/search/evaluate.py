@@ -291,7 +291,8 @@ class PrefixTree:
             costs = state.session.site_costs(objective.name) if site_costs else {}
             seen = state.look(look) if look else None
             state.best = replace(state.measure(objective.name), site_costs=costs, state=seen)
-        if look is not None and start < len(trace):
+        worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
+        if start < len(trace) and (look is not None or worth):
             self._put(trace, every, state)
         else:
             state.session.close()

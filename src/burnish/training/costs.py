@@ -28,6 +28,7 @@ from burnish.files import whole_lines
 from burnish.policies.sequence_values import features_of
 
 LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
+LEAST_TIME = 0.02  # of what the reference takes: what a clock can tell
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,11 @@ class CostTable:
     def log_ratios(self, objective: str) -> NDArray[np.float64]:
         """Return log(reference / cost), float64[programs, traces]: above 0 is better, -inf a crash."""
         at = self.objectives.index(objective)
-        with np.errstate(divide="ignore"):
-            ratios: NDArray[np.float64] = np.log(self.references[:, at, None] / self.costs[:, :, at])
-        return ratios
+        return log_ratios(self.references[:, at, None], self.costs[:, :, at])
+
+    def relative_seconds(self) -> NDArray[np.float64]:
+        """Return what trying the traces takes, in units of what the reference takes: [P, K]."""
+        return relative_seconds(self.traces, self.seconds.T, self.reference_seconds).T
 
     def select(self, columns: Sequence[int]) -> CostTable:
         """Return the table of some of the traces."""
@@ -69,6 +72,35 @@ class CostTable:
             costs=self.costs[:, columns],
             seconds=self.seconds[:, columns],
         )
+
+
+def log_ratios(references: NDArray[np.float64], costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log(reference / cost): above 0 is better, -inf where the compiler did not survive."""
+    with np.errstate(divide="ignore"):
+        ratios: NDArray[np.float64] = np.log(references / costs.clip(min=1e-9))
+    return ratios
+
+
+def relative_seconds(
+    traces: Sequence[Trace], seconds: NDArray[np.float64], references: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what trying traces takes, in units of what the reference takes: float64[N, P], above 0.
+
+    The reference is tried before all others and the state it leads to is kept: a trace that begins with it
+    takes the rest only.
+
+    Args:
+        traces: N of them, the reference before all others.
+        seconds: float64[N, P], of applying them to P programs.
+        references: float64[P], of applying the reference.
+    """
+    relative = seconds / references.clip(min=1e-9)
+    reference = traces[0]
+    for number, trace in enumerate(traces[1:], 1):
+        if trace[: len(reference)] == reference:
+            relative[number] -= relative[0]
+    least: NDArray[np.float64] = relative.clip(min=LEAST_TIME)
+    return least
 
 
 def fill(

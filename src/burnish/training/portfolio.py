@@ -3,16 +3,18 @@
 What a search finds on one program may be worth nothing on the next. Here a sequence is worth what it adds, on
 the mean over programs, to the best of those chosen before it (the marginal contribution of Xu, Hoos and
 Leyton-Brown's Hydra, 2010), by the time that it takes. Those that add most have the most offspring, and every
-other generation is they themselves without one of their entries: sequences grow otherwise.
+other generation is they themselves without one of their entries: sequences grow otherwise. Offspring race
+(Maron and Moore 1994): only those that are worth most on a few programs are tried on all.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,23 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Worker
-from burnish.files import whole_lines
-from burnish.training.costs import LIMITS, Measured, measure_reference, measure_traces
+from burnish.files import whole_lines, write_atomically
+from burnish.training.costs import (
+    LIMITS,
+    Measured,
+    log_ratios,
+    measure_reference,
+    measure_traces,
+    relative_seconds,
+)
 from burnish.training.prior import fit_prior
 from burnish.training.tails import greedy_cover
 
-OFFSPRING = 32  # of a generation
+OFFSPRING = 96  # of a generation, of which so many are kept
+SURVIVORS = 24
+SCREEN = 32  # programs that all offspring are tried on; the survivors are then tried on the others
 PARENTS = 64  # sequences of the portfolio that breed
+CARRIED = 200  # sequences that are tried on programs that come later
 LONGEST = 14  # entries
 CHUNK = 16  # programs that are looked at together, until there are enough
 MOST = 0.5  # log ratio: what is gained beyond it does not count, or one program would outweigh many
@@ -49,6 +61,7 @@ class Portfolio:
         traces: N of them; the reference is the first.
         costs: float64[N, P], infinite where one fails.
         seconds: float64[N, P], of applying it.
+        dropped: Others, which were tried on some of the programs.
         generations: How many made them.
     """
 
@@ -57,21 +70,107 @@ class Portfolio:
     traces: list[Trace]
     costs: NDArray[np.float64]
     seconds: NDArray[np.float64]
+    dropped: set[Trace] = field(default_factory=set)
     generations: int = 0
 
     def chosen(self, size: int) -> tuple[list[Trace], list[float]]:
         """Choose greedily, by gain for time: sequences, and what each adds to the mean log ratio."""
-        with np.errstate(divide="ignore"):  # 0 where a sequence fails
-            log_ratios = np.log(self.references / self.costs.clip(min=1e-9))
-        order, added = by_gain_for_time(log_ratios, self.seconds / self.seconds[0].clip(min=1e-9), size)
+        order, added = self.numbers(size)
         return [self.traces[i] for i in order], added
 
-    def add(self, traces: Sequence[Trace], costs: NDArray[np.float64], seconds: NDArray[np.float64]) -> None:
-        """Take in sequences: costs and seconds are float64[n, P]."""
-        self.traces += traces
-        self.costs = np.vstack([self.costs, costs])
-        self.seconds = np.vstack([self.seconds, seconds])
+    def numbers(self, size: int) -> tuple[list[int], list[float]]:
+        """Choose likewise, and return the rows of the sequences."""
+        return by_gain_for_time(self.log_ratios, self.relative_seconds, size)
+
+    @property
+    def log_ratios(self) -> NDArray[np.float64]:
+        """log(reference / cost), float64[N, P]."""
+        return log_ratios(self.references, self.costs)
+
+    @property
+    def relative_seconds(self) -> NDArray[np.float64]:
+        """What trying a sequence takes, in units of what the reference takes, float64[N, P]."""
+        return relative_seconds(self.traces, self.seconds, self.seconds[0])
+
+    def add(self, generation: Generation) -> None:
+        """Take in another generation."""
+        self.traces += generation.traces
+        self.costs = np.vstack([self.costs, generation.costs])
+        self.seconds = np.vstack([self.seconds, generation.seconds])
+        self.dropped.update(generation.dropped)
         self.generations += 1
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Sequences that were tried on all programs, float64[n, P], and those that were not."""
+
+    traces: list[Trace]
+    costs: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    dropped: list[Trace] = field(default_factory=list)
+
+    def line(self) -> dict[str, Any]:
+        """Return it as JSON has it: None where a sequence fails."""
+        finite = np.where(np.isfinite(self.costs), self.costs, None)  # type: ignore[call-overload]
+        return {
+            "traces": self.traces,
+            "costs": finite.tolist(),
+            "seconds": self.seconds.round(5).tolist(),
+            "dropped": self.dropped,
+        }
+
+    @classmethod
+    def read(cls, line: dict[str, Any]) -> Generation:
+        """Read what `line` returned."""
+        costs = np.array(line["costs"], dtype=np.float64)  # None becomes nan
+        return cls(
+            [tuple(trace) for trace in line["traces"]],
+            np.where(np.isnan(costs), np.inf, costs),
+            np.array(line["seconds"]),
+            [tuple(trace) for trace in line["dropped"]],
+        )
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What sequences are tried by, for, and on how many programs at a time."""
+
+    task: Task
+    objective: str
+    jobs: int
+
+    def suitable(self, programs: Sequence[Program], count: int, slowest: float) -> list[tuple[str, float]]:
+        """Return the first programs that will do, by name, and what the reference costs there."""
+
+        def one(program: Program) -> tuple[str, float] | None:
+            try:
+                with closing(Worker(LIMITS)) as worker:
+                    (cost,), seconds = measure_reference(self.task, program, [self.objective], worker)
+            except (CompilerCrash, ProgramError):
+                return None
+            return (program.name, cost) if seconds <= slowest else None
+
+        found: list[tuple[str, float]] = []
+        with ThreadPoolExecutor(self.jobs) as pool:
+            for begin in range(0, len(programs), CHUNK):
+                if len(found) >= count:
+                    break
+                found += [item for item in pool.map(one, programs[begin : begin + CHUNK]) if item]
+        return found[:count]
+
+    def measure(self, programs: Sequence[Program], traces: Sequence[Trace]) -> Generation:
+        """Try sequences on programs."""
+
+        def one(program: Program) -> list[Measured]:
+            with closing(Worker(LIMITS)) as worker:
+                return measure_traces(self.task, program, traces, [self.objective], worker)
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            columns = list(pool.map(one, programs))
+        costs = [[math.inf if cost is None else cost[0] for cost, _ in column] for column in columns]
+        seconds = [[seconds for _, seconds in column] for column in columns]
+        return Generation(list(traces), np.array(costs).T, np.array(seconds).T)
 
 
 def by_gain_for_time(
@@ -81,7 +180,7 @@ def by_gain_for_time(
 
     Args:
         log_ratios: [N, P], log(reference / cost) of N sequences on P programs.
-        seconds: [N, P], of applying them, in units of what the reference takes there.
+        seconds: [N, P], of trying them, in units of what the reference takes there.
         size: How many at most.
     """
     gains = log_ratios.clip(0, MOST) / log_ratios.shape[1]
@@ -89,60 +188,99 @@ def by_gain_for_time(
 
 
 def breed(
-    task: Task,
+    ground: Ground,
     programs: Sequence[Program],
     first: Sequence[Trace],
     state: Path,
     *,
-    objective: str,
     count: int,
     slowest: float,
     generations: int,
-    jobs: int,
     seed: int,
 ) -> Iterator[Portfolio]:
-    """Apply some sequences to some programs, then breed; yield the same portfolio after every generation.
+    """Try some sequences on some programs, then breed; yield the same portfolio after every generation.
 
-    A killed run goes on after its last generation. Two runs differ where the time of a sequence decides.
+    A killed run goes on after its last generation. Where the state file is of fewer programs than asked for,
+    what is best on those is the first generation on all of them. Two runs differ where the time of a sequence
+    decides.
 
     Args:
-        task: Whose actions.
+        ground: By what, and for what.
         programs: Of the training split.
         first: The first generation, the reference before all others.
         state: JSON lines: what is known of the programs, then one of each generation.
-        objective: What to gain in.
         count: How many of the programs: the first that can be opened, and on which
         slowest: the reference takes no more seconds.
         generations: How many, those of the state file counted in.
-        jobs: Programs at a time.
         seed: Of what is bred.
 
     Raises:
         InputError: the state file is of other programs or another objective.
     """
-    lines = [json.loads(line) for line in whole_lines(state)]
-    if not lines:
-        names, references = _suitable(task, programs, objective, count, slowest, jobs)
-        lines = [{"objective": objective, "programs": names, "references": references}]
-        _append(state, lines[0])
-    head, *rows = lines
-    if head["objective"] != objective:
-        raise InputError(f"{state}: bred for {head['objective']}, expected {objective}; choose another file")
+    head, *rows = [json.loads(line) for line in whole_lines(state)] or [{"count": 0, "programs": []}]
+    if (bred_for := head.get("objective", ground.objective)) != ground.objective:
+        raise InputError(f"{state}: bred for {bred_for}, expected {ground.objective}; choose another file")
+    if head["count"] < count:
+        head, rows = _widened(ground, head, rows, programs, count, slowest)
+        lines = [json.dumps(line) + "\n" for line in (head, *rows)]
+        write_atomically(state, "".join(lines).encode())
     chosen = _named(programs, head["programs"], state)
-    shape = (0, len(head["programs"]))
-    portfolio = Portfolio(
-        head["programs"], np.array(head["references"]), [], np.zeros(shape), np.zeros(shape)
-    )
-    for row in rows:
-        portfolio.add(*_read(row))
+    portfolio = _portfolio(head, rows)
     if rows:
         yield portfolio
-    for generation in range(len(rows), generations):
-        traces = list(dict.fromkeys(first)) if generation == 0 else _offspring(task, portfolio, seed)
-        row = _measured(task, chosen, traces, objective, jobs)
-        _append(state, row)
-        portfolio.add(*_read(row))
+    for number in range(len(rows), generations):
+        if number == 0:
+            generation = ground.measure(chosen, list(dict.fromkeys(first)))
+        else:
+            generation = _race(ground, portfolio, chosen, np.random.default_rng((seed, number)))
+        with state.open("a") as file:
+            file.write(json.dumps(generation.line()) + "\n")
+        portfolio.add(generation)
         yield portfolio
+
+
+def _widened(
+    ground: Ground,
+    head: dict[str, Any],
+    rows: Sequence[dict[str, Any]],
+    programs: Sequence[Program],
+    count: int,
+    slowest: float,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the lines of a state file of more programs, in which the best of one of fewer are tried."""
+    others = [program for program in programs if program.name not in head["programs"]]
+    found = ground.suitable(others, count - len(head["programs"]), slowest)
+    if not head["programs"] and not found:
+        raise InputError(f"on none of the programs does {ground.task.reference} take {slowest:g} s or less")
+    wider = {
+        "objective": ground.objective,
+        "count": count,
+        "programs": head["programs"] + [name for name, _ in found],
+        "references": head.get("references", []) + [cost for _, cost in found],
+    }
+    if not rows or not found:
+        return wider, list(rows)
+    before = _portfolio(head, rows)
+    carried = [before.traces[0], *before.chosen(CARRIED)[0]]
+    at = [before.traces.index(trace) for trace in carried]
+    here = ground.measure([program for program in others if program.name in dict(found)], carried)
+    left = [trace for trace in before.traces if trace not in carried]
+    generation = Generation(
+        carried,
+        np.hstack([before.costs[at], here.costs]),
+        np.hstack([before.seconds[at], here.seconds]),
+        left,
+    )
+    return wider, [generation.line()]
+
+
+def _portfolio(head: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Portfolio:
+    """Return what is known so far."""
+    nothing = np.zeros((0, len(head["programs"])))
+    portfolio = Portfolio(head["programs"], np.array(head["references"]), [], nothing, nothing)
+    for row in rows:
+        portfolio.add(Generation.read(row))
+    return portfolio
 
 
 def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> list[Program]:
@@ -157,86 +295,86 @@ def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> li
     raise InputError(f"{state}: bred on {missing}, which is not there any more; choose another file")
 
 
-def _suitable(
-    task: Task, programs: Sequence[Program], objective: str, count: int, slowest: float, jobs: int
-) -> tuple[list[str], list[float]]:
-    """Return the names of the first programs that will do, and what the reference costs there."""
-
-    def one(program: Program) -> tuple[str, float] | None:
-        try:
-            with closing(Worker(LIMITS)) as worker:
-                (cost,), seconds = measure_reference(task, program, [objective], worker)
-        except (CompilerCrash, ProgramError):
-            return None
-        return (program.name, cost) if seconds <= slowest else None
-
-    found: list[tuple[str, float]] = []
-    with ThreadPoolExecutor(jobs) as pool:
-        for begin in range(0, len(programs), CHUNK):
-            found += [item for item in pool.map(one, programs[begin : begin + CHUNK]) if item]
-            if len(found) >= count:
-                break
-    if not found:
-        raise InputError(f"on none of the programs does {task.reference} take {slowest:g} s or less")
-    return [name for name, _ in found[:count]], [cost for _, cost in found[:count]]
-
-
-def _measured(
-    task: Task, programs: Sequence[Program], traces: list[Trace], objective: str, jobs: int
-) -> dict[str, Any]:
-    """Return a generation's line: its traces, and [N, P] costs, None where one fails, and seconds."""
-
-    def one(program: Program) -> list[Measured]:
-        with closing(Worker(LIMITS)) as worker:
-            return measure_traces(task, program, traces, [objective], worker)
-
-    with ThreadPoolExecutor(jobs) as pool:
-        columns = list(pool.map(one, programs))
-    rows = list(zip(*columns, strict=True))
-    return {
-        "traces": traces,
-        "costs": [[cost[0] if cost else None for cost, _ in row] for row in rows],
-        "seconds": [[round(seconds, 5) for _, seconds in row] for row in rows],
-    }
-
-
-def _read(row: dict[str, Any]) -> tuple[list[Trace], NDArray[np.float64], NDArray[np.float64]]:
-    costs = np.array(row["costs"], dtype=np.float64)  # None becomes nan
-    return (
-        [tuple(trace) for trace in row["traces"]],
-        np.where(np.isnan(costs), np.inf, costs),
-        np.array(row["seconds"]),
+def _race(
+    ground: Ground, portfolio: Portfolio, programs: Sequence[Program], rng: np.random.Generator
+) -> Generation:
+    """Try offspring on some of the programs, and the best of them on the others."""
+    mothers, born = _offspring(ground.task, portfolio, rng)
+    if len(programs) <= SCREEN:
+        return ground.measure(programs, born)
+    order = rng.permutation(len(programs))
+    few, others = order[:SCREEN], order[SCREEN:]
+    tried = ground.measure([programs[i] for i in few], born)
+    worth = _worth(portfolio, tried, mothers, few)
+    kept = [int(i) for i in np.argsort(-worth, kind="stable")[:SURVIVORS] if worth[i] > 0]
+    survivors = [born[i] for i in kept]
+    rest = ground.measure([programs[i] for i in others], survivors)
+    back = np.argsort(order)
+    return Generation(
+        survivors,
+        np.hstack([tried.costs[kept], rest.costs])[:, back],
+        np.hstack([tried.seconds[kept], rest.seconds])[:, back],
+        [trace for trace in born if trace not in survivors],
     )
 
 
-def _append(state: Path, line: dict[str, Any]) -> None:
-    with state.open("a") as file:
-        file.write(json.dumps(line) + "\n")
+def _worth(
+    portfolio: Portfolio, tried: Generation, mothers: Sequence[int], few: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Return what n sequences are worth for their time, as the portfolio's next or in the mother's place.
+
+    Args:
+        portfolio: What there is.
+        tried: The sequences, on some of the programs.
+        mothers: n numbers of sequences of the portfolio.
+        few: Which programs.
+    """
+    known = portfolio.log_ratios[:, few].clip(0, MOST)
+    time = OVERHEAD + portfolio.relative_seconds[:, few].mean(axis=1)
+    gains = log_ratios(portfolio.references[few], tried.costs).clip(0, MOST)
+    reference = [portfolio.traces[0], *tried.traces]
+    seconds = np.vstack([portfolio.seconds[:1, few], tried.seconds])
+    times = OVERHEAD + relative_seconds(reference, seconds, seconds[0])[1:].mean(axis=1)
+    order, _ = portfolio.numbers(PARENTS)
+    best = known[order].max(axis=0, initial=0)
+    worth: NDArray[np.float64] = np.maximum(gains - best, 0).sum(axis=1) / times
+    for i, mother in enumerate(mothers):
+        others = known[[number for number in order if number != mother]].max(axis=0, initial=0)
+        hers = np.maximum(known[mother] - others, 0).sum() / time[mother]
+        worth[i] = max(worth[i], np.maximum(gains[i] - others, 0).sum() / times[i] - hers)
+    return worth
 
 
-def _offspring(task: Task, portfolio: Portfolio, seed: int) -> list[Trace]:
-    """Return sequences that nobody has tried, from those that add most."""
-    parents, added = portfolio.chosen(PARENTS)
-    if not parents:  # nothing is better than the reference yet
-        parents = portfolio.traces[-PARENTS:]
-        added = [1.0] * len(parents)
-    known = set(portfolio.traces)
+def _offspring(task: Task, portfolio: Portfolio, rng: np.random.Generator) -> tuple[list[int], list[Trace]]:
+    """Return sequences that nobody has tried, and the numbers of those that they come from.
+
+    Parents are those that add most, and the reference: what begins with it takes little time.
+    """
+    numbers, added = portfolio.numbers(PARENTS)
+    numbers, added = [0, *numbers], [max(added, default=1.0), *added]
+    parents = [portfolio.traces[i] for i in numbers]
+    known = {*portfolio.traces, *portfolio.dropped, ()}
+    mothers, born = [], []
+
+    def bear(child: Trace, mother: int) -> None:
+        if child not in known:
+            known.add(child)
+            mothers.append(numbers[mother])
+            born.append(child)
+
     if portfolio.generations % 2:
-        shorter = dict.fromkeys(trace[:at] + trace[at + 1 :] for trace in parents for at in range(len(trace)))
-        if born := [trace for trace in shorter if trace and trace not in known]:
-            return born[: 2 * OFFSPRING]
-    rng = np.random.default_rng((seed, len(portfolio.traces)))
+        for mother, trace in enumerate(parents):
+            for at in range(len(trace)):
+                bear(trace[:at] + trace[at + 1 :], mother)
+        if born:
+            return mothers[: 2 * OFFSPRING], born[: 2 * OFFSPRING]
     prior = fit_prior(task.actions, zip(parents, added, strict=True))
     shares = np.array(added) + 0.03 * max(added)
     shares /= shares.sum()
-    born = []
     while len(born) < OFFSPRING:
-        mother, father = (parents[i] for i in rng.choice(len(parents), size=2, p=shares))
-        child = _child(mother, father, prior, rng)[:LONGEST]
-        if child and child not in known:
-            known.add(child)
-            born.append(child)
-    return born
+        mother, father = rng.choice(len(parents), size=2, p=shares)
+        bear(_child(parents[mother], parents[father], prior, rng)[:LONGEST], mother)
+    return mothers, born
 
 
 def _child(mother: Trace, father: Trace, prior: Prior, rng: np.random.Generator) -> Trace:

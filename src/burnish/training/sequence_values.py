@@ -36,7 +36,7 @@ from burnish.training.collect import WORTH_KEEPING, Found, collect
 from burnish.training.config import Config
 from burnish.training.costs import CostTable, fill
 from burnish.training.learning import task_of
-from burnish.training.portfolio import breed, by_gain_for_time
+from burnish.training.portfolio import Ground, breed, by_gain_for_time
 from burnish.training.prior import fit_prior
 from burnish.training.programs import Chosen, choose
 from burnish.training.tables import from_table
@@ -57,8 +57,8 @@ class Plan:
     search: str = "12s"  # budget for each program
     searched: int = 400  # programs
     worth: float = WORTH_KEEPING  # reference / cost from which a trace is a candidate
-    bred: int = 100  # programs that the portfolio is bred on,
-    slowest: float = 0.035  # those on which the reference takes no more seconds
+    bred: int = 200  # programs that the portfolio is bred on,
+    slowest: float = 0.15  # those on which the reference takes no more seconds
     generations: int = 60
     strongest: int = 40  # traces of the search, those that gained most, beside what was bred
     size: int = 64  # sequences in the portfolio, at most
@@ -113,7 +113,7 @@ class SequenceValuesTraining:
             return {SCORE: NOTHING_YET}
         policy, held = self._with_network(), self._held
         gains = held.log_ratios(self.objective).clip(min=WORST)
-        seconds = held.seconds / held.reference_seconds[:, None]
+        seconds = held.relative_seconds()
         alike = np.full(len(policy.gains), 1 / len(policy.gains), dtype=np.float32)
         features = held.features.astype(np.float32)
         learned = [policy.weights(row) for row in features]
@@ -215,7 +215,7 @@ class SequenceValuesTraining:
             prior_actions=prior.actions,
             prior=prior.probabilities.astype(np.float16),
             gains=gains.astype(np.float16),
-            time=fit_time(table.features, table.seconds / table.reference_seconds[:, None]),
+            time=fit_time(table.features, table.relative_seconds()),
             **arrays,
         )
         while self.learner.epoch < plan.fit.epochs:
@@ -246,15 +246,13 @@ class SequenceValuesTraining:
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
         for portfolio in breed(
-            self.task,
+            Ground(self.task, self.objective, self.jobs),
             self.programs,
             first,
             self.state / f"bred-{self.objective}.jsonl",
-            objective=self.objective,
             count=self.plan.bred,
             slowest=self.plan.slowest,
             generations=self.plan.generations,
-            jobs=self.jobs,
             seed=self.config.run.seed,
         ):
             chosen, added = portfolio.chosen(self.plan.size)
@@ -265,8 +263,8 @@ class SequenceValuesTraining:
 
     def _portfolio(self, table: CostTable) -> list[int]:
         """Return the columns of the reference, and of what adds something to it for its time."""
-        seconds = table.seconds / table.reference_seconds[:, None]
-        order, _ = by_gain_for_time(table.log_ratios(self.objective).T, seconds.T, self.plan.size)
+        gains, seconds = table.log_ratios(self.objective), table.relative_seconds()
+        order, _ = by_gain_for_time(gains.T, seconds.T, self.plan.size)
         reference = table.traces.index(self.task.starts[0])
         return list(dict.fromkeys([reference, *order]))
 
