@@ -127,6 +127,18 @@ def test_starts_are_sent_what_they_cost() -> None:
     assert result.cost <= min(cost for cost in sent if cost)
 
 
+@pytest.mark.parametrize("guided_by", [None, lambda session: Guide(in_order([("halve",), ("subtract(3)",)]))])
+def test_least_budget_is_the_policy_alone(guided_by: Adviser | None) -> None:
+    task = replace(TASK, starts=(("halve",),))
+    found = run(
+        "mixed", SEARCHES["mixed"], task, PROGRAM, budget=Budget(seconds=1e-9), adviser=guided_by, workers=1
+    )
+    assert found.evaluations == (2 if guided_by else 1)
+    session = TASK.open(PROGRAM)
+    session.replay(found.trace)
+    assert session.measure("total") == found.cost < math.inf
+
+
 def test_starts_are_made_as_they_are_asked_for() -> None:
     made: list[int] = []
 

@@ -54,8 +54,8 @@ def run(
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
-    The task's starting traces and those that the adviser names are evaluated first. Under a budget in
-    evaluations alone the result depends on the seed only, not on the number of workers. An interruption
+    The task's starting traces and those that the adviser names are evaluated first: its first choice even
+    where a budget in seconds is too short for it, which is the policy alone. Under a budget in evaluations alone the result depends on the seed only, not on the number of workers. An interruption
     (Ctrl-C) ends the search: what was found so far is returned; the cost is infinite where nothing was. The
     result is not verified: see burnish.evaluation.confirm.
 
@@ -91,7 +91,7 @@ def run(
         evaluations = evaluator.evaluations / budget.evaluations if budget.evaluations else 0.0
         return max(seconds, evaluations)
 
-    def evaluate(batch: Batch) -> list[Evaluation]:
+    def evaluate(batch: Batch, end: float | None = end) -> list[Evaluation]:
         nonlocal best, vain
         before = evaluator.evaluations
         most = None if budget.evaluations is None else budget.evaluations - evaluator.evaluations
@@ -111,11 +111,11 @@ def run(
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}
         for trace in task.starts:
-            (tried[trace],) = evaluate(Batch([trace]))
+            (tried[trace],) = evaluate(Batch([trace]), end=None)
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
             trace = next(guide.starts)
-            while len(tried) <= 1 or spent() <= START_SHARE:
-                (tried[trace],) = evaluate(Batch([trace]))
+            while (alone := len(tried) <= len(task.starts)) or spent() <= START_SHARE:
+                (tried[trace],) = evaluate(Batch([trace]), end=None if alone else end)
                 trace = guide.starts.send(tried[trace].cost)
         session.close()
         (tried[()],) = evaluate(Batch([()]))
