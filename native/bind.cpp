@@ -45,7 +45,7 @@ nb::list decoded(const std::vector<std::string> &names) {
   return list;
 }
 
-nb::list decoded(const std::vector<std::pair<std::string, int64_t>> &pairs) {
+template <class Value> nb::list decoded(const std::vector<std::pair<std::string, Value>> &pairs) {
   nb::list list;
   for (const auto &[name, value] : pairs)
     list.append(nb::make_tuple(decoded(name), value));
@@ -209,6 +209,8 @@ NB_MODULE(_native, m) {
       .def("print", [](const Module &module) { return decoded(module.print()); }, nb::sig("def print(self) -> str"))
       .def("digest", &Module::digest, Without())
       .def("structural_hash", &Module::structural_hash, Without())
+      .def("structural_hashes", [](const Module &module) { return decoded(module.structural_hashes()); },
+           nb::sig("def structural_hashes(self) -> list[tuple[str, int]]"))
       .def("verify", &Module::verify, Without())
       .def("clone", &Module::clone, Without())
       .def("extract", [](const Module &module, nb::str name) { return module.extract(encoded(name)); }, "function"_a)

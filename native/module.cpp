@@ -160,6 +160,14 @@ std::string Module::digest() const {
 
 uint64_t Module::structural_hash() const { return StructuralHash(*ir_, /*DetailedHash=*/true); }
 
+std::vector<std::pair<std::string, uint64_t>> Module::structural_hashes() const {
+  std::vector<std::pair<std::string, uint64_t>> hashes;
+  for (const Function &function : *ir_)
+    if (!function.isDeclaration())
+      hashes.emplace_back(function.getName().str(), StructuralHash(function, /*DetailedHash=*/true));
+  return hashes;
+}
+
 void Module::verify() const {
   std::string problem;
   raw_string_ostream stream(problem);

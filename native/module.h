@@ -46,6 +46,8 @@ public:
   std::string digest() const;
   // LLVM's structural hash: equal for modules that differ in names only.
   uint64_t structural_hash() const;
+  // The same of each function with a body.
+  std::vector<std::pair<std::string, uint64_t>> structural_hashes() const;
   // Throws FatalError with the verifier's message.
   void verify() const;
 

@@ -60,6 +60,9 @@ class CountingSession(Session):
         super().__init__(ACTIONS, reopen=partial(open_counters, program))
         self.counters = _parse(program)
 
+    def identities(self) -> dict[str, str]:
+        return {name: str(value) for name, value in self.counters.items()}
+
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         masks = [_legal(self.counters[name]) for name in self._named(site)]
         return np.any(masks, axis=0) if masks else np.zeros(len(ACTIONS), dtype=bool)

@@ -27,6 +27,9 @@ def test_the_log_does_not_move_with_the_directory(tmp_path: Path, monkeypatch: p
     options, _ = cc.parse(["--report", "build.jsonl", "-c"])
     assert options
     assert options.log == tmp_path / "build.jsonl"
+    options, _ = cc.parse(["--remember", "memory", "-c"])
+    assert options
+    assert options.memory == tmp_path / "memory"
 
 
 @pytest.mark.parametrize(
@@ -39,6 +42,7 @@ def test_the_log_does_not_move_with_the_directory(tmp_path: Path, monkeypatch: p
         (["--seed", "-1"], "--seed -1: expected a whole number"),
         (["--objective", "text-byte"], "did you mean 'text-bytes'"),
         (["--search", "beem"], "did you mean 'beam'"),
+        (["--remember", "/no/such/directory/memory"], "there is no folder /no/such/directory"),
         (["--report", "/no/such/directory/log"], "expected a file that can be written"),
     ],
 )

@@ -26,6 +26,8 @@ burnish's options come first; what follows the first other argument (or --) is c
   --budget SECONDS   of search for each file (default 2)
   --search NAME      how to search: mixed (default), genetic, beam, ...
   --policy NAME      what guides it: shipped (default), none, or a file of burnish train
+  --remember FILE    begin with what earlier searches found for these functions, in this file or another,
+                     and add what this one finds; objects then depend on it (absolute path, as for --report)
   --seed N           of the search (default 0)
   --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
                      builds that change directories
@@ -116,6 +118,12 @@ def _seed(options: Options, value: str) -> Options:
     return replace(options, seed=int(value))
 
 
+def _remember(options: Options, value: str) -> Options:
+    if not Path(value).absolute().parent.is_dir():
+        raise InputError(f"--remember {value}: there is no folder {Path(value).absolute().parent}")
+    return replace(options, memory=Path(value).absolute())
+
+
 def _report(options: Options, value: str) -> Options:
     file = Path(value)
     try:
@@ -132,6 +140,7 @@ _OPTIONS: dict[str, Callable[[Options, str], Options]] = {
     "--budget": _budget,
     "--search": _search,
     "--policy": _policy,
+    "--remember": _remember,
     "--seed": _seed,
     "--report": _report,
 }

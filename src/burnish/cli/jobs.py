@@ -40,6 +40,7 @@ class Settings:
     policy: str = policies.DEFAULT
     seed: int = 0
     workers: int | None = None  # None: one for each core
+    memory: Path | None = None  # see burnish.search.memory
     limits: Limits = Limits()  # noqa: RUF009 - frozen
 
 
@@ -57,6 +58,7 @@ def optimize_job(task: Task, job: Job, settings: Settings, *, quiet: bool) -> Re
             workers=settings.workers,
             limits=settings.limits,
             variants=job.variants,
+            memory=settings.memory,
             on_reference=progress.reference,
             progress=progress,
             note=progress.note,

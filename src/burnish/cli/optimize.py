@@ -36,6 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         policy=options.policy,
         seed=options.seed,
         workers=options.workers,
+        memory=options.memory_file,
         limits=Limits(options.deadline, int(options.memory * GIB)),
     )
     jobs = (
@@ -77,6 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--policy", default=policies.DEFAULT, metavar="POLICY", help=policy)
     add("--budget", default="10s", help="for each file: 10s, 2m or 500 (evaluations); default: 10s")
     add("--seed", type=int, default=0)
+    memory = "begin with what earlier searches found for these functions, and add what this one finds"
+    add("--remember", dest="memory_file", type=Path, metavar="FILE", help=memory)
     add("--workers", type=int, help="processes; default: one for each core, and one to measure time")
     add("--link", action="store_true", help="link the files into one program first")
     add("--json", action="store_true", help="print one result a line instead of the table")

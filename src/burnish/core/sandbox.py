@@ -91,6 +91,11 @@ class Sandbox(Session):
         sites: tuple[str, ...] = self._call("sites")
         return sites
 
+    def identities(self) -> dict[str, str]:
+        """See Session."""
+        identities: dict[str, str] = self._call("identities")
+        return identities
+
     def site_costs(self, objective: str) -> dict[str, float]:
         """See Session."""
         costs: dict[str, float] = self._call("site_costs", objective)

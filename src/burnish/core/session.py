@@ -115,6 +115,13 @@ class Session(ABC):
         """Return the names of the places where an action may apply, beside the whole program."""
         return ()
 
+    def identities(self) -> dict[str, str]:
+        """Return what each site is, beside its name: equal for sites at which all actions do the same.
+
+        A hash may say so of two that differ; what is found at one is only tried at the other.
+        """
+        return {}
+
     def site_costs(self, objective: str) -> dict[str, float]:
         """Return each site's own cost; nothing where sites have none of their own.
 

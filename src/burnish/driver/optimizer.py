@@ -12,6 +12,7 @@ from burnish.core.worker import Limits
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, Budget, search
+from burnish.search.memory import Memory
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 
 
@@ -26,6 +27,9 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
     limits = Limits(deadline_seconds=max(10.0, 2 * request.budget_seconds))
     guide = policies.find_adviser(request.policy or policies.DEFAULT, task, request.objective)
+    adviser = guide[0] if guide else None
+    if request.memory:
+        adviser = remembered = Memory(request.memory, task, program, request.objective, adviser)
     found = search(
         task,
         program,
@@ -33,7 +37,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         objective=request.objective,
         budget=Budget(seconds=request.budget_seconds),
         seed=request.seed,
-        adviser=guide[0] if guide else None,
+        adviser=adviser,
         workers=1,  # the build itself uses the other cores
         limits=limits,
     )
@@ -49,4 +53,6 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     finally:
         session.shutdown()
     assert isinstance(content, bytes)
+    if request.memory:
+        remembered.keep(found.trace, found.cost)
     return Optimized(content, found.trace, found.evaluations)

@@ -61,6 +61,7 @@ def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome
         seed=build.options.seed,
         search=build.options.search,
         policy=build.options.policy,
+        memory=build.options.memory,
     )
     start = time.monotonic()
     before = _size(reference)

@@ -17,6 +17,7 @@ class Options:
     budget_seconds: float = 2.0  # of search, for each file
     search: str | None = None  # None: the optimizer's own choice
     policy: str | None = None  # None: the one that is shipped for the objective
+    memory: Path | None = None  # see burnish.search.memory
     seed: int = 0
     log: Path | None = None  # None: the user's build log
 
@@ -32,6 +33,7 @@ class OptimizeRequest:
     seed: int
     search: str | None  # None: the optimizer's own choice
     policy: str | None = None  # None: the one that is shipped for the objective
+    memory: Path | None = None  # see burnish.search.memory
 
 
 @dataclass(frozen=True)

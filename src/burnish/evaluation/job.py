@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from burnish.core.program import Program
 from burnish.core.result import Result
@@ -13,6 +14,7 @@ from burnish.evaluation.confirm import confirm, measure_baselines, reference_of
 from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, Budget, Progress, search
+from burnish.search.memory import Memory
 
 
 def optimize(
@@ -29,6 +31,7 @@ def optimize(
     baselines: Sequence[str] | None = None,
     variants: Mapping[str, Program] | None = None,
     effort: Effort = Effort(),  # noqa: B008 - frozen
+    memory: Path | None = None,
     on_reference: Callable[[str, float], None] | None = None,
     progress: Callable[[Progress], None] | None = None,
     note: Callable[[str], None] = lambda _: None,
@@ -48,6 +51,8 @@ def optimize(
         baselines: Which ones to compare with; all of the task's by default.
         variants: The program as the front end makes it for a baseline, where that differs.
         effort: How thoroughly to compare what is noisy in the end.
+        memory: A file of what was found before, which the search begins with and adds to: see
+            burnish.search.memory. The result then depends on it.
         on_reference: Told which baseline the result is compared with and what it costs, before the search.
         progress: Called after every evaluation.
         note: Told what happens before and after the search.
@@ -67,6 +72,8 @@ def optimize(
     against = reference_of(task, goal, costs)
     if on_reference:
         on_reference(against, costs[against][goal.name])
+    if memory:
+        adviser = remembered = Memory(memory, task, program, goal.name, adviser)
     found = search(
         task,
         program,
@@ -81,4 +88,7 @@ def optimize(
     )
     note(f"measuring anew and comparing with -{against}")
     found = replace(found, method=policies.named(method, guide))
-    return confirm(task, program, found, costs, variants=variants, effort=effort, limits=limits)
+    confirmed = confirm(task, program, found, costs, variants=variants, effort=effort, limits=limits)
+    if memory and confirmed.valid and not confirmed.fallback:
+        remembered.keep(confirmed.trace, confirmed.cost)
+    return confirmed

@@ -55,9 +55,10 @@ def run(
     """Search for a trace that lowers a program's cost.
 
     The task's starting traces and those that the adviser names are evaluated first: its first choice even
-    where a budget in seconds is too short for it, which is the policy alone. Under a budget in evaluations alone the result depends on the seed only, not on the number of workers. An interruption
-    (Ctrl-C) ends the search: what was found so far is returned; the cost is infinite where nothing was. The
-    result is not verified: see burnish.evaluation.confirm.
+    where a budget in seconds is too short for it, which is the policy alone. Under a budget in evaluations
+    alone the result depends on the seed only, not on the number of workers. An interruption (Ctrl-C) ends
+    the search: what was found so far is returned; the cost is infinite where nothing was. The result is not
+    verified: see burnish.evaluation.confirm.
 
     Args:
         method: The search's name, for the result.

@@ -108,6 +108,10 @@ class ModuleSession(Session):
         counts = self.module.instruction_count_by_function()
         return tuple(name for name, _ in sorted(counts, key=lambda pair: (-pair[1], pair[0])))
 
+    def identities(self) -> dict[str, str]:
+        """Return LLVM's structural hash of each function (llvm/IR/StructuralHash.h), detailed."""
+        return {name: f"{value:016x}" for name, value in self.module.structural_hashes()}
+
     def digest(self) -> str:
         """Return the digest of the module's bitcode with use-list orders."""
         return self.module.digest()

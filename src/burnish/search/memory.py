@@ -1,0 +1,168 @@
+"""What earlier searches found, across files and builds: a later one begins with it.
+
+A program is recognised by its sites. Each has an identity (Session.identities), so a function that another
+file, or yesterday's version of this one, had as well is known whatever else changed. A program that has most
+of its sites in common with an earlier one begins with that one's trace, and with what was best, behind the
+same sequence, at every site that is known from anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from burnish.core.errors import InputError
+from burnish.core.guide import Adviser, Guide, Starts, in_order
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.task import Task
+from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
+
+ALIKE = 0.5  # of a program's sites, which another one must have for its trace to be tried
+TRIED = 3  # of these, the most alike first
+PATIENCE_SECONDS = 10.0  # for another process that writes
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS programs (
+    id INTEGER PRIMARY KEY, kind TEXT, digest TEXT, whole TEXT, trace TEXT, cost REAL, UNIQUE (kind, digest));
+CREATE TABLE IF NOT EXISTS sites (
+    program INTEGER REFERENCES programs ON DELETE CASCADE, identity TEXT, tail TEXT);
+CREATE INDEX IF NOT EXISTS by_identity ON sites (identity);
+CREATE INDEX IF NOT EXISTS by_program ON sites (program);
+"""
+
+
+@dataclass
+class Memory:
+    """Of one search: an adviser that begins with what the file has, and hands over to another one.
+
+    Attributes:
+        path: A SQLite database, which is made where there is none; processes may share it.
+        task: Whose traces. What was found with other options is not looked at.
+        program: What is searched.
+        objective: What is minimised.
+        adviser: Who is asked after that.
+    """
+
+    path: Path
+    task: Task
+    program: Program
+    objective: str
+    adviser: Adviser | None = None
+    _identities: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, session: Session) -> Guide:
+        """Look at the program as it is opened.
+
+        Raises:
+            InputError: the file is no such database, or cannot be written.
+        """
+        self._identities = session.identities()
+        guide = self.adviser(session) if self.adviser else Guide()
+        return replace(guide, starts=_first(self.recall(self._identities), guide.starts))
+
+    def recall(self, identities: Mapping[str, str]) -> list[Trace]:
+        """Return what to begin with in a program of these sites, the most promising first.
+
+        Raises:
+            InputError: as above.
+        """
+        different = set(identities.values())
+        wanted = json.dumps(sorted(different))
+        with self._database() as database:
+            same = database.execute(
+                "SELECT trace FROM programs WHERE kind = ? AND digest = ?", (self._kind, self.program.digest)
+            ).fetchall()
+            alike = database.execute(
+                "SELECT id, whole FROM programs JOIN sites ON program = id"
+                " WHERE kind = ? AND digest <> ? AND identity IN (SELECT value FROM json_each(?))"
+                " GROUP BY id HAVING COUNT(DISTINCT identity) >= ?"
+                " ORDER BY COUNT(DISTINCT identity) DESC, id DESC LIMIT ?",
+                (self._kind, self.program.digest, wanted, ALIKE * len(different), TRIED),
+            ).fetchall()
+            others = [
+                tuple(json.loads(whole)) + self._at_sites(database, number, whole, identities)
+                for number, whole in alike
+            ]
+        return list(dict.fromkeys([*(tuple(json.loads(trace)) for (trace,) in same), *others]))
+
+    def keep(self, trace: Trace, cost: float) -> None:
+        """Write down what a search of the program found, unless something cheaper is there already.
+
+        Raises:
+            InputError: as above.
+        """
+        whole, tails = _apart(trace)
+        sites = self._identities.items()
+        with self._database() as database:
+            database.execute("BEGIN IMMEDIATE")
+            key = (self._kind, self.program.digest)
+            known = database.execute(
+                "SELECT cost FROM programs WHERE kind = ? AND digest = ?", key
+            ).fetchone()
+            if known and known[0] <= cost:
+                return
+            database.execute("DELETE FROM programs WHERE kind = ? AND digest = ?", key)
+            number = database.execute(
+                "INSERT INTO programs (kind, digest, whole, trace, cost) VALUES (?, ?, ?, ?, ?)",
+                (*key, json.dumps(whole), json.dumps(trace), cost),
+            ).lastrowid
+            rows = [(number, value, json.dumps(tails.get(site, ()))) for site, value in sites]
+            database.executemany("INSERT INTO sites VALUES (?, ?, ?)", rows)
+
+    @property
+    def _kind(self) -> str:
+        """What must be the same for a trace to mean the same."""
+        return json.dumps([self.task.id, self.objective, self.task.options], sort_keys=True)
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self.path, timeout=PATIENCE_SECONDS)) as database:
+                database.execute("PRAGMA foreign_keys = ON")
+                database.executescript(_SCHEMA)
+                with database:
+                    yield database
+        except sqlite3.Error as error:
+            expected = "expected a file that burnish made, or a new one"
+            raise InputError(f"{self.path}: {error}; {expected}") from None
+
+    def _at_sites(
+        self, database: sqlite3.Connection, number: int, whole: str, identities: Mapping[str, str]
+    ) -> Trace:
+        """Return what was best at each of these sites behind the same sequence."""
+        tails = dict(
+            database.execute(
+                "SELECT identity, tail FROM sites JOIN programs ON program = id"
+                " WHERE kind = ? AND whole = ? AND identity IN (SELECT value FROM json_each(?))"
+                " ORDER BY program = ?, program",  # the last one counts: that program's own, else the latest
+                (self._kind, whole, json.dumps(sorted(set(identities.values()))), number),
+            ).fetchall()
+        )
+        return tuple(
+            entry(action, site)
+            for site, value in identities.items()
+            for action in json.loads(tails.get(value, "[]"))
+        )
+
+
+def _first(traces: list[Trace], others: Starts) -> Starts:
+    yield from in_order(traces)
+    yield from others
+
+
+def _apart(trace: Trace) -> tuple[Trace, dict[str, Trace]]:
+    """Return the entries for the whole program, and those of each site."""
+    whole: Trace = ()
+    tails: dict[str, Trace] = {}
+    for text in trace:
+        site, action = split_entry(text)
+        if site == WHOLE_PROGRAM:
+            whole += (text,)
+        else:
+            tails[site] = (*tails.get(site, ()), action)
+    return whole, tails

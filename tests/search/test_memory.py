@@ -1,0 +1,165 @@
+"""What earlier searches found is where later ones begin."""
+
+from __future__ import annotations
+
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from burnish._native import Module
+from burnish.core.errors import InputError
+from burnish.core.guide import Guide, Starts
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+from burnish.driver import optimizer as driver
+from burnish.driver.requests import OptimizeRequest
+from burnish.evaluation import optimize
+from burnish.programs import load_program
+from burnish.search import Budget, search
+from burnish.search.memory import Memory
+from burnish.tasks.llvm_passes import make_task
+from tests.core.counting_task import OPTIMUM, TASK, counters
+from tests.sources import DATA, program
+
+WAY: Trace = ("halve", "a: subtract(1)", "b: subtract(3)", "a: halve")
+
+
+def told(path: Path, told_of: Program, trace: Trace, cost: float = 5.0, objective: str = "total") -> None:
+    memory = Memory(path, TASK, told_of, objective)
+    memory(TASK.open(told_of))
+    memory.keep(trace, cost)
+
+
+def recalled(path: Path, asked_of: Program, objective: str = "total", task: Task = TASK) -> list[Trace]:
+    return Memory(path, task, asked_of, objective).recall(TASK.open(asked_of).identities())
+
+
+def test_same_program_begins_with_its_own_trace(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    told(path, counters("a=12 b=7"), WAY)
+    assert recalled(path, counters("a=12 b=7")) == [WAY]
+    assert recalled(path, counters("a=12 b=7"), "largest") == []
+    assert recalled(path, counters("a=12 b=7"), task=replace(TASK, options={"level": "O3"})) == []
+    assert recalled(tmp_path / "other", counters("a=12 b=7")) == []
+
+
+def test_sites_are_known_under_other_names(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    told(path, counters("a=12 b=7"), WAY)
+    assert recalled(path, counters("y=7 x=12")) == [("halve", "y: subtract(3)", "x: subtract(1)", "x: halve")]
+
+
+def test_program_with_few_sites_in_common_is_another(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    told(path, counters("a=12 b=7"), WAY)
+    assert recalled(path, counters("c=12 d=1")) == [("halve", "c: subtract(1)", "c: halve")]
+    assert recalled(path, counters("c=12 d=1 e=2")) == []
+
+
+def test_sites_come_from_several_programs_of_the_same_sequence(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    told(path, counters("a=12 b=7"), WAY)
+    told(path, counters("c=3"), ("halve", "c: add(1)"))
+    told(path, counters("d=4"), ("halve", "halve", "d: add(1)"))
+    told(path, counters("e=7"), ("halve", "e: halve"))
+    (first, *_) = recalled(path, counters("p=12 q=7 r=3 s=4"))
+    # as in the first program at 12 and 7, as in the second at 3; the third's sequence is another
+    assert first == ("halve", "p: subtract(1)", "p: halve", "q: subtract(3)", "r: add(1)")
+
+
+def test_what_is_cheaper_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    counted = counters("a=12 b=7")
+    for trace, cost in ((("halve",), 4.0), (("add(1)",), 9.0), (("subtract(1)",), 3.0)):
+        told(path, counted, trace, cost)
+    assert recalled(path, counted) == [("subtract(1)",)]
+
+
+def test_another_adviser_is_asked_after_that(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    counted = counters("a=12 b=7")
+    told(path, counted, ("halve",))
+    heard: list[float | None] = []
+
+    def starts() -> Starts:
+        heard.append((yield ("add(1)",)))
+
+    guide = Memory(path, TASK, counted, "total", lambda _: Guide(starts(), tails=(("halve",),)))(
+        TASK.open(counted)
+    )
+    assert next(guide.starts) == ("halve",)
+    assert guide.starts.send(10.0) == ("add(1)",)
+    with pytest.raises(StopIteration):
+        guide.starts.send(22.0)
+    assert heard == [22.0] and guide.tails == (("halve",),)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_search_ends_where_the_last_one_did(tmp_path: Path) -> None:
+    counted = counters("a=24 b=7")
+    memory = Memory(tmp_path / "memory", TASK, counted, "total")
+    found = search(TASK, counted, budget=Budget(evaluations=400), adviser=memory, workers=1)
+    assert found.cost == OPTIMUM
+    memory.keep(found.trace, found.cost)
+    again = search(TASK, counted, budget=Budget(evaluations=1 + len(TASK.starts)), adviser=memory, workers=1)
+    assert again.cost == OPTIMUM
+
+
+def test_file_of_something_else_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    path.write_text("no database, and long enough to be taken for one" * 50)
+    with pytest.raises(InputError, match=r"memory: .*expected a file that burnish made"):
+        recalled(path, counters("a=1"))
+    assert path.read_text().startswith("no database")
+    with pytest.raises(InputError, match="unable to open"):
+        recalled(tmp_path / "nowhere" / "memory", counters("a=1"))
+
+
+def _tell_many(path: Path, first: int) -> None:
+    for number in range(first, first + 20):
+        told(path, counters(f"a={number}"), ("halve",))
+
+
+def test_processes_share_it(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_tell_many, args=(path, 1 + 20 * number)) for number in range(3)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    for number in range(1, 61):
+        assert recalled(path, counters(f"z={number}")) == [("halve",)]
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_changed_file_begins_with_what_its_last_version_came_to(tmp_path: Path) -> None:
+    task, memory = make_task(), tmp_path / "memory"
+    found = optimize(
+        task, program("matrix.c"), budget=Budget(evaluations=80), policy="none", workers=1, memory=memory
+    )
+    assert found.ratio("Oz") > 1
+    changed = tmp_path / "other_name.c"
+    changed.write_text((DATA / "matrix.c").read_text() + "int added(int x) { return x * x + 1; }\n")
+    least = Budget(evaluations=2)  # -Oz, and what is remembered
+    options = {"budget": least, "policy": "none", "workers": 1}
+    again = optimize(task, load_program(changed), memory=memory, **options)
+    assert again.trace == found.trace
+    assert again.ratio("Oz") > 1 == optimize(task, load_program(changed), **options).ratio("Oz")
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_build_begins_with_what_the_last_one_came_to(tmp_path: Path) -> None:
+    request = OptimizeRequest("m.c", "ir-instructions", "Oz", 2.0, 0, None, "none", tmp_path / "memory")
+    first = driver.optimize(program("machine.c").content, request)
+    again = driver.optimize(program("machine.c").content, replace(request, budget_seconds=1e-9))
+    nothing = replace(request, budget_seconds=1e-9, memory=None)
+    sizes = [
+        Module(found.bitcode, "m").instruction_count()
+        for found in (first, again, driver.optimize(program("machine.c").content, nothing))
+    ]
+    assert sizes[0] == sizes[1] < sizes[2]
