@@ -164,6 +164,21 @@ def test_offspring_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert_costs_are_right(portfolio)
 
 
+def test_generation_that_nobody_survives_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portfolio_module, "SCREEN", 2)
+    solved = [counters("a=1"), counters("b=1"), counters("c=1")]  # by the reference, and nothing is faster
+    monkeypatch.setattr(portfolio_module, "relative_seconds", lambda traces, seconds, _: 0 * seconds + 1)
+    first = [("subtract(1)",)]
+    ground = Ground(Task(**{**vars(TASK), "starts": tuple(first)}), "total", 1)
+    state = tmp_path / "bred.jsonl"
+    everywhere = BREEDING | {"count": 3}
+    *_, before = breed(ground, solved, first, state, generations=3, **everywhere)
+    assert before.traces == first and before.dropped
+    (after,) = breed(ground, solved, first, state, generations=3, **everywhere)
+    assert after.traces == before.traces and after.dropped == before.dropped
+    assert after.generations == 3
+
+
 def test_worth_is_what_is_added_or_what_the_mother_adds_less() -> None:
     traces: list[tuple[str, ...]] = [("halve",), ("a",), ("b",)]
     costs = np.exp(-np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 0.1]]))

@@ -41,6 +41,7 @@ from burnish.training.tails import greedy_cover
 
 OFFSPRING = 96  # of a generation, of which so many are kept
 SURVIVORS = 24
+TRIES = 50  # at a child that nobody has tried
 SCREEN = 32  # programs that all offspring are tried on; the survivors are then tried on the others
 PARENTS = 64  # sequences of the portfolio that breed
 CARRIED = 200  # sequences that are tried on programs that come later
@@ -121,13 +122,14 @@ class Generation:
         }
 
     @classmethod
-    def read(cls, line: dict[str, Any]) -> Generation:
-        """Read what `line` returned."""
-        costs = np.array(line["costs"], dtype=np.float64)  # None becomes nan
+    def read(cls, line: dict[str, Any], programs: int) -> Generation:
+        """Read what `line` returned, of so many programs."""
+        shape = (len(line["traces"]), programs)
+        costs = np.array(line["costs"], dtype=np.float64).reshape(shape)  # None becomes nan
         return cls(
             [tuple(trace) for trace in line["traces"]],
             np.where(np.isnan(costs), np.inf, costs),
-            np.array(line["seconds"]),
+            np.array(line["seconds"], dtype=np.float64).reshape(shape),
             [tuple(trace) for trace in line["dropped"]],
         )
 
@@ -279,7 +281,7 @@ def _portfolio(head: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Portfoli
     nothing = np.zeros((0, len(head["programs"])))
     portfolio = Portfolio(head["programs"], np.array(head["references"]), [], nothing, nothing)
     for row in rows:
-        portfolio.add(Generation.read(row))
+        portfolio.add(Generation.read(row, len(portfolio.programs)))
     return portfolio
 
 
@@ -371,7 +373,9 @@ def _offspring(task: Task, portfolio: Portfolio, rng: np.random.Generator) -> tu
     prior = fit_prior(task.actions, zip(parents, added, strict=True))
     shares = np.array(added) + 0.03 * max(added)
     shares /= shares.sum()
-    while len(born) < OFFSPRING:
+    for _ in range(TRIES * OFFSPRING):  # of few actions and short parents there are not that many
+        if len(born) == OFFSPRING:
+            break
         mother, father = rng.choice(len(parents), size=2, p=shares)
         bear(_child(parents[mother], parents[father], prior, rng)[:LONGEST], mother)
     return mothers, born
