@@ -235,7 +235,7 @@ def test_every_other_generation_leaves_entries_out(tmp_path: Path) -> None:
     *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=2, **BREEDING)
     assert set(portfolio.traces[2:]) == {("add(1)", "halve"), ("halve", "halve"), ("halve", "add(1)")}
     *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=3, **BREEDING)
-    assert len(portfolio.traces) == 5 + OFFSPRING
+    assert 5 < len(portfolio.traces) <= 5 + OFFSPRING
 
 
 @pytest.mark.usefixtures("nothing_left")
