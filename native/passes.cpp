@@ -6,6 +6,7 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/ValueSymbolTable.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/raw_ostream.h"
@@ -21,6 +22,14 @@ using namespace llvm;
 
 namespace burnish {
 namespace {
+
+// The counter of a symbol table from which LLVM makes names unique, private to LLVM: an explicit instantiation
+// may name it.
+template <uint32_t ValueSymbolTable::*counter> struct Opened {
+  friend uint32_t &last_unique(ValueSymbolTable &table) { return table.*counter; }
+};
+template struct Opened<&ValueSymbolTable::LastUnique>;
+uint32_t &last_unique(ValueSymbolTable &table);
 
 struct Level {
   OptimizationLevel speed;
@@ -237,6 +246,9 @@ bool run_pipeline(Module &module, const std::string &pipeline, const std::string
   } else {
     passes = parse<ModulePassManager>(managers.builder, pipeline);
   }
+  // A copy by bitcode counts from 0: what is outlined would have another name there, and no entry of a trace that
+  // names it would apply.
+  last_unique(module.ir().getValueSymbolTable()) = 0;
   module.changed(); // whatever it reports: some passes that say no have changed an attribute or a use list
   bool changed = !passes.run(module.ir(), managers.modules).areAllPreserved();
   reset_intrinsics(module.ir());

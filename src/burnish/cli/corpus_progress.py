@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import (
@@ -17,13 +16,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from burnish.cli.progress import Bars
 from burnish.corpora import building
 from burnish.corpora.manifest import Package
 
 LOG_SECONDS = 30.0  # between two lines where there is no terminal
 
 
-class FetchProgress:
+class FetchProgress(Bars):
     """A bar of bytes for the package that arrives; nothing where all are there already."""
 
     def __init__(self, packages: Sequence[Package], *, quiet: bool = False) -> None:
@@ -35,15 +35,6 @@ class FetchProgress:
         self._task = self._bars.add_task("fetching", total=sum(package.size_bytes for package in packages))
         self._done, self._package = 0, 0
         self._names = {package.name: number for number, package in enumerate(packages, 1)}
-
-    def __enter__(self) -> FetchProgress:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
 
     def start(self, package: Package) -> None:
         """Say which package comes next."""
@@ -57,7 +48,7 @@ class FetchProgress:
         self._bars.update(self._task, completed=self._done + done)
 
 
-class BuildProgress:
+class BuildProgress(Bars):
     """Packages, files, rate and time left: a bar on a terminal, else a line now and then."""
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -77,15 +68,6 @@ class BuildProgress:
         )
         self._task = self._bars.add_task("", total=None, rate=0.0)
         self._start = self._logged = time.monotonic()
-
-    def __enter__(self) -> BuildProgress:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
 
     def __call__(self, progress: building.Progress) -> None:
         """Show how far a build is."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from burnish.cli.progress import Bars
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.compare import Figures, Plan, Refused
 from burnish.evaluation.rows import Row
@@ -18,7 +18,7 @@ LOG_SECONDS = 60.0  # between two lines where there is no terminal
 CHECK_SECONDS = 1.0  # to replay a result, for the estimate of the time left
 
 
-class EvaluationProgress:
+class EvaluationProgress(Bars):
     """Rows, time left, and each method's mean so far: a bar on a terminal, else a line now and then."""
 
     def __init__(self, plan: Plan, programs: int, done: Sequence[Row], *, quiet: bool) -> None:
@@ -44,15 +44,6 @@ class EvaluationProgress:
         )
         self._bar = self._bars.add_task("", total=total, completed=len(done))
         self._start = self._logged = time.monotonic()
-
-    def __enter__(self) -> EvaluationProgress:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
 
     def __call__(self, item: Row | Figures | Refused) -> None:
         """Show what came."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from burnish.cli.arguments import split_at_dashes
 from burnish.cli.progress import SearchProgress
-from burnish.cli.results import load_source, read_results, task_of
+from burnish.cli.results import check_same, load_source, read_results, task_of
 from burnish.cli.steps import apply_steps, minimized_steps, show_steps
 from burnish.cli.tables import MEASURES
 from burnish.core.errors import InputError
@@ -76,8 +76,7 @@ def _result(options: argparse.Namespace) -> tuple[Task, Program, Trace, Objectiv
         raise InputError(f"{row.program}: -{row.fallback} was kept: there are no passes to explain")
     task = task_of(row)
     program = resolve_one(options.file) if options.file else load_source(row)
-    if program.digest != row.digest:
-        raise InputError(f"{program.name} is not the program of the result any more; is it another version?")
+    check_same(program, row)
     return task, program, row.trace, _goal(task, options.objective or row.objective)
 
 

@@ -1,17 +1,34 @@
-"""The live line of a running search."""
+"""The live line of a running search, and what other live lines have in common."""
 
 from __future__ import annotations
 
 import time
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
+from rich.progress import Progress as RichProgress
 from rich.status import Status
 
 from burnish.cli.costs import cost_text
 from burnish.search import Progress
 
 QUIET_SECONDS = 1.0  # nothing is shown for what takes less
+
+
+class Bars:
+    """Bars that are there within a `with` statement."""
+
+    _bars: RichProgress
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
 
 
 class SearchProgress:

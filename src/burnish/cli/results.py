@@ -74,6 +74,16 @@ def load_source(row: Result) -> Program:
     return with_runs(programs[0] if len(programs) == 1 else link_programs(programs), runs, files, clang)
 
 
+def check_same(program: Program, row: Result) -> None:
+    """Check that a program is the one that a result is of.
+
+    Raises:
+        InputError: it was changed since.
+    """
+    if program.digest != row.digest:
+        raise InputError(f"{program.name} is not the program of the result any more; is it another version?")
+
+
 def _options(named: Mapping[str, str]) -> Options:
     """Undo the text form of a task's options."""
     default = Options()

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.cli.progress import SearchProgress
-from burnish.cli.results import load_source, read_results, task_of
+from burnish.cli.results import check_same, load_source, read_results, task_of
+from burnish.cli.workloads import read_run
 from burnish.core.errors import InputError
-from burnish.core.program import Program, Run, Workload
+from burnish.core.program import Program, Workload
 from burnish.core.result import Result
 from burnish.core.worker import GIB, Limits
 from burnish.corpora.kernels import FLAGS, find_kernel, load_kernel
@@ -117,8 +118,7 @@ def _validate(row: Result, path: Path | None, settings: Settings, *, as_json: bo
 
 def _program(row: Result, path: Path | None, settings: Settings) -> Program:
     program = load_program(path) if path else load_source(row)
-    if program.digest != row.digest:
-        raise InputError(f"{program.name} is not the program of the result any more; is it another version?")
+    check_same(program, row)
     if program.name.startswith(KERNELS):
         program = load_kernel(program.name.removeprefix(KERNELS), settings.inputs)
     return replace(program, workload=settings.workload) if settings.workload else program
@@ -127,16 +127,7 @@ def _program(row: Result, path: Path | None, settings: Settings) -> Program:
 def _workload(options: argparse.Namespace) -> Workload | None:
     if not options.run:
         return None
-    return Workload(tuple(map(_run, options.run)), link_arguments=tuple(shlex.split(options.link)))
-
-
-def _run(text: str) -> Run:
-    words, separator, file = text.partition("<")
-    try:
-        given = Path(file.strip()).read_bytes() if separator else b""
-    except OSError as error:
-        raise InputError(f"--run {text!r}: {file.strip()}: {error.strerror}") from None
-    return Run(text, tuple(shlex.split(words)), given)
+    return Workload(tuple(map(read_run, options.run)), link_arguments=tuple(shlex.split(options.link)))
 
 
 def _sanitized(row: Result, program: Program, settings: Settings) -> tuple[list[str], list[str]]:

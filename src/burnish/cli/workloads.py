@@ -1,4 +1,4 @@
-"""How a user's own program is run: burnish optimize --run."""
+"""How a user's own program is run: --run."""
 
 from __future__ import annotations
 
@@ -30,11 +30,16 @@ def with_runs(program: Program, runs: Sequence[str], files: Sequence[str], clang
         return program
     cxx = any(Path(file).suffix in CXX_SUFFIXES for file in files)
     options = ("--driver-mode=g++",) if cxx else ()
-    workload = Workload(tuple(map(_read, runs)), link_arguments=(*options, *_for_the_linker(clang)))
+    workload = Workload(tuple(map(read_run, runs)), link_arguments=(*options, *_for_the_linker(clang)))
     return replace(program, workload=workload)
 
 
-def _read(text: str) -> Run:
+def read_run(text: str) -> Run:
+    """Read one run: arguments as a shell would read them, and perhaps `< FILE`.
+
+    Raises:
+        InputError: it is something else, or the file cannot be read.
+    """
     try:
         words = shlex.split(text)
     except ValueError as error:

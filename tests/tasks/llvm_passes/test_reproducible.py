@@ -103,3 +103,23 @@ def test_state_does_not_depend_on_the_worker(open_sandbox: OpenSandbox) -> None:
     fresh = open_sandbox(TASK.open, program("recursion.c"))
     fresh.replay(trace)
     assert digests == {fresh.digest()}
+
+
+def test_names_of_what_is_outlined_do_not_depend_on_forks() -> None:
+    """Several functions are outlined in several steps, and would all be called the same."""
+    outline = (
+        "clang<O2>",
+        "inliner-wrapper<threshold=225>",
+        "iroutliner",
+        "clang<O3>",
+        "iroutliner",
+        "iroutliner",
+    )
+    whole = replayed("classes.cpp", list(outline))
+    assert sum(site.startswith("outlined_ir_func_0") for site in whole.sites()) > 1
+    forked = open_session(program("classes.cpp"))
+    for action in outline:
+        forked = forked.fork()
+        forked.apply(forked.index(action))
+    assert forked.sites() == whole.sites()
+    assert forked.digest() == whole.digest()
