@@ -40,8 +40,10 @@ def read_run(text: str) -> Run:
     Raises:
         InputError: it is something else, or the file cannot be read.
     """
+    reader = shlex.shlex(text, posix=True, punctuation_chars="<")  # a shell needs no space around it
+    reader.whitespace_split, reader.commenters = True, ""
     try:
-        words = shlex.split(text)
+        words = list(reader)
     except ValueError as error:
         raise InputError(f"--run {text!r}: {error}") from None
     if "<" not in words:

@@ -172,11 +172,11 @@ class _Row:
 
 
 def _read(state: Path, head: dict[str, Any]) -> dict[str, _Row]:
-    if not whole_lines(state):
-        state.write_text(json.dumps(head) + "\n")
-    first, *lines = whole_lines(state)
+    first, *lines = whole_lines(state) or [json.dumps(head)]
     if json.loads(first) != head:
         raise InputError(f"{state}: a table of {first}, expected {json.dumps(head)}; choose another file")
+    if not lines:
+        state.write_text(first + "\n")
     rows: dict[str, _Row] = {}
     for line in lines:
         _add(rows, json.loads(line))
