@@ -96,6 +96,19 @@ std::unique_ptr<llvm::Module> read_text(StringRef bytes, const std::string &name
   return module;
 }
 
+// Clang gives none. The order in which bitcode lists them changes each time that it is read and written.
+void drop_local_names(llvm::Module &module) {
+  for (Function &function : module) {
+    for (Argument &argument : function.args())
+      argument.setName("");
+    for (BasicBlock &block : function) {
+      block.setName("");
+      for (Instruction &instruction : block)
+        instruction.setName("");
+    }
+  }
+}
+
 // A module without a triple is taken for the host's; one for another machine is refused.
 void check_target(llvm::Module &module) {
   Triple host(sys::getDefaultTargetTriple());
@@ -123,6 +136,7 @@ Module::Module(std::string_view bytes, const std::string &name) : context_(make_
   else
     ir_ = read_text(content, name, *context_);
   context_->setDiscardValueNames(true); // as clang: passes need not name what they make
+  drop_local_names(*ir_);
   check_target(*ir_);
   std::string problem;
   raw_string_ostream stream(problem);

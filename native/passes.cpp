@@ -1,5 +1,7 @@
 #include "passes.h"
 
+#include "outline.h"
+
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -116,6 +118,11 @@ void register_parameterised(PassBuilder &builder, TargetMachine *target) {
     if (auto body = parameters(name, "module-inline"))
       if (auto n = number(*body, "threshold")) {
         passes.addPass(ModuleInlinerPass(inline_params(*n)));
+        return true;
+      }
+    if (auto body = parameters(name, "outline"))
+      if (auto n = number(*body, "call-cost")) {
+        passes.addPass(Outline(*n));
         return true;
       }
     return false;

@@ -15,6 +15,7 @@ namespace burnish {
 //   clang<LEVEL[;inline-threshold=N]>   the whole pipeline that clang runs at that level
 //   inliner-wrapper<threshold=N>        ModuleInlinerWrapperPass(InlineParams)
 //   module-inline<threshold=N>          ModuleInlinerPass(InlineParams)
+//   outline<call-cost=N>                Outline(call_cost), of outline.h
 //   argpromotion<max-elements=N>        ArgumentPromotionPass(MaxElements)
 //   jump-threading<threshold=N>         JumpThreadingPass(Threshold)
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level,

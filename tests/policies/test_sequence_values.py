@@ -25,7 +25,7 @@ def small() -> SequenceValues:
         task=TASK.id,
         objective="ir-instructions",
         observations=("opcode-counts",),
-        traces=(("clang<Oz>",), ("gvn",), ("clang<Oz>", "iroutliner")),
+        traces=(("clang<Oz>",), ("gvn",), ("clang<Oz>", "globaldce")),
         tails=(("simplifycfg", "gvn"),),
         prior_actions=("gvn", "adce"),
         prior=np.full((3, 2), 0.5, dtype=np.float16),
@@ -116,7 +116,7 @@ def test_starts_are_told_what_they_cost() -> None:
     starts = wide(session).starts
     assert next(starts) == ("clang<Oz>",)
     first = starts.send(100.0)
-    assert starts.send(math.inf) in {("gvn",), ("clang<Oz>", "iroutliner")} - {first}  # a crash is no end
+    assert starts.send(math.inf) in {("gvn",), ("clang<Oz>", "globaldce")} - {first}  # a crash is no end
     with pytest.raises(StopIteration):
         starts.send(90.0)
     starts = wide(session).starts

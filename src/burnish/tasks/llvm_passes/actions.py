@@ -46,11 +46,12 @@ _MODULE = """
 always-inline called-value-propagation canonicalize-aliases constmerge deadargelim elim-avail-extern
 expand-variadics globaldce global-merge global-merge<merge-const> global-merge<merge-const-aggressive>
 global-merge-func globalopt globalsplit hotcoldsplit inferattrs ipsccp ipsccp<no-func-spec>
-iroutliner mergefunc partial-inliner rel-lookup-table-converter rpo-function-attrs
+mergefunc partial-inliner rel-lookup-table-converter rpo-function-attrs
 strip-dead-prototypes scc-oz-module-inliner
 inliner-wrapper<threshold=0> inliner-wrapper<threshold=5> inliner-wrapper<threshold=25>
 inliner-wrapper<threshold=50> inliner-wrapper<threshold=100> inliner-wrapper<threshold=225>
 module-inline<threshold=0> module-inline<threshold=25> module-inline<threshold=100>
+outline<call-cost=0> outline<call-cost=1> outline<call-cost=2> outline<call-cost=3>
 clang<O1> clang<O2> clang<O3> clang<Os> clang<Oz>
 clang<Oz;inline-threshold=0> clang<Oz;inline-threshold=25> clang<Oz;inline-threshold=75>
 """
@@ -101,7 +102,7 @@ licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
 simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
 """
 
-_OWN = ("clang<", "inliner-wrapper<", "module-inline<", "argpromotion<", "jump-threading<")
+_OWN = ("clang<", "inliner-wrapper<", "module-inline<", "outline<", "argpromotion<", "jump-threading<")
 
 _LOOP_NEST = frozenset({"loop-flatten", "loop-interchange", "loop-unroll-and-jam"})
 
@@ -175,6 +176,7 @@ OMITTED: dict[str, str] = {
     "insert-gcov-profiling": _INSTRUMENTS,
     "instnamer": "changes names only",
     "internalize": f"{_UNSOUND}: it hides symbols that other files may use",
+    "iroutliner": "miscompiles, and is gone after LLVM 23 (llvm-project#211971); outline does its work",
     "loop-bound-split": _CRASHES,
     "loop-reroll": _GONE,
     "lower-atomic": f"{_UNSOUND}: atomic operations become plain ones",

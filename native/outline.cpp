@@ -1,0 +1,634 @@
+#include "outline.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/Analysis/VectorUtils.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/SuffixTree.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+#include <map>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+constexpr unsigned LONGEST = 256; // instructions of a region
+constexpr unsigned RESULTS = 3;   // values that x86-64 returns in registers
+constexpr size_t WORK = 256;      // looked at for each instruction of the module, at most: time stays linear
+
+// What an outlined function has from the functions that it comes from, which have to agree on it.
+constexpr Attribute::AttrKind SHARED[] = {
+    Attribute::MinSize,          Attribute::OptimizeForSize,    Attribute::UWTable,
+    Attribute::StrictFP,         Attribute::NoImplicitFloat,    Attribute::NoRedZone,
+    Attribute::SanitizeAddress,  Attribute::SanitizeHWAddress,  Attribute::SanitizeMemory,
+    Attribute::SanitizeMemTag,   Attribute::SanitizeThread,     Attribute::SanitizeType,
+    Attribute::SanitizeRealtime, Attribute::SafeStack,          Attribute::ShadowCallStack,
+    Attribute::StackProtect,     Attribute::StackProtectReq,    Attribute::StackProtectStrong,
+    Attribute::NoCfCheck,        Attribute::NullPointerIsValid, Attribute::SpeculativeLoadHardening,
+    Attribute::DenormalFPEnv,
+};
+
+AttrBuilder shared_attributes(const Function &function) {
+  AttrBuilder attributes(function.getContext());
+  for (auto kind : SHARED)
+    if (function.hasFnAttribute(kind))
+      attributes.addAttribute(function.getFnAttribute(kind));
+  for (const Attribute &attribute : function.getAttributes().getFnAttrs())
+    if (attribute.isStringAttribute())
+      attributes.addAttribute(attribute);
+  return attributes;
+}
+
+// Code in a section of its own may have to stay there: as the machine outliner, we take none of it.
+bool may_outline_from(const Function &function) {
+  return !function.isDeclaration() && !function.hasSection() && !function.hasAvailableExternallyLinkage() && !function.hasOptNone() &&
+         !function.hasFnAttribute(Attribute::Naked) && !function.hasFnAttribute(Attribute::NoOutline) &&
+         !function.isPresplitCoroutine() && !function.hasGC() && function.getCallingConv() != CallingConv::X86_INTR;
+}
+
+// Calls that do the same in another function.
+bool may_outline_call(const CallInst &call) {
+  if (call.hasOperandBundles())
+    return false;
+  if (const auto *intrinsic = dyn_cast<IntrinsicInst>(&call))
+    return isa<MemIntrinsic, WithOverflowInst, SaturatingInst>(intrinsic) ||
+           isTriviallyVectorizable(intrinsic->getIntrinsicID());
+  if (call.isInlineAsm() || call.isMustTailCall() || call.canReturnTwice() || call.isConvergent() ||
+      call.cannotDuplicate() || call.cannotMerge())
+    return false;
+  for (unsigned i = 0; i < call.arg_size(); i++)
+    for (auto kind : {Attribute::InAlloca, Attribute::Preallocated, Attribute::SwiftError, Attribute::SwiftAsync,
+                      Attribute::Nest})
+      if (call.paramHasAttr(i, kind))
+        return false;
+  return true;
+}
+
+bool is_plain(Type *type) { return type->isVoidTy() || (type->isFirstClassType() && type->isSized()); }
+
+bool may_outline(const Instruction &instruction) {
+  if (instruction.isTerminator())
+    return isa<UncondBrInst, CondBrInst, SwitchInst, UnreachableInst>(instruction);
+  if (instruction.isEHPad() || isa<AllocaInst, VAArgInst>(instruction) || !is_plain(instruction.getType()))
+    return false;
+  if (const auto *call = dyn_cast<CallInst>(&instruction); call && !may_outline_call(*call))
+    return false;
+  return all_of(instruction.operands(), [](const Use &use) {
+    return (is_plain(use->getType()) || isa<MetadataAsValue>(use.get())) && !use->isSwiftError();
+  });
+}
+
+// Operands that are part of the operation: a callee, an immediate argument, the index of a structure's field.
+bool is_fixed(const Use &use) {
+  if (isa<MetadataAsValue>(use.get()))
+    return true;
+  auto *user = cast<Instruction>(use.getUser());
+  if (const auto *call = dyn_cast<CallBase>(user); call && call->isCallee(&use))
+    return isa<Constant>(use.get());
+  return isa<Constant>(use.get()) && !canReplaceOperandWithVariable(user, use.getOperandNo());
+}
+
+// The operands that are values: a branch has its blocks among the others.
+auto values_of(const Instruction &instruction) {
+  return make_filter_range(instruction.operands(), [](const Use &use) { return !isa<BasicBlock>(use.get()); });
+}
+
+// Where a terminator goes and where a phi's values come from, in blocks from its own.
+SmallVector<int> neighbours(const Instruction &instruction, const DenseMap<const BasicBlock *, int> &order) {
+  SmallVector<int> found;
+  int own = order.lookup(instruction.getParent());
+  if (const auto *phi = dyn_cast<PHINode>(&instruction))
+    for (const BasicBlock *block : phi->blocks())
+      found.push_back(order.lookup(block) - own);
+  else if (instruction.isTerminator())
+    for (const BasicBlock *block : successors(&instruction))
+      found.push_back(order.lookup(block) - own);
+  return found;
+}
+
+bool same_cases(const Instruction &one, const Instruction &other) {
+  const auto *first = dyn_cast<SwitchInst>(&one), *second = dyn_cast<SwitchInst>(&other);
+  if (!first)
+    return true;
+  return all_of(zip(first->cases(), second->cases()), [](auto pair) {
+    return std::get<0>(pair).getCaseValue() == std::get<1>(pair).getCaseValue();
+  });
+}
+
+bool same_operation(const Instruction &one, const Instruction &other) {
+  if (one.getOpcode() != other.getOpcode() || one.getNumOperands() != other.getNumOperands())
+    return false;
+  if (one.isTerminator() ? one.getNumSuccessors() != other.getNumSuccessors() || !same_cases(one, other)
+                         : !one.isSameOperationAs(&other))
+    return false;
+  for (auto [a, b] : zip(one.operands(), other.operands()))
+    if (a->getType() != b->getType() || is_fixed(a) != is_fixed(b) || (is_fixed(a) && a.get() != b.get()))
+      return false;
+  return true;
+}
+
+hash_code operation_hash(const Instruction &instruction) {
+  hash_code hash = hash_combine(instruction.getOpcode(), instruction.getType(), instruction.getNumOperands());
+  for (const Use &use : instruction.operands())
+    hash = hash_combine(hash, is_fixed(use) ? static_cast<const void *>(use.get()) : use->getType());
+  return hash;
+}
+
+// Reverse post-order with loops in one piece: what leaves a loop comes after it, and a dead end where it is reached.
+std::vector<BasicBlock *> linear_order(Function &function, const LoopInfo &loops) {
+  std::vector<BasicBlock *> order;
+  DenseSet<const BasicBlock *> seen;
+  std::vector<std::pair<BasicBlock *, SmallVector<BasicBlock *>>> stack;
+  auto soon = [&](const BasicBlock *block) {
+    return isa<UnreachableInst>(block->getTerminator()) ? UINT_MAX : loops.getLoopDepth(block);
+  };
+  auto enter = [&](BasicBlock *block) {
+    SmallVector<BasicBlock *> next(successors(block));
+    llvm::stable_sort(next, [&](auto *a, auto *b) { return soon(a) > soon(b); });
+    seen.insert(block);
+    stack.emplace_back(block, std::move(next)); // the last is visited first, and so comes last
+  };
+  enter(&function.getEntryBlock());
+  while (!stack.empty()) {
+    auto &[block, next] = stack.back();
+    if (next.empty()) {
+      order.push_back(block);
+      stack.pop_back();
+    } else if (auto *successor = next.pop_back_val(); !seen.count(successor)) {
+      enter(successor);
+    }
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+// All code of a module as one text. A letter stands for an operation in functions with the same attributes; what
+// cannot be outlined is a letter that no other place has.
+class Text {
+public:
+  Text(llvm::Module &module, FunctionAnalysisManager &analyses) {
+    for (Function &function : module) {
+      if (!may_outline_from(function))
+        continue;
+      auto blocks = linear_order(function, analyses.getResult<LoopAnalysis>(function));
+      if (blocks.size() == function.size()) // all can be reached
+        add(blocks, attributes_number(function));
+    }
+  }
+
+  std::vector<unsigned> letters;
+  std::vector<Instruction *> instructions; // null where it cannot be outlined, or was
+
+  std::optional<unsigned> place(const Value *value) const {
+    const auto *instruction = dyn_cast<Instruction>(value);
+    auto found = instruction ? places.find(instruction) : places.end();
+    return found == places.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  void erase(unsigned place) {
+    places.erase(instructions[place]);
+    instructions[place] = nullptr;
+  }
+
+private:
+  struct Letter {
+    const Instruction *example;
+    unsigned attributes, number;
+    SmallVector<int> neighbours;
+  };
+  DenseMap<const Instruction *, unsigned> places;
+  DenseMap<AttributeSet, unsigned> numbers;
+  std::unordered_multimap<size_t, Letter> known;
+  unsigned next_unique = unsigned(-3); // DenseMap keeps the two above for itself
+  unsigned count = 0;
+
+  unsigned attributes_number(Function &function) {
+    auto set = AttributeSet::get(function.getContext(), shared_attributes(function));
+    return numbers.try_emplace(set, numbers.size()).first->second;
+  }
+
+  void add(const std::vector<BasicBlock *> &blocks, unsigned attributes) {
+    DenseMap<const BasicBlock *, int> order;
+    for (BasicBlock *block : blocks)
+      order.try_emplace(block, order.size());
+    for (BasicBlock *block : blocks) {
+      for (Instruction &instruction : *block) {
+        bool may = may_outline(instruction) && !(block->hasAddressTaken() && &instruction == &block->front());
+        places[&instruction] = letters.size();
+        letters.push_back(may ? letter(instruction, attributes, neighbours(instruction, order)) : next_unique--);
+        instructions.push_back(may ? &instruction : nullptr);
+      }
+    }
+    letters.push_back(next_unique--); // no region goes on in the next function
+    instructions.push_back(nullptr);
+  }
+
+  unsigned letter(const Instruction &instruction, unsigned attributes, SmallVector<int> around) {
+    size_t hash = hash_combine(operation_hash(instruction), attributes, hash_combine_range(around));
+    auto [begin, end] = known.equal_range(hash);
+    for (auto found = begin; found != end; ++found) {
+      const Letter &letter = found->second;
+      if (letter.attributes == attributes && letter.neighbours == around &&
+          same_operation(instruction, *letter.example))
+        return letter.number;
+    }
+    known.emplace(hash, Letter{&instruction, attributes, count, std::move(around)});
+    return count++;
+  }
+};
+
+// Places with the same operations on the same of each other's results. Control enters each at its first
+// instruction only, and leaves it after its last only.
+struct Region {
+  unsigned length = 0;
+  std::vector<unsigned> starts;
+  int saved = 0;
+
+  bool operator<(const Region &other) const { // the best is the last
+    if (saved != other.saved)
+      return saved < other.saved;
+    return std::tie(length, starts) > std::tie(other.length, other.starts);
+  }
+};
+
+// What becomes of a region's operands and results.
+struct Plan {
+  static constexpr int WITHIN = -1, CONSTANT = -2;
+  std::vector<int> operands; // of each operand in order: a parameter's index, WITHIN or CONSTANT
+  std::vector<Type *> parameters;
+  std::vector<unsigned> results; // offsets of the instructions that are used outside
+};
+
+class Outliner {
+public:
+  Outliner(llvm::Module &module, ModuleAnalysisManager &analyses, int call_cost)
+      : module(module), functions(analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager()),
+        call_cost(call_cost), text(module, functions) {}
+
+  // What saves most comes first.
+  bool run() {
+    find();
+    bool changed = false;
+    while (!queue.empty()) {
+      Region region = queue.top();
+      queue.pop();
+      int before = region.saved;
+      auto plan = evaluate(region);
+      if (!plan)
+        continue;
+      if (region.saved < before) { // other regions took some of its places
+        queue.push(std::move(region));
+        continue;
+      }
+      Function *function = make_function(region, *plan);
+      for (unsigned start : region.starts)
+        replace(start, region.length, *plan, function);
+      changed = true;
+    }
+    return changed;
+  }
+
+private:
+  llvm::Module &module;
+  FunctionAnalysisManager &functions;
+  int call_cost;
+  Text text;
+  std::priority_queue<Region> queue;
+
+  Instruction &at(unsigned place) const { return *text.instructions[place]; }
+
+  void find() {
+    if (text.letters.size() < 2)
+      return;
+    size_t work = WORK * text.letters.size();
+    SuffixTree tree(text.letters, /*OutlinerLeafDescendants=*/true);
+    for (auto &repeated : tree) {
+      std::map<unsigned, std::vector<unsigned>> by_length;
+      for (unsigned start : repeated.StartIndices)
+        if (unsigned length = closed_length(start, std::min(repeated.Length, LONGEST)); length > 1)
+          by_length[length].push_back(start);
+      for (auto &[length, starts] : by_length) {
+        size_t cost = size_t(length) * starts.size();
+        if (cost > work)
+          return;
+        work -= cost;
+        llvm::sort(starts);
+        for (auto &[flow, same] : by_flow(starts, length)) {
+          Region region{length, std::move(same)};
+          if (evaluate(region))
+            queue.push(std::move(region));
+        }
+      }
+    }
+  }
+
+  // The length of the longest region that begins there and has no other entry and one exit, or 0. The exit is what
+  // follows in the same block, or a block without phis.
+  unsigned closed_length(unsigned start, unsigned longest) const {
+    unsigned closed = 0, from = start, to = start; // the last place that control comes from, and goes to
+    const BasicBlock *exit = nullptr;              // the block at `to`
+    for (unsigned place = start; place < start + longest; place++) {
+      Instruction &instruction = at(place);
+      bool is_phi = isa<PHINode>(instruction);
+      if (place == start ? is_phi : &instruction == &instruction.getParent()->front()) {
+        auto last = last_way_in(instruction.getParent(), start);
+        if (!last)
+          break;
+        from = std::max(from, *last);
+      }
+      if (!instruction.isTerminator()) {
+        if (from <= place && to <= place && !is_phi)
+          closed = place + 1 - start;
+        continue;
+      }
+      for (BasicBlock *successor : successors(&instruction)) {
+        auto target = text.place(&successor->front());
+        if (!target || *target <= start)
+          return closed;
+        if (*target >= to) {
+          to = *target;
+          exit = successor;
+        }
+      }
+      if (from <= place && to == place + 1 && !isa<PHINode>(exit->front()))
+        closed = place + 1 - start;
+    }
+    return closed;
+  }
+
+  // The place of the last branch to a block, where all are at `start` or later.
+  std::optional<unsigned> last_way_in(const BasicBlock *block, unsigned start) const {
+    std::optional<unsigned> last;
+    for (const BasicBlock *predecessor : predecessors(block)) {
+      auto place = text.place(predecessor->getTerminator());
+      if (!place || *place < start)
+        return std::nullopt;
+      last = std::max(last.value_or(0), *place);
+    }
+    return last;
+  }
+
+  // Visits all operands in order, with the offset of the instruction of the region that makes it, or -1.
+  template <class Visit> void each_operand(unsigned start, unsigned length, Visit visit) const {
+    for (unsigned offset = 0; offset < length; offset++)
+      for (const Use &use : values_of(at(start + offset)))
+        visit(use, offset_of(use.get(), start, length));
+  }
+
+  int offset_of(const Value *value, unsigned start, unsigned length) const {
+    auto place = text.place(value);
+    return place && *place >= start && *place < start + length ? int(*place - start) : -1;
+  }
+
+  using Groups = MapVector<std::vector<int>, std::vector<unsigned>, std::map<std::vector<int>, unsigned>>;
+
+  Groups by_flow(const std::vector<unsigned> &starts, unsigned length) const {
+    Groups groups;
+    for (unsigned start : starts) {
+      std::vector<int> flow;
+      each_operand(start, length, [&](const Use &, int offset) { flow.push_back(offset); });
+      groups[flow].push_back(start);
+    }
+    return groups;
+  }
+
+  // Keeps the places that are left, and notes what outlining them saves; no plan where it does not.
+  std::optional<Plan> evaluate(Region &region) const {
+    std::vector<unsigned> left;
+    for (unsigned start : region.starts)
+      if ((left.empty() || left.back() + region.length <= start) && is_free(start, region.length))
+        left.push_back(start);
+    region.starts = std::move(left);
+    int places = region.starts.size(), length = region.length;
+    if (places < 2 || places * (length - 1) <= length + 1) // at best
+      return std::nullopt;
+    Plan plan = make_plan(region);
+    if (plan.results.size() > RESULTS)
+      return std::nullopt;
+    int parts = plan.results.size() > 1 ? plan.results.size() : 0; // extractvalue at each place, insertvalue once
+    int instructions = places * (length - 1 - parts) - branches_left(region) - (length + parts + 1);
+    int size = size_saved(region, plan);
+    region.saved = instructions + size;
+    return instructions > 0 && size > 0 ? std::optional(std::move(plan)) : std::nullopt;
+  }
+
+  // Where the exit is reached from elsewhere too, a branch to it stays.
+  int branches_left(const Region &region) const {
+    return count_if(region.starts, [&](unsigned start) {
+      BasicBlock *exit = exit_of(start, region.length);
+      return exit != at(start + region.length - 1).getParent() &&
+             any_of(predecessors(exit), [&](const BasicBlock *predecessor) {
+               return offset_of(predecessor->getTerminator(), start, region.length) < 0;
+             });
+    });
+  }
+
+  bool is_free(unsigned start, unsigned length) const {
+    return all_of(seq(start, start + length), [&](unsigned place) { return text.instructions[place]; });
+  }
+
+  // In machine instructions, as the target's cost model counts them.
+  int size_saved(const Region &region, const Plan &plan) const {
+    const auto &target = functions.getResult<TargetIRAnalysis>(*at(region.starts[0]).getFunction());
+    InstructionCost body = 0;
+    bool calls = false;
+    for (unsigned offset = 0; offset < region.length; offset++) {
+      Instruction &instruction = at(region.starts[0] + offset);
+      body += target.getInstructionCost(&instruction, TargetTransformInfo::TCK_CodeSize);
+      calls |= isa<CallInst>(instruction) && !isa<IntrinsicInst>(instruction);
+    }
+    if (!body.isValid())
+      return 0;
+    int places = region.starts.size(), whole = body.getValue(), arguments = plan.parameters.size();
+    int call = call_cost + arguments + std::max(0, arguments - 6) * 2; // beyond six they go through the stack
+    int function = whole + 1 + (calls ? 2 : 0);                        // ret; the stack's alignment
+    return places * (whole - call) - function;
+  }
+
+  Plan make_plan(const Region &region) const {
+    Plan plan;
+    std::vector<std::vector<Value *>> columns; // of each operand: what it is at each place
+    std::vector<bool> within;
+    for (unsigned start : region.starts) {
+      size_t slot = 0;
+      each_operand(start, region.length, [&](const Use &use, int offset) {
+        if (slot == columns.size()) {
+          columns.emplace_back();
+          within.push_back(offset >= 0);
+        }
+        columns[slot++].push_back(use.get());
+      });
+    }
+    std::map<std::vector<Value *>, int> known;
+    for (size_t slot = 0; slot < columns.size(); slot++) {
+      const auto &column = columns[slot];
+      if (within[slot]) {
+        plan.operands.push_back(Plan::WITHIN);
+      } else if (!isa<Instruction, Argument>(column[0]) && llvm::all_equal(column)) {
+        plan.operands.push_back(Plan::CONSTANT);
+      } else {
+        auto [found, added] = known.try_emplace(column, plan.parameters.size());
+        if (added)
+          plan.parameters.push_back(column[0]->getType());
+        plan.operands.push_back(found->second);
+      }
+    }
+    for (unsigned offset = 0; offset < region.length; offset++)
+      if (any_of(region.starts, [&](unsigned start) { return is_used_outside(start, offset, region.length); }))
+        plan.results.push_back(offset);
+    return plan;
+  }
+
+  bool is_used_outside(unsigned start, unsigned offset, unsigned length) const {
+    return any_of(at(start + offset).users(),
+                  [&](const User *user) { return offset_of(user, start, length) < 0; });
+  }
+
+  Function *make_function(const Region &region, const Plan &plan) {
+    LLVMContext &context = module.getContext();
+    unsigned first = region.starts[0];
+    std::vector<Type *> types;
+    for (unsigned offset : plan.results)
+      types.push_back(at(first + offset).getType());
+    Type *result = types.empty()       ? Type::getVoidTy(context)
+                   : types.size() == 1 ? types[0]
+                                       : StructType::get(context, types);
+    auto *function = Function::Create(FunctionType::get(result, plan.parameters, /*isVarArg=*/false),
+                                      GlobalValue::InternalLinkage, "outlined", module);
+    function->addFnAttrs(shared_attributes(*at(first).getFunction()));
+    function->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+
+    DenseMap<const BasicBlock *, BasicBlock *> blocks;
+    std::vector<Instruction *> copies;
+    for (unsigned offset = 0; offset < region.length; offset++) {
+      Instruction &original = at(first + offset);
+      BasicBlock *&block = blocks[original.getParent()];
+      if (!block)
+        block = BasicBlock::Create(context, "", function);
+      Instruction *copy = original.clone();
+      copy->insertInto(block, block->end());
+      keep_what_all_have(*copy, region, offset);
+      copies.push_back(copy);
+    }
+    BasicBlock *end = copies.back()->getParent(); // or the exit, where that is a block of its own
+    size_t slot = 0;
+    for (Instruction *copy : copies) {
+      for (Use &use : copy->operands()) {
+        if (auto *original = dyn_cast<BasicBlock>(use.get())) {
+          BasicBlock *&block = blocks[original];
+          if (!block)
+            block = end = BasicBlock::Create(context, "", function);
+          use.set(block);
+          continue;
+        }
+        int operand = plan.operands[slot++];
+        if (operand == Plan::WITHIN)
+          use.set(copies[offset_of(use.get(), first, region.length)]);
+        else if (operand != Plan::CONSTANT)
+          use.set(function->getArg(operand));
+      }
+      if (auto *phi = dyn_cast<PHINode>(copy))
+        for (unsigned i = 0; i < phi->getNumIncomingValues(); i++)
+          phi->setIncomingBlock(i, blocks.lookup(phi->getIncomingBlock(i)));
+    }
+    IRBuilder<> builder(end);
+    if (types.size() > 1) {
+      Value *all = PoisonValue::get(result);
+      for (unsigned i = 0; i < types.size(); i++)
+        all = builder.CreateInsertValue(all, copies[plan.results[i]], i);
+      builder.CreateRet(all);
+    } else if (types.size() == 1) {
+      builder.CreateRet(copies[plan.results[0]]);
+    } else {
+      builder.CreateRetVoid();
+    }
+    return function;
+  }
+
+  // Flags and facts that one of the places does not have would be wrong there.
+  void keep_what_all_have(Instruction &copy, const Region &region, unsigned offset) const {
+    copy.dropDbgRecords();
+    copy.setDebugLoc(DebugLoc());
+    for (unsigned start : region.starts)
+      copy.andIRFlags(&at(start + offset));
+    SmallVector<std::pair<unsigned, MDNode *>> all;
+    copy.getAllMetadataOtherThanDebugLoc(all);
+    for (auto [kind, node] : all) {
+      bool of_value = is_contained({LLVMContext::MD_tbaa, LLVMContext::MD_range, LLVMContext::MD_nonnull,
+                                    LLVMContext::MD_noundef, LLVMContext::MD_align, LLVMContext::MD_invariant_load},
+                                   kind);
+      if (!of_value ||
+          any_of(region.starts, [&](unsigned start) { return at(start + offset).getMetadata(kind) != node; }))
+        copy.setMetadata(kind, nullptr);
+    }
+  }
+
+  void replace(unsigned start, unsigned length, const Plan &plan, Function *function) {
+    std::vector<Value *> arguments(plan.parameters.size());
+    size_t slot = 0;
+    each_operand(start, length, [&](const Use &use, int) {
+      if (int operand = plan.operands[slot++]; operand >= 0)
+        arguments[operand] = use.get();
+    });
+    IRBuilder<> builder(&at(start));
+    CallInst *call = builder.CreateCall(function, arguments);
+    for (unsigned i = 0; i < plan.results.size(); i++) {
+      Value *result = plan.results.size() > 1 ? builder.CreateExtractValue(call, i) : call;
+      at(start + plan.results[i]).replaceAllUsesWith(result);
+    }
+    erase(start, length);
+  }
+
+  void erase(unsigned start, unsigned length) {
+    BasicBlock *first = at(start).getParent(), *exit = exit_of(start, length);
+    SetVector<BasicBlock *> blocks;
+    std::vector<Instruction *> erased;
+    for (unsigned place = start; place < start + length; place++) {
+      erased.push_back(&at(place));
+      blocks.insert(at(place).getParent());
+      at(place).dropAllReferences();
+      text.erase(place);
+    }
+    for (Instruction *instruction : erased)
+      instruction->eraseFromParent();
+    if (first == exit)
+      return;
+    UncondBrInst::Create(exit, first);
+    for (BasicBlock *block : blocks)
+      if (block != first && block != exit)
+        block->eraseFromParent();
+    MergeBlockIntoPredecessor(exit);
+  }
+
+  BasicBlock *exit_of(unsigned start, unsigned length) const {
+    Instruction &last = at(start + length - 1);
+    if (!last.isTerminator())
+      return last.getParent();
+    for (unsigned place = start; place < start + length; place++)
+      if (at(place).isTerminator())
+        for (BasicBlock *successor : successors(&at(place)))
+          if (offset_of(&successor->front(), start, length) < 0)
+            return successor;
+    llvm_unreachable("a region has an exit");
+  }
+};
+
+} // namespace
+
+PreservedAnalyses Outline::run(llvm::Module &module, ModuleAnalysisManager &analyses) {
+  return Outliner(module, analyses, call_cost).run() ? PreservedAnalyses::none() : PreservedAnalyses::all();
+}
+
+} // namespace burnish

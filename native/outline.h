@@ -1,0 +1,21 @@
+// Outlining: code that repeats becomes a function, called from each place.
+//
+// In place of LLVM's iroutliner, which has known miscompilations (llvm-project#54211, #194733) and no maintainer, and
+// is gone after LLVM 23 (llvm-project#211971). Like it, this one finds repeated code by a suffix tree over the whole
+// module; unlike it, it returns results as values, not through memory.
+#pragma once
+
+#include "llvm/IR/PassManager.h"
+
+namespace burnish {
+
+// A region is outlined where fewer IR instructions are left and where the target's cost model
+// (TargetTransformInfo, code size) expects fewer machine instructions. `call_cost` is what a call costs there,
+// beside its arguments: 1 for the call itself, more where it is likely to move values out of registers.
+struct Outline : llvm::PassInfoMixin<Outline> {
+  int call_cost;
+  explicit Outline(int call_cost) : call_cost(call_cost) {}
+  llvm::PreservedAnalyses run(llvm::Module &, llvm::ModuleAnalysisManager &);
+};
+
+} // namespace burnish

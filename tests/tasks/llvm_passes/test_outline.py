@@ -1,0 +1,259 @@
+"""Outlining: what becomes a function, what does not, and that programs do what they did."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from burnish import _native
+from burnish.core.program import Program
+from burnish.corpora.random_modules import random_module
+from burnish.execution import link
+from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes.actions import PASSES
+
+PIPELINES = {item.text: item.pipeline for item in PASSES}
+OUTLINE = "outline<call-cost=1>"
+STEP = """
+  %a = load i32, ptr %p
+  %b = mul i32 %a, {c}
+  %c = xor i32 %b, %a
+  %d = add {flags}i32 %c, 7
+  store i32 %d, ptr %p"""
+
+
+def step(c: int = 3, flags: str = "") -> str:
+    return STEP.format(c=c, flags=flags)
+
+
+def outlined(*bodies: str, head: str = "", result: str = "void", attributes: Sequence[str] = ()) -> str:
+    """Return a module of functions f0, f1, ... after outlining, verified, as text."""
+    functions = [
+        f"define {result} @f{i}(ptr %p) {extra} {{{body}\n}}\n"
+        for i, (body, extra) in enumerate(zip_longest(bodies, attributes, fillvalue=""))
+    ]
+    module = _native.Module("".join([head, *functions]).encode(), "test")
+    module.run(OUTLINE)
+    module.verify()
+    return module.print()
+
+
+def body_of(name: str, text: str) -> list[str]:
+    """Return the instructions of a function."""
+    pattern = rf"^define [^\n]*@{re.escape(name)}\([^\n]*\{{\n(.*?)^\}}"
+    match = re.search(pattern, text, re.DOTALL | re.MULTILINE)
+    assert match, f"{name} is not in\n{text}"
+    return [line.strip() for line in match.group(1).splitlines() if line.startswith("  ")]
+
+
+def test_what_repeats_is_called() -> None:
+    text = outlined(*[step() + "\n  ret void"] * 3)
+    assert all(body_of(f"f{i}", text) == ["call void @outlined(ptr %0)", "ret void"] for i in range(3))
+    assert [line.split(" = ")[-1] for line in body_of("outlined", text)] == [
+        "load i32, ptr %0, align 4",
+        "mul i32 %2, 3",
+        "xor i32 %3, %2",
+        "add i32 %4, 7",
+        "store i32 %5, ptr %0, align 4",
+        "ret void",
+    ]
+
+
+def test_what_differs_is_a_parameter_and_what_is_the_same_is_not() -> None:
+    constants = (3, 5, 9, 3)
+    text = outlined(*(step(c) + "\n  ret void" for c in constants))
+    calls = [body_of(f"f{i}", text)[0] for i in range(4)]
+    assert calls == [f"call void @outlined(ptr %0, i32 {c})" for c in constants]
+
+
+def test_a_result_is_returned_and_several_are_a_structure() -> None:
+    uses = ("or", "shl", "sub", "and", "lshr", "ashr")
+    text = outlined(*(step() + f"\n  %y = {use} i32 5, %d\n  ret i32 %y" for use in uses), result="i32")
+    assert body_of("f0", text) == ["%2 = call i32 @outlined(ptr %0)", "%3 = or i32 5, %2", "ret i32 %3"]
+
+    text = outlined(*(step() + f"\n  %y = {use} i32 %b, %d\n  ret i32 %y" for use in uses), result="i32")
+    assert body_of("f0", text) == [
+        "%2 = call { i32, i32 } @outlined(ptr %0)",
+        "%3 = extractvalue { i32, i32 } %2, 0",
+        "%4 = extractvalue { i32, i32 } %2, 1",
+        "%5 = or i32 %3, %4",
+        "ret i32 %5",
+    ]
+
+
+def test_a_promise_that_one_place_does_not_make_is_dropped() -> None:
+    bodies = [step(flags=flags) + "\n  ret void" for flags in ("nsw ", "nuw nsw ", "nsw ", "")]
+    for count, left in ((3, "add nsw i32 %4, 7"), (4, "add i32 %4, 7")):
+        body = body_of("outlined", outlined(*bodies[:count]))
+        assert [line.split(" = ")[1] for line in body if " add " in line] == [left]
+
+
+DIAMOND = """
+entry:
+  %a = load i32, ptr %p
+  %small = icmp slt i32 %a, 10
+  br i1 %small, label %grow, label %shrink
+grow:
+  %b = mul i32 %a, 3
+  br label %end
+shrink:
+  %c = udiv i32 %a, {divisor}
+  br label %end
+end:
+  %d = phi i32 [ %b, %grow ], [ %c, %shrink ]
+  store i32 %d, ptr %p
+  {rest}"""
+LOOP = """
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %at = getelementptr i32, ptr %p, i32 %i
+  %a = load i32, ptr %at
+  %b = mul i32 %a, %a
+  store i32 %b, ptr %at
+  %next = add i32 %i, 1
+  %more = icmp slt i32 %next, {count}
+  br i1 %more, label %loop, label %end
+end:
+  {rest}"""
+DEAD_END = """
+entry:
+  %a = load i32, ptr %p
+  %good = icmp slt i32 %a, 10
+  br i1 %good, label %go, label %bad
+bad:
+  call void @report(i32 {line})
+  call void @abort()
+  unreachable
+go:
+  {rest}"""
+RESTS = (
+    "ret i32 1",
+    "%z = call i32 @one()\n  ret i32 %z",
+    "%z = sdiv i32 7, 3\n  ret i32 %z",
+)
+
+
+@pytest.mark.parametrize("body", [DIAMOND, LOOP, DEAD_END])
+def test_branches_and_loops_are_outlined(body: str) -> None:
+    bodies = [body.format(divisor=7 + i, count=9 + i, line=40 + i, rest=rest) for i, rest in enumerate(RESTS)]
+    head = "declare i32 @one()\ndeclare void @report(i32)\ndeclare void @abort()\n"
+    text = outlined(*bodies, head=head, result="i32")
+    for i, rest in enumerate(RESTS):
+        call, *after = body_of(f"f{i}", text)
+        assert call.startswith("call void @outlined(ptr %0, i32 ")
+        assert after == [line.strip().replace("%z", "%2") for line in rest.splitlines()]
+
+
+def test_a_function_that_ends_nowhere_is_not_continued_by_the_next() -> None:
+    # In the order of the text, unreachable is followed by the next function's first instructions.
+    dead = "".join(f"\n  call void @report(i32 {i})" for i in range(7)) + "\n  unreachable"
+    text = outlined(*[step() + "\n  ret void", dead] * 4, head="declare void @report(i32)\n")
+    assert all("outlined" in body_of(f"f{i}", text)[0] for i in range(8))
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "%x = alloca i32\n  store ptr %x, ptr %p",
+        'call void asm sideeffect "nop", ""()',
+        "%x = call i32 @twice()",
+        "call void @hidden() nomerge",
+        "%x = call ptr @llvm.returnaddress.p0(i32 0)\n  store ptr %x, ptr %p",
+        '%x = call i32 @one() [ "deopt"(i32 1) ]',
+    ],
+)
+def test_what_depends_on_its_function_stays_there(instruction: str) -> None:
+    head = (
+        "declare i32 @twice() returns_twice\ndeclare void @hidden()\ndeclare i32 @one()\n"
+        "declare ptr @llvm.returnaddress.p0(i32)\n"
+    )
+    text = outlined(*[f"\n  {instruction}\n" + step() + "\n  ret void"] * 4, head=head)
+    first = instruction.splitlines()[0].split(" = ")[-1].split(",")[0].split(" [")[0].removesuffix(" nomerge")
+    for i in range(4):
+        assert first in body_of(f"f{i}", text)[0]
+        assert any("@outlined" in line for line in body_of(f"f{i}", text))
+    assert first not in "".join(body_of("outlined", text))
+
+
+def test_functions_agree_on_what_they_ask_of_the_compiler() -> None:
+    bodies = [step() + "\n  ret void"] * 3
+    cpu = '"target-cpu"="x86-64"'
+    assert "@outlined" not in outlined(*bodies, attributes=[cpu, '"target-cpu"="haswell"', ""])
+    text = outlined(*bodies, attributes=[f"minsize {cpu}"] * 3)
+    attribute = re.search(r"@outlined\(ptr %0\) unnamed_addr #(\d+) \{", text)
+    assert attribute
+    assert f"attributes #{attribute.group(1)} = {{ minsize {cpu} }}" in text
+
+
+@pytest.mark.parametrize("attribute", ["optnone noinline", "nooutline", 'section ".iram"'])
+def test_functions_that_are_to_be_left_alone_are(attribute: str) -> None:
+    assert "@outlined" not in outlined(*[step() + "\n  ret void"] * 3, attributes=[attribute] * 3)
+
+
+def test_a_function_with_a_block_that_cannot_be_reached_is_left_alone() -> None:
+    strange = step() + "\n  ret void\nnever:\n  %s = add i32 %s, 1\n  br label %never"
+    assert "@outlined" not in outlined(*[strange] * 4)
+
+
+def test_costlier_calls_outline_less() -> None:
+    module = TASK.open(random_module(3)).module
+    counts = []
+    for cost in range(4):
+        other = module.clone()
+        other.run(f"outline<call-cost={cost}>")
+        counts.append(other.instruction_count())
+    assert counts == sorted(counts)
+    assert counts[0] < counts[3] <= module.instruction_count()
+
+
+def test_twice_is_no_more_than_nested() -> None:
+    module = TASK.open(random_module(5)).module
+    before = module.instruction_count()
+    counts = []
+    for _ in range(4):
+        module.run(OUTLINE)
+        module.verify()
+        counts.append(module.instruction_count())
+    assert before > counts[0] >= counts[1] >= counts[2] >= counts[3]
+
+
+def printed(module: _native.Module, program: Program, folder: Path) -> bytes:
+    """Build a module and return what it prints."""
+    assert program.workload
+    executable = link(module.emit_object("O1"), program.workload, folder / "program")
+    return subprocess.run([executable], check=True, capture_output=True, timeout=20).stdout
+
+
+def check_random_program(seed: int, folder: Path) -> int:
+    """Outline a random program again and again, other passes between; return how often that changed it."""
+    rng = np.random.default_rng(seed)
+    program = random_module(seed)
+    module = TASK.open(program).module
+    changes = 0
+    for _ in range(4):
+        before = module.instruction_count()
+        module.run(f"outline<call-cost={rng.integers(4)}>")
+        module.verify()
+        changes += module.instruction_count() < before
+        for text in rng.choice([*PIPELINES], size=2):
+            module.run(PIPELINES[text])
+    unchanged = _native.Module(program.content, program.name)
+    assert printed(module, program, folder) == printed(unchanged, program, folder), seed
+    return changes
+
+
+def test_random_programs_print_what_they_did(tmp_path: Path) -> None:
+    assert sum(check_random_program(seed, tmp_path) for seed in range(15)) > 15
+
+
+@pytest.mark.slow
+def test_five_hundred_random_programs_print_what_they_did(tmp_path: Path) -> None:
+    assert sum(check_random_program(seed, tmp_path) for seed in range(100, 600)) > 500
