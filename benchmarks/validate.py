@@ -1,15 +1,17 @@
 """Random traces on the runnable suite: does LLVM keep what programs do?
 
     python benchmarks/validate.py run [--traces 500] [--seed 0] [--out benchmarks/results/validate.jsonl]
+    python benchmarks/validate.py run --of outline [--suite workloads]
     python benchmarks/validate.py control
     python benchmarks/validate.py table
 
-`run` draws, for each number, a kernel (at its small input), a trace of 5 to 30 actions, and for a quarter of
-the entries that can be at a single function, one of the kernel's. Each is validated as `burnish validate`
-does it: replayed in two new processes, verified, built, run, compared with -O0. What breaks a program is
-reduced, and a folder with a reproducer is written beside the rows. Rows are appended as they come; what is
-there is not done again. `control` does the same on every kernel with `structurizecfg`, which is known to
-miscompile, in the middle of each trace.
+`run` draws, for each number, a kernel (at its small input) or a workload, a trace of 5 to 30 actions, and
+for a quarter of the entries that can be at a single function, one of the program's. With `--of`, a third of
+the actions are of that pass, and a sixth are clang's own pipelines, which show what it broke. Each is
+validated as `burnish validate` does it: replayed in two new processes, verified, built, run, compared with
+-O0. What breaks a program is reduced, and a folder with a reproducer is written beside the rows. Rows are
+appended as they come; what is there is not done again. `control` does the same on every kernel with
+`structurizecfg`, which is known to miscompile, in the middle of each trace.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.corpora.kernels import kernel_names, load_kernel
+from burnish.corpora.workloads import load_workload, workload_names
 from burnish.evaluation.validate import Validation, validate
-from burnish.files import write_atomically
+from burnish.files import whole_lines
 from burnish.tasks.llvm_passes.actions import PASSES
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -41,6 +44,7 @@ from tests.evaluation.broken_passes import broken_task
 TASK = load_task("llvm_passes")
 RESULTS = Path(__file__).parent / "results" / "validate.jsonl"
 LIMITS = Limits(deadline_seconds=60)
+SUITES = {"kernels": (kernel_names(), load_kernel), "workloads": (workload_names(), load_workload)}
 SHORTEST, LONGEST = 5, 30
 AT_A_FUNCTION = 0.25
 CONTROL = "structurizecfg"
@@ -53,9 +57,16 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "control", "table"))
     parser.add_argument("--traces", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--suite", choices=tuple(SUITES), default="kernels")
+    parser.add_argument("--of", default="", metavar="PASS")
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--reduce-seconds", type=float, default=600)
     options = parser.parse_args()
+    if not any(text.startswith(options.of) for text in TASK.actions):
+        parser.error(f"--of {options.of}: no action begins so: burnish tasks llvm_passes lists them")
+    if not options.out:
+        kind = [options.of, options.suite if options.suite != "kernels" else ""]
+        options.out = RESULTS.with_stem("_".join([RESULTS.stem, *filter(None, kind)]))
     if options.what == "table":
         table(rows_of(options.out))
         return
@@ -65,27 +76,34 @@ def main() -> None:
     done = {row["number"] for row in rows_of(options.out) if row["seed"] == options.seed}
     missing = [number for number in range(options.traces) if number not in done]
     for number in track(missing, description="traces"):
-        program, trace = draw(options.seed, number)
+        program, trace = draw(options.seed, number, options.suite, options.of)
         row = check(TASK, program, trace, options.out.parent / "reproducers", options.reduce_seconds)
         append(options.out, {"seed": options.seed, "number": number, **row})
     table(rows_of(options.out))
 
 
-def draw(seed: int, number: int) -> tuple[Program, Trace]:
+def draw(seed: int, number: int, suite: str, often: str) -> tuple[Program, Trace]:
     """Return the program and the trace of a number."""
     rng = np.random.default_rng([seed, number])
-    names = kernel_names()
-    program = load_kernel(names[rng.integers(len(names))])
+    names, load = SUITES[suite]
+    program = load(names[rng.integers(len(names))])
     functions = TASK.open(program).sites()
     at_function = {item.text for item in PASSES if item.function_pipeline is not None}
     trace = []
-    for index in rng.integers(len(TASK.actions), size=int(rng.integers(SHORTEST, LONGEST + 1))):
-        action = TASK.actions[index]
+    for action in actions(rng, int(rng.integers(SHORTEST, LONGEST + 1)), often):
         site = WHOLE_PROGRAM
         if action in at_function and rng.random() < AT_A_FUNCTION:
             site = str(rng.choice(functions))
         trace.append(entry(action, site))
     return program, legal(program, tuple(trace))
+
+
+def actions(rng: np.random.Generator, count: int, often: str) -> list[str]:
+    """Return random actions; where a pass is named, a third are of it, and a sixth clang's pipelines."""
+    if not often:
+        return [TASK.actions[i] for i in rng.integers(len(TASK.actions), size=count)]
+    parts = [[text for text in TASK.actions if text.startswith(name)] for name in (often, "clang<", "")]
+    return [str(rng.choice(parts[i])) for i in rng.choice(3, size=count, p=[1 / 3, 1 / 6, 1 / 2])]
 
 
 def legal(program: Program, trace: Trace) -> Trace:
@@ -161,14 +179,14 @@ def control(out: Path, reduce_seconds: float) -> None:
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
     """Return the rows that are there; a line that was cut off by a kill is not."""
-    lines = path.read_text().split("\n")[:-1] if path.exists() else []
-    return [json.loads(line) for line in lines]
+    return [json.loads(line) for line in whole_lines(path)]
 
 
 def append(path: Path, row: dict[str, object]) -> None:
-    """Add a row, whole or not at all."""
+    """Add a row."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, b"".join(f"{json.dumps(item)}\n".encode() for item in [*rows_of(path), row]))
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
 
 
 def table(rows: list[dict[str, Any]]) -> None:
