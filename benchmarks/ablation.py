@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -121,7 +122,12 @@ def main() -> None:
         options, "short", [*SEARCHES, *(f"genetic@{path}" for path in policies.values())], "short"
     )
     if options.output:
-        made = {"seconds": options.seconds, "alone": alone, "short": guided}
+        made = {
+            "seconds": options.seconds,
+            "trained": {name: training(options.out / name, path) for name, path in policies.items()},
+            "alone": alone,
+            "short": guided,
+        }
         options.output.write_text(json.dumps(made, indent=1) + "\n")
 
 
@@ -148,10 +154,18 @@ def trained(name: str, out: Path, seconds: float) -> Path:
     return Path(shutil.copy(made, out / f"{name}{made.suffix}"))
 
 
+def training(run: Path, policy: Path) -> dict[str, object]:
+    """Return what the card says of a policy's training, its size, and its best validation."""
+    card = json.loads((run / "policy.card.json").read_text())
+    said = {key: card["training"][key] for key in ("seconds", "steps", "iterations", "ended")}
+    return said | {"bytes": policy.stat().st_size, "validation/ratio": card["results"]["validation/ratio"]}
+
+
 def evaluated(options: argparse.Namespace, name: str, methods: list[str], budget: str) -> list[object]:
     """Evaluate methods on validation programs and return what `burnish evaluate --json` says."""
     folder = options.out / name
-    where = ["--out", str(folder), "--split", "val", "--sample", str(options.sample)]
+    sample, jobs = str(options.sample), str(os.cpu_count())
+    where = ["--out", str(folder), "--split", "val", "--sample", sample, "--jobs", jobs]
     burnish("evaluate", *where, "--methods", ",".join(methods), "--budget", budget)
     return [
         json.loads(line) for line in burnish("evaluate", "--json", str(folder), capture=True).splitlines()

@@ -1,8 +1,8 @@
 """`burnish cc` on many translation units: is an object's .text ever larger than clang -Oz makes it?
 
-    python benchmarks/never_worse.py --units 200 --budget 2 [--output benchmarks/results/never_worse.jsonl]
+    python benchmarks/never_worse.py --budget 2 [--output benchmarks/results/never_worse.jsonl]
 
-Every unit of three packages is compiled twice with the same options, by `clang -Oz -c` and by
+Every unit of the packages of the test split is compiled twice with the same options, by `clang -Oz -c` and by
 `burnish cc --budget B -Oz -c`, in a process each. Exit code 1 if one object is larger.
 """
 
@@ -21,17 +21,17 @@ from itertools import islice
 from pathlib import Path
 
 from burnish import _native
-from burnish.corpora import Unit, fetch, find_package, translation_units
+from burnish.corpora import Unit, fetch, load_manifest, translation_units
 from burnish.toolchain import find_tool
 
-PACKAGES = ("brotli", "pycryptodome", "pynacl")
+PACKAGES = tuple(package for package in load_manifest() if package.split == "test")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--units", type=int, default=200)
+    parser.add_argument("--units", type=int, help="the first so many; all of them by default")
     parser.add_argument("--budget", default="2", help="seconds of search for each file")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
@@ -46,10 +46,10 @@ def main() -> None:
 
 
 def all_units(options: argparse.Namespace) -> list[Unit]:
-    """Return so many units, the packages one after the other."""
+    """Return the units, the packages one after the other."""
     found = (
         unit
-        for package in map(find_package, PACKAGES)
+        for package in PACKAGES
         for unit in translation_units(fetch(package, options.sources), package)
         if isinstance(unit, Unit)
     )
@@ -89,7 +89,7 @@ def report(rows: list[dict[str, object]], seconds: float) -> int:
     smaller = sum(after < before for before, after in pairs)
     logs = [math.log(before / after) for before, after in pairs if before and after]
     total = [sum(column) for column in zip(*pairs, strict=True)]
-    print(f"{len(rows)} units of {', '.join(PACKAGES)} in {seconds:.0f} s")
+    print(f"{len(rows)} units of {', '.join(package.name for package in PACKAGES)} in {seconds:.0f} s")
     print(f"larger than clang -Oz: {len(larger)}; smaller: {smaller} ({100 * smaller / len(rows):.0f} %)")
     print(f".text, -Oz / burnish: geometric mean {math.exp(sum(logs) / len(logs)):.4f}, ", end="")
     print(f"in total {total[0] / total[1]:.4f} ({total[0]} -> {total[1]} bytes)")
