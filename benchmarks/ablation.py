@@ -16,6 +16,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from burnish.evaluation.statistics import ALL
 
 FOUND = Path(__file__).parent / "results" / "sequences" / "found.jsonl"
 
@@ -121,14 +127,11 @@ def main() -> None:
     guided = evaluated(
         options, "short", [*SEARCHES, *(f"genetic@{path}" for path in policies.values())], "short"
     )
+    trainings = {name: training(options.out / name, path) for name, path in policies.items()}
     if options.output:
-        made = {
-            "seconds": options.seconds,
-            "trained": {name: training(options.out / name, path) for name, path in policies.items()},
-            "alone": alone,
-            "short": guided,
-        }
+        made = {"seconds": options.seconds, "trained": trainings, "alone": alone, "short": guided}
         options.output.write_text(json.dumps(made, indent=1) + "\n")
+    table(trainings, alone, guided)
 
 
 def trained(name: str, out: Path, seconds: float) -> Path:
@@ -154,14 +157,40 @@ def trained(name: str, out: Path, seconds: float) -> Path:
     return Path(shutil.copy(made, out / f"{name}{made.suffix}"))
 
 
-def training(run: Path, policy: Path) -> dict[str, object]:
+def training(run: Path, policy: Path) -> dict[str, Any]:
     """Return what the card says of a policy's training, its size, and its best validation."""
     card = json.loads((run / "policy.card.json").read_text())
     said = {key: card["training"][key] for key in ("seconds", "steps", "iterations", "ended")}
     return said | {"bytes": policy.stat().st_size, "validation/ratio": card["results"]["validation/ratio"]}
 
 
-def evaluated(options: argparse.Namespace, name: str, methods: list[str], budget: str) -> list[object]:
+def table(
+    trainings: dict[str, dict[str, Any]], alone: list[dict[str, Any]], guided: list[dict[str, Any]]
+) -> None:
+    """Print what each policy took and reached: -Oz / method of ir-instructions."""
+    reached = {item["method"]: item["unguarded"]["ratio"] for item in alone if item.get("project") == ALL}
+    shown = Table("method", "trained, s", "steps", "validation", "one try", "short [95 %]", "+ = -")
+    for item in guided:
+        if item.get("project") != ALL:
+            continue
+        made = trainings.get(Path(item["method"].partition("@")[2]).stem)
+        cells = (
+            [f"{made['seconds']:.0f}", f"{made['steps']}", f"{made['validation/ratio']:.4f}"]
+            if made
+            else [""] * 3
+        )
+        once = f"{reached[item['method']]:.4f}" if item["method"] in reached else ""
+        mean = item["unguarded"]
+        interval = f"{mean['ratio']:.4f} [{mean['low']:.4f}, {mean['high']:.4f}]"
+        shown.add_row(
+            item["method"], *cells, once, interval, f"{item['wins']} {item['ties']} {item['losses']}"
+        )
+    Console(width=200).print(shown)
+
+
+def evaluated(
+    options: argparse.Namespace, name: str, methods: list[str], budget: str
+) -> list[dict[str, Any]]:
     """Evaluate methods on validation programs and return what `burnish evaluate --json` says."""
     folder = options.out / name
     sample, jobs = str(options.sample), str(os.cpu_count())
