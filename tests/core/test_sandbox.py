@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -96,6 +97,15 @@ def test_deadline_of_one_call_can_be_shorter(worker: Worker) -> None:
     worker.call(square, 1)
     with pytest.raises(CompilerTimeout, match=r"no answer within 0\.2 seconds"):
         worker.call(fail, "hang", deadline_seconds=0.2)
+
+
+def test_no_answer_is_waited_for_beyond_until(worker: Worker) -> None:
+    worker.call(square, 1)
+    worker.until = time.monotonic() + 0.2
+    with pytest.raises(CompilerTimeout, match=r"no answer within 0\.[12]\d* seconds"):
+        worker.call(fail, "hang")
+    worker.until = math.inf
+    assert worker.call(square, 5) == 25
 
 
 def test_wait_tells_who_is_ready(worker: Worker) -> None:

@@ -18,6 +18,7 @@ from burnish.core.env import Env
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import State
 from burnish.core.trace import Trace
+from burnish.core.worker import Limits
 from burnish.policies.advise import PolicyAdviser, adviser_of, load_adviser
 from burnish.policies.choose import Floats, Mask, choose, masked_log_softmax
 from burnish.policies.find import find_adviser
@@ -97,6 +98,16 @@ def test_rollouts_end_where_nothing_is_legal_and_where_the_compiler_dies() -> No
     policy = ByHand(actions=("halve", "give-up"), logits=(3.0, 1.0))
     guide = adviser_of(policy, task)(task.open(counters("a=4")))
     assert next(iter(guide.starts)) == ("halve", "halve")
+
+
+def test_a_budget_cuts_rollouts_off() -> None:
+    task = replace(failing_task(TASK, "hang"), starts=((),))
+    adviser = adviser_of(ByHand(actions=("halve", "hang"), logits=(1.0, 0.0)), task)
+    found = search(
+        task, counters("a=8"), budget=Budget(seconds=2), method="random", adviser=adviser, workers=1
+    )
+    assert found.trace[:3] == ("halve", "halve", "halve")
+    assert found.seconds < Limits().deadline_seconds / 2  # of which every hang would have taken all
 
 
 def test_what_changed_nothing_is_not_repeated() -> None:

@@ -28,7 +28,7 @@ from burnish.training.portfolio import (
     Portfolio,
     breed,
 )
-from burnish.training.run import train
+from burnish.training.run import Listener, Progress, train
 from burnish.training.sequence_values import SequenceValuesTraining, fit_time
 from burnish.training.tails import Setup, greedy_cover, learn_tails
 from tests.core.counting_task import TASK, counters
@@ -325,8 +325,10 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
             "run.validate_every=6",
         ],
     )
-    outcome = train(config, tmp_path / "run", SequenceValuesTraining)
+    told: list[Progress] = []
+    outcome = train(config, tmp_path / "run", SequenceValuesTraining, Listener(progress=told.append))
     assert outcome.why == "finished"
+    assert {item.seconds_left for item in told} == {None}
     assert outcome.policy
     policy = load_sequence_values(outcome.policy)
     assert policy.objective == "ir-instructions"

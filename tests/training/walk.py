@@ -20,6 +20,7 @@ class Walk:
     """One step up or down in each iteration; validation says where it is."""
 
     reference = "start"
+    ends = False
     hangs_in = 0
 
     def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:

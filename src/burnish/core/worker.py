@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -40,6 +41,7 @@ class Worker:
         # whoever waits and looks again and again on the only core takes the time of who works
         self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
         self.unanswered = False  # a call was started and not waited for to its end
+        self.until = math.inf  # by time.monotonic(): no answer is waited for any longer
         self._since = 0.0  # by time.monotonic()
         self._process: _Process | None = None
 
@@ -77,10 +79,12 @@ class Worker:
         """
         process = self._started()
         seconds = self.limits.deadline_seconds if deadline_seconds is None else deadline_seconds
-        left = self._since + seconds - time.monotonic()
-        if not child.wait_for(process.poller, max(0.0, left), self.spin_seconds):
+        end = min(self._since + seconds, self.until)
+        if not child.wait_for(process.poller, max(0.0, end - time.monotonic()), self.spin_seconds):
             self.close()
-            raise CompilerTimeout(f"no answer within {seconds:g} seconds; the worker was killed")
+            raise CompilerTimeout(
+                f"no answer within {max(0.0, end - self._since):.3g} seconds; the worker was killed"
+            )
         reply = child.read_message(process.replies)
         if reply is None:
             raise self._bury(process)

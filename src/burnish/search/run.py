@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 LONGEST = 60  # entries of a trace, those at single sites not counted
 VAIN = 1000  # batches in a row without a new trace: all has been tried
 START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
+CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a start: it has to be evaluated, too
 
 Search = Callable[[Space, np.random.Generator], Proposals]
 
@@ -55,10 +58,10 @@ def run(
     """Search for a trace that lowers a program's cost.
 
     The task's starting traces and those that the adviser names are evaluated first: its first choice even
-    where a budget in seconds is too short for it, which is the policy alone. Under a budget in evaluations
-    alone the result depends on the seed only, not on the number of workers. An interruption (Ctrl-C) ends
-    the search: what was found so far is returned; the cost is infinite where nothing was. The result is not
-    verified: see burnish.evaluation.confirm.
+    where a budget in seconds is too short for it, which is the policy alone; that choice may take as long as
+    all before it. Under a budget in evaluations alone the result depends on the seed only, not on the number
+    of workers. An interruption (Ctrl-C) ends the search: what was found so far is returned; the cost is
+    infinite where nothing was. The result is not verified: see burnish.evaluation.confirm.
 
     Args:
         method: The search's name, for the result.
@@ -106,6 +109,17 @@ def run(
             raise BudgetSpent
         return evaluator.known(batch)
 
+    def chosen(choose: Callable[[], Trace], least: float = 0.0) -> Trace:
+        """Let the adviser choose a start; what it has the compiler do for that (rollouts) is cut off."""
+        worker, now = evaluator.workers[0], time.monotonic()
+        if budget.seconds is not None:
+            left = start + START_SHARE * budget.seconds - now
+            worker.until = now + max(least, CHOICE_SHARE * left)
+        try:
+            return choose()
+        finally:
+            worker.until = math.inf
+
     try:
         session = Sandbox(task.open, program, worker=evaluator.workers[0])
         space, guide = _explore(session, goal, adviser)
@@ -114,10 +128,10 @@ def run(
         for trace in task.starts:
             (tried[trace],) = evaluate(Batch([trace]), end=None)
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
-            trace = next(guide.starts)
+            trace = chosen(lambda: next(guide.starts), least=time.monotonic() - start)
             while (alone := len(tried) <= len(task.starts)) or spent() <= START_SHARE:
                 (tried[trace],) = evaluate(Batch([trace]), end=None if alone else end)
-                trace = guide.starts.send(tried[trace].cost)
+                trace = chosen(partial(guide.starts.send, tried[trace].cost))
         session.close()
         (tried[()],) = evaluate(Batch([()]))
         survived = tuple(start for start in tried.values() if not start.error)

@@ -47,6 +47,8 @@ class Heads:
 class PolicyTraining:
     """A Training (burnish.training.run) of a learner (burnish.agents.learner)."""
 
+    ends = False
+
     def __init__(self, config: Config, folder: Path, note: Note) -> None:
         """Open the programs, start the environments and make the learner.
 

@@ -33,6 +33,7 @@ class Training(Protocol):
     """Something that gets better from iteration to iteration."""
 
     reference: str  # what SCORE compares with: a baseline of the task, such as "Oz"
+    ends: bool  # by itself, most often before the limit in iterations
 
     def iterate(self) -> Mapping[str, float]:
         """Do one iteration and return metrics.
@@ -258,7 +259,8 @@ class _Loop:
     def _seconds_left(self) -> float | None:
         """Return how long it takes to the first limit, at the rate so far."""
         run, now = self.config.run, self.now
-        done = [(run.iterations, now.iteration), (run.steps, now.steps), (run.seconds, now.seconds)]
+        iterations = None if self.training.ends else run.iterations
+        done = [(iterations, now.iteration), (run.steps, now.steps), (run.seconds, now.seconds)]
         left = [now.seconds * (limit - count) / count for limit, count in done if limit is not None and count]
         return max(0.0, min(left)) if left else None
 

@@ -76,6 +76,8 @@ class Plan:
 class SequenceValuesTraining:
     """A Training (burnish.training.run); an iteration is some programs of a stage, or an epoch."""
 
+    ends = True
+
     def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
         """Choose the programs.
 
