@@ -101,7 +101,7 @@ def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> Table:
         table.add_column(name, overflow="fold")
     for name in ("ratio", "+ = -", "fail"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
+    table.add_column("", min_width=len("verified"))
     order = sorted(
         range(len(entries)),
         key=lambda i: (entries[i].digest, entries[i].objective, entries[i].budget, -entries[i].ratio),
