@@ -21,6 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from burnish.cli.tables import ratio_text
 from burnish.evaluation.statistics import ALL
 
 FOUND = Path(__file__).parent / "results" / "sequences" / "found.jsonl"
@@ -181,7 +182,7 @@ def table(
         )
         once = f"{reached[item['method']]:.4f}" if item["method"] in reached else ""
         mean = item["unguarded"]
-        interval = f"{mean['ratio']:.4f} [{mean['low']:.4f}, {mean['high']:.4f}]"
+        interval = ratio_text(mean["ratio"], mean["low"], mean["high"])
         shown.add_row(
             item["method"], *cells, once, interval, f"{item['wins']} {item['ties']} {item['losses']}"
         )

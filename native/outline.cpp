@@ -53,9 +53,10 @@ AttrBuilder shared_attributes(const Function &function) {
 
 // Code in a section of its own may have to stay there: as the machine outliner, we take none of it.
 bool may_outline_from(const Function &function) {
-  return !function.isDeclaration() && !function.hasSection() && !function.hasAvailableExternallyLinkage() && !function.hasOptNone() &&
-         !function.hasFnAttribute(Attribute::Naked) && !function.hasFnAttribute(Attribute::NoOutline) &&
-         !function.isPresplitCoroutine() && !function.hasGC() && function.getCallingConv() != CallingConv::X86_INTR;
+  return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() && !function.hasSection() &&
+         !function.hasOptNone() && !function.hasFnAttribute(Attribute::Naked) &&
+         !function.hasFnAttribute(Attribute::NoOutline) && !function.isPresplitCoroutine() && !function.hasGC() &&
+         function.getCallingConv() != CallingConv::X86_INTR;
 }
 
 // Calls that do the same in another function.

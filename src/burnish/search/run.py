@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -109,14 +108,14 @@ def run(
             raise BudgetSpent
         return evaluator.known(batch)
 
-    def chosen(choose: Callable[[], Trace], least: float = 0.0) -> Trace:
+    def choose(cost: float | None, least: float = 0.0) -> Trace:
         """Let the adviser choose a start; what it has the compiler do for that (rollouts) is cut off."""
         worker, now = evaluator.workers[0], time.monotonic()
         if budget.seconds is not None:
             left = start + START_SHARE * budget.seconds - now
             worker.until = now + max(least, CHOICE_SHARE * left)
         try:
-            return choose()
+            return guide.starts.send(cost)
         finally:
             worker.until = math.inf
 
@@ -128,10 +127,10 @@ def run(
         for trace in task.starts:
             (tried[trace],) = evaluate(Batch([trace]), end=None)
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
-            trace = chosen(lambda: next(guide.starts), least=time.monotonic() - start)
+            trace = choose(None, least=time.monotonic() - start)
             while (alone := len(tried) <= len(task.starts)) or spent() <= START_SHARE:
                 (tried[trace],) = evaluate(Batch([trace]), end=None if alone else end)
-                trace = chosen(partial(guide.starts.send, tried[trace].cost))
+                trace = choose(tried[trace].cost)
         session.close()
         (tried[()],) = evaluate(Batch([()]))
         survived = tuple(start for start in tried.values() if not start.error)
