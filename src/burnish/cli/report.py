@@ -24,6 +24,12 @@ def main(arguments: list[str]) -> int:
     """Run `burnish report`; return its exit code."""
     options = _parser().parse_args(arguments)
     try:
+        if options.against and not options.linked:
+            raise InputError(f"--against {options.against}: of which program? --linked PROGRAM names it")
+        if options.linked:
+            from burnish.cli.report_linked import show_linked
+
+            return show_linked(options.linked, options.against, as_json=options.json)
         log = options.file or build_log.default_log()
         directory = Path(options.directory).resolve()
         summary = summarise(build_log.read(log), directory, gone_too=options.all)
@@ -43,7 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish report",
         description="Show the bytes that a linked program loads, before and after, and the change of .text, "
-        "for the objects that burnish cc and c++ last wrote, and why some are as clang made them.",
+        "for the objects that burnish cc and c++ last wrote, and why some are as clang made them; "
+        "or, with --linked, what a linked program loads.",
     )
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="the build log (default: the user's)"
@@ -52,6 +59,18 @@ def _parser() -> argparse.ArgumentParser:
         "--directory", default=".", metavar="DIR", help="objects at or below it (default: here)"
     )
     parser.add_argument("--all", action="store_true", help="with objects that were deleted since")
+    parser.add_argument(
+        "--linked",
+        type=Path,
+        metavar="PROGRAM",
+        help="the bytes that a linked program or shared library loads, by kind of section",
+    )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="PROGRAM",
+        help="beside what another build of it loads, such as clang's",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     return parser
 
