@@ -78,7 +78,7 @@ class Corpus(Sequence[Program]):
         return {row.name: row for row in self.rows}
 
     def split(self, name: str) -> Corpus:
-        """Return the programs of "train", "val" or "test"; of the public one "test@1": as its first version was.
+        """Return the programs of "train", "val" or "test"; "test@1" is that split as its first version was.
 
         Raises:
             UnknownName: the corpus has no such split, or the split no such version.
