@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from burnish.cli.costs import cost_text
+from burnish.core.limit import unlimited
 from burnish.core.result import Result
 from burnish.core.trade_off import is_trade_off
 
@@ -77,12 +78,12 @@ def _reference(result: Result) -> str:
 
 def _shown(result: Result) -> list[str]:
     """Return what is shown of a result: an older one does not have everything."""
-    names = dict.fromkeys([*MEASURES, result.objective])
-    return [name for name in names if name in result.beside or name == result.objective]
+    goal = unlimited(result.objective)
+    return [name for name in dict.fromkeys([*MEASURES, goal]) if name in result.beside or name == goal]
 
 
 def _costs(result: Result, objective: str) -> Mapping[str, float]:
-    if objective == result.objective:
+    if objective == unlimited(result.objective):  # within its limit a result's cost is the objective's
         return {"result": result.cost, **result.baselines}
     return result.beside[objective]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -43,6 +44,16 @@ class Origin:
 
     program: Program
     prepare: Callable[[_native.Module], None]
+    reference: str | None  # the level that it is compared with; None where it is a level itself
+
+    @functools.cached_property
+    def run_time(self) -> dict[str, float] | None:
+        """What a call of each function of the reference is expected to cost."""
+        if self.reference is None:
+            return None
+        module = read_module(self.program)
+        _optimize(module, self.reference)
+        return dict(module.expected_run_time())
 
 
 class ModuleSession(Session):
@@ -142,6 +153,14 @@ class ModuleSession(Session):
             self._object = emit_object(self.module, self.options.level, self.options.cpu)
         return self._object
 
+    def run_time(self) -> dict[str, float]:
+        """Return what a call of each function is expected to cost in this state."""
+        return dict(self.module.expected_run_time())
+
+    def reference_run_time(self) -> dict[str, float]:
+        """Return the same of the reference; a baseline is its own."""
+        return self.origin.run_time or self.run_time()
+
     def stopwatch(self) -> Stopwatch:
         """Return what times the program, shared with all forks.
 
@@ -172,7 +191,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
         InputError: there is no such level.
     """
     try:
-        return _open(Origin(program, partial(_prepare, options=options)), options)
+        return _open(Origin(program, partial(_prepare, options=options), options.level), options)
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None
 
@@ -186,7 +205,7 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
         CompilerCrash: LLVM gives up on it.
     """
     try:
-        return _open(Origin(program, partial(_optimize, level=level)), Options(level=level, cpu=cpu))
+        return _open(Origin(program, partial(_optimize, level=level), None), Options(level=level, cpu=cpu))
     except _native.FatalError as error:
         raise CompilerCrash(f"-{level}: {error}") from None
 
