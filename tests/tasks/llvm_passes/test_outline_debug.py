@@ -11,6 +11,7 @@ from burnish import _native
 from burnish.corpora.kernels import find_kernel
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes.session import open_session
 
 SOURCE = """\
 extern int next(void);
@@ -61,7 +62,7 @@ def opened(folder: Path, text: str) -> _native.Module:
     """Return a C source as a module with debug information."""
     source = folder / "source.c"
     source.write_text(text)
-    return TASK.open(load_program(source, ["-g"])).module
+    return open_session(load_program(source, ["-g"])).module
 
 
 def functions_of(module: _native.Module) -> dict[str, str]:
