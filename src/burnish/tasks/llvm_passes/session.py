@@ -17,7 +17,7 @@ from burnish.core.session import Mask, Observed, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES
-from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass
+from burnish.tasks.llvm_passes.modules import clone_module, emit_object, read_module, run_pass
 from burnish.tasks.llvm_passes.objectives import cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 
@@ -129,7 +129,7 @@ class ModuleSession(Session):
 
     def fork(self) -> ModuleSession:
         """Clone by bitcode: LLVM's CloneModule does not always continue identically."""
-        copy = ModuleSession(self.module.clone(), self.options, self.origin, self._stopwatch)
+        copy = ModuleSession(clone_module(self.module), self.options, self.origin, self._stopwatch)
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
         copy._counts, copy._sizes, copy._object = self._counts, self._sizes, self._object
