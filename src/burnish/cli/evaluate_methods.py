@@ -24,7 +24,7 @@ from burnish.evaluation.leaderboard import Origin, append_rows
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import RunFolder
 from burnish.evaluation.solvers import check_methods
-from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise
+from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise, summarise_languages
 from burnish.evaluation.timing import Effort
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import TASK, Options, make_task
@@ -57,7 +57,8 @@ def main(arguments: Sequence[str]) -> int:
         folder.close()
     rows = rows_of(folder, plan, cases)
     if options.json:
-        for summary in summarise(rows, confidence=options.confidence):
+        means = summarise(rows, confidence=options.confidence)
+        for summary in (*means, *summarise_languages(rows, confidence=options.confidence)):
             print(json.dumps(asdict(summary)))
         for pair in all_pairs(rows, confidence=options.confidence):
             print(json.dumps({"pair": asdict(pair)}))

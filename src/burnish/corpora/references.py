@@ -26,6 +26,7 @@ from burnish.core.program import Program
 from burnish.corpora.manifest import split_version
 from burnish.corpora.public import default_folder
 from burnish.corpora.random_modules import SIZE, random_module
+from burnish.corpora.splits import read_splits
 from burnish.corpora.store import SPLITS, Corpus, open_corpus
 from burnish.programs import load_program
 
@@ -113,7 +114,9 @@ def with_version(text: str) -> str:
     """
     split = text.removeprefix("corpus:")
     public = is_reference(text) and text.startswith("corpus:") and split in SPLITS
-    return f"{text}@{split_version(split)}" if public else text
+    if not public or read_splits(default_folder()):  # splits of one's own have no versions
+        return text
+    return f"{text}@{split_version(split)}"
 
 
 def resolve_one(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
