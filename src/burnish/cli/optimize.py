@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--search", default=DEFAULT, choices=SEARCHES, help=f"default: {DEFAULT}")
     policy = "what guides it: shipped (default), none, a name of burnish tasks, or a file of burnish train"
     add("--policy", default=policies.DEFAULT, metavar="POLICY", help=policy)
-    add("--budget", default="10s", help="for each file: 10s, 2m or 500 (evaluations); default: 10s")
+    add("--budget", default="10s", help="for each file: 10s, 2m or '500 evaluations'; default: 10s")
     add("--seed", type=int, default=0)
     memory = "begin with what earlier searches found for these functions, and add what this one finds"
     add("--remember", dest="memory_file", type=Path, metavar="FILE", help=memory)

@@ -11,6 +11,7 @@ from typing import Any
 
 from burnish.core.errors import InputError
 from burnish.core.trace import Trace
+from burnish.search.budget import written
 
 FAILURE_FACTOR = 2.0  # a failure costs at least so many times what the reference does
 
@@ -116,9 +117,10 @@ class Row:
                 raise ValueError(f"expected the fields {', '.join(sorted(known))}")
             found["curve"] = tuple(map(tuple, found.get("curve", ())))
             found["beside"] = {name: tuple(pair) for name, pair in found.get("beside", {}).items()}
+            found["budget"] = written(found["budget"])  # "500" in files of before is "500 evaluations"
             lists = {name: tuple(found.get(name, ())) for name in ("trace", "checks")}
             return cls(**(found | lists))
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise InputError(f"not a row of an evaluation: {error}") from None
 
 
