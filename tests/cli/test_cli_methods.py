@@ -40,7 +40,7 @@ def test_methods_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     folder = tmp_path / "run"
     assert evaluate(folder) == 0
     out = capsys.readouterr().out
-    assert "6: 2 programs" in out and "random / O3" in out and "Ratios of ir-instructions" in out
+    assert "6 evaluations: 2 programs" in out and "random / O3" in out and "Ratios of ir-instructions" in out
     assert "<svg" in (folder / "report.html").read_text()
     rows = read_rows(folder / "rows.jsonl")
     assert [(item.method, item.valid) for item in rows] == [
@@ -65,10 +65,10 @@ def test_methods_and_budgets_are_added_to_a_folder(tmp_path: Path) -> None:
     words = ["--methods", "random,Os", "--budget", "3", "--out", str(folder), "--sample", "1"]
     assert main(["evaluate", FILES[0], *words, FILES[1]]) == 0
     assert [(item.budget, item.method) for item in read_rows(folder / "rows.jsonl")] == [
-        ("6", "random"),
-        ("6", "O3"),
-        ("3", "random"),
-        ("3", "Os"),
+        ("6 evaluations", "random"),
+        ("6 evaluations", "O3"),
+        ("3 evaluations", "random"),
+        ("3 evaluations", "Os"),
     ]
 
 

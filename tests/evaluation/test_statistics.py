@@ -100,7 +100,7 @@ def of(method: str, *costs: float | None) -> list[Row]:
 
 def test_pair_by_hand() -> None:
     rows = [*of("one", 50.0, 90.0, 100.0), *of("other", 100.0, 90.0, 50.0)]
-    pair = compare_pair(rows, "one", "other", "10")
+    pair = compare_pair(rows, "one", "other", "10 evaluations")
     assert (pair.wins, pair.ties, pair.losses) == (1, 1, 1)
     assert pair.mean.ratio == pytest.approx(1)
     assert not pair.apart
@@ -110,7 +110,7 @@ def test_pairs_are_resampled_together() -> None:
     """Programs differ by far more than the methods do; the difference is the same on each of them."""
     costs = [10.0, 40.0, 90.0, 300.0]
     rows = [*of("one", *costs), *of("other", *(1.01 * cost for cost in costs))]
-    pair = compare_pair(rows, "one", "other", "10")
+    pair = compare_pair(rows, "one", "other", "10 evaluations")
     assert (pair.mean.low, pair.mean.ratio, pair.mean.high) == pytest.approx((1.01, 1.01, 1.01))
     assert pair.apart
     one, other = summarise(rows)
@@ -118,17 +118,19 @@ def test_pairs_are_resampled_together() -> None:
 
 
 def test_failure_loses_against_anything_that_works() -> None:
-    pair = compare_pair([*of("one", None), *of("other", 199.0)], "one", "other", "10")
+    pair = compare_pair([*of("one", None), *of("other", 199.0)], "one", "other", "10 evaluations")
     assert (pair.wins, pair.losses, pair.mean.ratio) == (0, 1, pytest.approx(199 / 300))
-    guarded = compare_pair([*of("one", None), *of("other", 50.0)], "one", "other", "10", guarded=True)
+    guarded = compare_pair(
+        [*of("one", None), *of("other", 50.0)], "one", "other", "10 evaluations", guarded=True
+    )
     assert guarded.mean.ratio == pytest.approx(1 / 2)
 
 
 def test_programs_of_one_method_alone_are_left_out() -> None:
-    pair = compare_pair([*of("one", 50.0, 10.0), *of("other", 100.0)], "one", "other", "10")
+    pair = compare_pair([*of("one", 50.0, 10.0), *of("other", 100.0)], "one", "other", "10 evaluations")
     assert (pair.programs, pair.mean.ratio) == (1, pytest.approx(2))
     with pytest.raises(InputError, match="no program in common within 10"):
-        compare_pair(of("one", 1.0), "one", "other", "10")
+        compare_pair(of("one", 1.0), "one", "other", "10 evaluations")
 
 
 def test_every_pair_within_each_budget() -> None:
@@ -141,7 +143,7 @@ def test_uncertainty_of_noisy_rows_is_in_the_interval() -> None:
     (found,) = summarise([row("a", 100.0, timing=timing)])
     assert (found.unguarded.low, found.unguarded.high) == pytest.approx((1.1 / 1.05, 1.1 * 1.05), rel=3e-3)
     pair = compare_pair(
-        [row("a", 1.0, timing=timing), row("a", 1.0, method="n", timing=timing)], "m", "n", "10"
+        [row("a", 1.0, timing=timing), row("a", 1.0, method="n", timing=timing)], "m", "n", "10 evaluations"
     )
     assert (pair.wins, pair.ties, pair.losses) == (0, 1, 0)
     width = math.exp(math.sqrt(2) * math.log(1.05))

@@ -20,6 +20,7 @@ from burnish.evaluation.plots import read_log
 from burnish.evaluation.rows import Row, read_rows
 from burnish.evaluation.run_folder import ROWS, read_settings
 from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise, summarise_languages
+from burnish.search.budget import written
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -77,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _chosen(rows: Sequence[Row], options: argparse.Namespace) -> list[Row]:
     """Return the rows that are asked for, in the order of budgets and methods."""
-    budgets = options.budget or list(dict.fromkeys(row.budget for row in rows))
+    budgets = list(map(written, options.budget or ())) or list(dict.fromkeys(row.budget for row in rows))
     methods = options.only.split(",") if options.only else list(dict.fromkeys(row.method for row in rows))
     return [
         row

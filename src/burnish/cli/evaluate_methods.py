@@ -130,9 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--split", action="append", default=[], metavar="NAME", help="of the public corpus: train, val, test")
     methods = "searches, search@policy and clang's levels, with commas"
     add("--methods", required=True, metavar="LIST", help=methods)
-    rule = (
-        "short (1 s, or 5 times the file's own -Oz pipeline), long (ten times that), 10s, 500 (evaluations)"
-    )
+    rule = "short (1 s, or 5 times the file's own -Oz pipeline), long (ten times that), 10s, 500 evaluations"
     again = "2s|5xOz (the longer); may be repeated; default: short"
     add("--budget", action="append", metavar="BUDGET", help=f"{rule}, {again}")
     out = "for the rows; a run that was killed goes on there"

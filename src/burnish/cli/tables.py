@@ -38,7 +38,7 @@ def results_table(results: Sequence[Result]) -> None:
     table.add_column("sec", justify="right", no_wrap=True)
     for result in results:
         rows = {name: _costs(result, name) for name in _shown(result)}
-        _add(table, Path(result.program).name, rows, _reference(result), result.evaluations, result.seconds)
+        _add(table, _short(result, results), rows, _reference(result), result.evaluations, result.seconds)
     if len(results) > 1 and len(references) == 1:
         table.add_section()
         common = [name for name in MEASURES if all(name in _shown(result) for result in results)]
@@ -65,6 +65,12 @@ def _add(
         effort = ["", ""] if number else [str(evaluations), f"{seconds:.1f}"]
         unit = UNITS.get(objective, "trade-off")
         table.add_row("" if number else name, unit, *cells, f"{change:+.1f}%", *effort)
+
+
+def _short(result: Result, results: Sequence[Result]) -> str:
+    """Return a program's file name; all of its name where another file is called the same."""
+    name = Path(result.program).name
+    return name if sum(Path(other.program).name == name for other in results) == 1 else result.program
 
 
 def _reference(result: Result) -> str:

@@ -51,6 +51,19 @@ def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] |
     return _load(Path(name), task), Path(name).stem
 
 
+def made_for(name: str, task: Task, objective: str) -> str:
+    """Return the objective that a policy was made for, where that is another one; "" where it is the same.
+
+    Raises:
+        UnknownName, InputError: see find_adviser.
+    """
+    adviser = (find_adviser(name, task, objective) or (None,))[0]
+    own = getattr(adviser, "objective", None)  # of sequence values; other policies say it on their card
+    if own is None:
+        own = getattr(getattr(adviser, "policy", None), "card", {}).get("objective", objective)
+    return "" if own == objective else str(own)
+
+
 def check(name: str) -> None:
     """Check that there is a policy of that name.
 
