@@ -10,7 +10,7 @@ from pathlib import Path
 
 from burnish.core.errors import BurnishError, InputError, UnknownName
 from burnish.driver.compiling import compile_and_improve
-from burnish.driver.requests import OBJECTIVES, Optimized, Optimizer, OptimizeRequest, Options
+from burnish.driver.requests import OBJECTIVES, Compiled, Optimized, Optimizer, OptimizeRequest, Options
 
 HELP = """\
 usage: burnish {name} [OPTION]... CLANG-ARGUMENT...
@@ -32,6 +32,9 @@ burnish's options come first; what follows the first other argument (or --) is c
   --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
                      builds that change directories
   --help             this text; burnish {name} -- --help shows clang's
+
+CC=burnish-cc CXX=burnish-c++ is the same, and each command starts sooner.
+The C++ library, unless -stdlib=, -rtlib= or -unwindlib= name another: {libraries}.
 """
 
 
@@ -48,12 +51,18 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
     try:
         options, rest = parse(arguments)
         if options is None:
-            sys.stdout.write(HELP.format(name=name, clang=clang))
+            sys.stdout.write(HELP.format(name=name, clang=clang, libraries=_libraries_of(arguments)))
             return 0
         return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer)
     except BurnishError as error:
         sys.stderr.write(f"burnish {name}: {error}\n")
         return 2
+
+
+def _libraries_of(arguments: list[str]) -> str:
+    """Return what the launcher says about the C++ library."""
+    said = [word.partition("=")[2] for word in arguments if word.startswith("--libraries=")]
+    return said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
 
 
 def parse(arguments: list[str]) -> tuple[Options | None, list[str]]:
@@ -70,6 +79,9 @@ def parse(arguments: list[str]) -> tuple[Options | None, list[str]]:
             return None, []
         if rest[0] == "--":
             return options, rest[1:]
+        if rest[0] == "--launched":
+            del rest[0]
+            continue
         if name not in _OPTIONS:
             break
         del rest[0]
@@ -124,6 +136,21 @@ def _remember(options: Options, value: str) -> Options:
     return replace(options, memory=Path(value).absolute())
 
 
+def _compiled(options: Options, value: str) -> Options:
+    seconds, _, ended = value.partition("@")
+    return replace(options, compiled=Compiled(float(seconds), float(ended), frozenset()))
+
+
+def _written(options: Options, value: str) -> Options:
+    assert options.compiled
+    written = options.compiled.written | {Path(value)}
+    return replace(options, compiled=replace(options.compiled, written=written))
+
+
+def _libraries(options: Options, value: str) -> Options:
+    return replace(options, libraries=value)
+
+
 def _report(options: Options, value: str) -> Options:
     file = Path(value)
     try:
@@ -143,4 +170,8 @@ _OPTIONS: dict[str, Callable[[Options, str], Options]] = {
     "--remember": _remember,
     "--seed": _seed,
     "--report": _report,
+    # the launcher's: native/launcher/main.cpp, hand_over
+    "--compiled": _compiled,
+    "--written": _written,
+    "--libraries": _libraries,
 }

@@ -8,6 +8,7 @@ place of clang's only where it is smaller.
     jobs       what clang -### says it would run
     refusals   which compilations burnish leaves alone, and why
     requests   what is asked of the optimizer, and what it answers
+    worth      what is too small to gain
     compiling  one command: clang, then the rest
     objects    the objects that it wrote
     programs   the objects that it wrote and linked at once

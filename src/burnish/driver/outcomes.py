@@ -13,6 +13,7 @@ from burnish.driver.improve import Improved, Limits, improve, text_bytes
 from burnish.driver.jobs import Job, Plan
 from burnish.driver.refusals import refusal
 from burnish.driver.requests import Optimizer, OptimizeRequest, Options, Unimproved
+from burnish.driver.worth import too_small
 
 # What the front end's levels mean to the passes (clang/lib/Frontend/CompilerInvocation.cpp).
 _SYNONYMS = {"Og": "O1", "Ofast": "O3"}
@@ -48,7 +49,7 @@ class Outcome:
 
 def passed_through(job: Job, why: str, reference: Path | None = None) -> Outcome:
     """Return the outcome of a compilation that is clang's alone; `reference` is its object."""
-    return Outcome(job, "passed through", why, text_bytes_before=_size(reference) if reference else None)
+    return Outcome(job, "passed through", why, text_bytes_before=text_size(reference) if reference else None)
 
 
 def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome:
@@ -64,7 +65,9 @@ def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome
         memory=build.options.memory,
     )
     start = time.monotonic()
-    before = _size(reference)
+    before = text_size(reference)
+    if why_not := too_small(before):
+        return Outcome(job, "kept", why_not, None, before)
     try:
         better = improve(job, reference, request, build.optimizer, build.waits, workspace)
     except Unimproved as why:
@@ -103,7 +106,8 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
     )
 
 
-def _size(path: Path) -> int | None:
+def text_size(path: Path) -> int | None:
+    """Return the size of a file's machine code; None where it is no object or program."""
     try:
         return text_bytes(path)
     except (OSError, ValueError, ImportError):

@@ -10,6 +10,15 @@ OBJECTIVES = ("text-bytes", "ir-instructions")
 
 
 @dataclass(frozen=True)
+class Compiled:
+    """What the launcher has done of a command: clang's part."""
+
+    clang_seconds: float  # of processor time
+    ended: float  # when clang had ended, by time.monotonic()
+    written: frozenset[Path]  # the files that clang wrote and that are worth a search
+
+
+@dataclass(frozen=True)
 class Options:
     """burnish's own options of a drop-in compiler."""
 
@@ -20,6 +29,8 @@ class Options:
     memory: Path | None = None  # see burnish.search.memory
     seed: int = 0
     log: Path | None = None  # None: the user's build log
+    compiled: Compiled | None = None  # None: clang is still to run
+    libraries: str = ""  # which C++ library programs are built with, in words
 
 
 @dataclass(frozen=True)
