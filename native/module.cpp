@@ -249,6 +249,8 @@ bool Module::has_function(const std::string &name) const {
   return function && !function->isDeclaration();
 }
 
+bool Module::position_independent() const { return ir_->getPICLevel() != PICLevel::NotPIC; }
+
 std::string Module::triple() const { return ir_->getTargetTriple().str(); }
 
 TargetMachine &Module::target(const std::string &cpu) const {

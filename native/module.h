@@ -60,6 +60,7 @@ public:
   std::vector<std::string> functions() const; // those with a body, in module order
   bool has_function(const std::string &name) const;     // with a body
   std::string triple() const;
+  bool position_independent() const; // what clang compiled it for
 
   llvm::Module &ir() const { return *ir_; }
   llvm::TargetMachine &target(const std::string &cpu = "x86-64") const;

@@ -8,6 +8,7 @@
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SuffixTree.h"
@@ -49,6 +50,44 @@ AttrBuilder shared_attributes(const Function &function) {
     if (attribute.isStringAttribute())
       attributes.addAttribute(attribute);
   return attributes;
+}
+
+// What adds calls to a function that its IR does not show: a table may be needed where it seems to be a leaf.
+constexpr Attribute::AttrKind SANITIZERS[] = {
+    Attribute::SanitizeAddress, Attribute::SanitizeHWAddress, Attribute::SanitizeMemory,   Attribute::SanitizeMemTag,
+    Attribute::SanitizeThread,  Attribute::SanitizeType,      Attribute::SanitizeRealtime,
+};
+constexpr StringLiteral INSTRUMENTATION[] = {
+    "fentry-call", "function-instrument", "instrument-function-entry", "instrument-function-entry-inlined",
+    "patchable-function-entry", "split-stack",
+};
+
+bool may_get_calls(const Function &function) {
+  auto has = [&](auto kind) { return function.hasFnAttribute(kind); };
+  return any_of(SANITIZERS, has) || any_of(INSTRUMENTATION, has);
+}
+
+// A call that stays one in machine code; a memcpy may as well, but nothing unwinds through it.
+bool is_real_call(const Instruction &instruction) {
+  return isa<CallBase>(instruction) && !isa<IntrinsicInst>(instruction);
+}
+
+// Whether the back end jumps to what is called last, whatever is optimized in between: all arguments are in
+// registers, and who is called has no body that could come in its place.
+bool is_jump(const Instruction &instruction) {
+  const auto *call = dyn_cast<CallInst>(&instruction);
+  if (!call || !call->isTailCall() || call->getCallingConv() != CallingConv::C ||
+      call->getFunctionType()->isVarArg() || call->hasStructRetAttr() || call->arg_size() > 6 ||
+      call->getFunction()->getFnAttribute("disable-tail-calls").getValueAsBool())
+    return false;
+  const Function *callee = call->getCalledFunction();
+  if (!callee || !(callee->isDeclaration() || callee->hasFnAttribute(Attribute::NoInline)))
+    return false;
+  const auto *end = dyn_cast_or_null<ReturnInst>(call->getNextNode());
+  return end && (!end->getReturnValue() || end->getReturnValue() == call) &&
+         all_of(call->args(), [](const Use &use) {
+           return use->getType()->isPointerTy() || use->getType()->isIntegerTy(32) || use->getType()->isIntegerTy(64);
+         });
 }
 
 // Code in a section of its own may have to stay there: as the machine outliner, we take none of it.
@@ -555,6 +594,7 @@ private:
     } else {
       builder.CreateRetVoid();
     }
+    describe_unwinding(*function, region);
     return function;
   }
 
@@ -574,6 +614,26 @@ private:
           any_of(region.starts, [&](unsigned start) { return at(start + offset).getMetadata(kind) != node; }))
         copy.setMetadata(kind, nullptr);
     }
+  }
+
+  // It has no memory of its own that who is called could point into, so every call may become a jump where it is
+  // the last. And it needs a table only where something unwinds through it.
+  void describe_unwinding(Function &function, const Region &region) const {
+    bool throws = false, stays = false;
+    for (Instruction &instruction : instructions(function)) {
+      auto *call = dyn_cast<CallInst>(&instruction);
+      if (call && call->getTailCallKind() == CallInst::TCK_None && none_of(seq(call->arg_size()), [&](unsigned i) {
+            return call->isByValArgument(i);
+          }))
+        call->setTailCall();
+      throws |= instruction.mayThrow();
+      stays |= is_real_call(instruction) && !is_jump(instruction);
+    }
+    if (throws && !all_of(region.starts, [&](unsigned start) { return at(start).getFunction()->doesNotThrow(); }))
+      return;
+    function.setDoesNotThrow();
+    if (!stays && !may_get_calls(function))
+      function.removeFnAttr(Attribute::UWTable);
   }
 
   void replace(unsigned start, unsigned length, const Plan &plan, Function *function) {

@@ -81,7 +81,7 @@ int hand_over(const Tools &tools, const Command &command, Words first, const Wor
 }
 
 std::string speed_reason(const Command &command) {
-  return "-" + command.level + ": no objective for speed yet; --objective text-bytes makes every level smaller";
+  return "-" + command.level + ": no objective for speed yet; --objective loaded-bytes makes every level smaller";
 }
 
 // Log what is not worth a search; return what is.

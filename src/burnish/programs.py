@@ -7,11 +7,11 @@ from pathlib import Path
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.toolchain import IR_SUFFIXES, compile_to_bitcode
+from burnish.toolchain import IR_SUFFIXES, compile_anywhere
 
 
 def load_program(path: Path | str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
-    """Read a C, C++, .ll or .bc file as a program of the LLVM tasks.
+    """Read a C, C++, .ll or .bc file as a program of the LLVM tasks; its digest is the same in any folder.
 
     Args:
         path: The file.
@@ -23,7 +23,7 @@ def load_program(path: Path | str, arguments: Sequence[str] = (), *, level: str 
     """
     path = Path(path)
     if path.suffix not in IR_SUFFIXES:
-        return Program(str(path), "llvm", compile_to_bitcode(path, arguments, level=level))
+        return Program(str(path), "llvm", compile_anywhere(path, arguments, level=level))
     try:
         return Program(str(path), "llvm", path.read_bytes())
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import platform
 import shutil
 import subprocess
@@ -19,6 +20,11 @@ LEVELS = ("O0", "O1", "O2", "O3", "Os", "Oz")
 
 # The front end's work only: clang's own passes are what burnish replaces.
 EMIT_BITCODE = ("-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c")
+
+# A name for the folder of a source that does not say where it is: see compile_anywhere.
+FOLDER = "/proc/self/fd/9/"
+OPEN_FOLDER = 'exec 9<"$0" && exec "$@"'
+INCLUDES = ("-I", "-iquote", "-isystem", "-idirafter")  # the value is glued to it, or the next word
 
 
 @functools.cache
@@ -57,17 +63,71 @@ def compile_to_bitcode(
         CompileError: clang rejects the file; the message is what clang printed.
         InputError: there is no such file, or it is not C or C++.
     """
+    command = [*_front_end(source, arguments, level, directory), str(source)]
+    done = subprocess.run([*command, "-o", "-"], cwd=directory, capture_output=True, check=False)
+    if done.returncode:
+        raise _rejected(source, done.stderr.decode(errors="replace"))
+    return done.stdout
+
+
+def compile_anywhere(
+    source: Path, arguments: Sequence[str] = (), *, level: str = "Oz", directory: Path | None = None
+) -> bytes:
+    """Return a file's bitcode as `compile_to_bitcode` does, but the same wherever the file lies.
+
+    clang's working directory is still `directory`, so that relative paths in its options mean what they say,
+    and the file's own `#include "..."` still starts in the file's folder. But clang is told the file by a
+    name that is always the same, /proc/self/fd/9/NAME, where descriptor 9 is the folder; and `__FILE__` and
+    debug information have paths that are relative to that folder, or to a header's include folder.
+    An option -fdebug-compilation-dir of the user's own comes later and wins.
+
+    Args and Raises: as those of compile_to_bitcode.
+    """
+    folder = source.parent
+    placeless = [f"-ffile-prefix-map={prefix}=" for prefix in (*_include_folders(arguments), FOLDER)]
+    options = (*placeless, "-ffile-compilation-dir=.", *arguments)
+    command = _front_end(source, options, level, directory)
+    words = [
+        "/bin/sh",
+        "-c",
+        OPEN_FOLDER,
+        str(folder.absolute() if directory is None else directory / folder),
+    ]
+    words += [*command, f"{FOLDER}{source.name}", "-o", "-"]
+    done = subprocess.run(words, cwd=directory, capture_output=True, check=False)
+    if done.returncode:
+        here = "" if folder == Path() else f"{folder}/"
+        raise _rejected(source, done.stderr.decode(errors="replace").replace(FOLDER, here))
+    return done.stdout
+
+
+def _front_end(source: Path, arguments: Sequence[str], level: str, directory: Path | None) -> list[str]:
+    """Return the command that compiles a file, up to its name.
+
+    Raises:
+        InputError: there is no such file, or it is not C or C++.
+    """
     if not (directory or Path()).joinpath(source).is_file():
         raise InputError(f"{source}: no such file")
     if source.suffix not in C_SUFFIXES | CXX_SUFFIXES:
         raise InputError(f"{source}: expected C (.c), C++ (.cc .cpp .cxx) or LLVM IR (.ll .bc)")
     driver = find_tool("clang++" if source.suffix in CXX_SUFFIXES else "clang")
-    command = [str(driver), *arguments, f"-{level}", *EMIT_BITCODE, str(source), "-o", "-"]
-    done = subprocess.run(command, cwd=directory, capture_output=True, check=False)
-    if done.returncode:
-        report = done.stderr.decode(errors="replace").strip()
-        raise CompileError(f"{source}: clang failed\n{report}\n{_hint(report)}".rstrip())
-    return done.stdout
+    return [str(driver), *arguments, f"-{level}", *EMIT_BITCODE]
+
+
+def _include_folders(arguments: Sequence[str]) -> list[str]:
+    """Return the include folders of clang's options, as what is found there begins in `__FILE__`."""
+    found = []
+    for word, following in itertools.pairwise((*arguments, "")):
+        for option in INCLUDES:
+            if word.startswith(option) and (path := word.removeprefix(option) or following):
+                found.append(f"{path.rstrip('/')}/")
+    return found
+
+
+def _rejected(source: Path, report: str) -> CompileError:
+    report = report.strip()
+    return CompileError(f"{source}: clang failed\n{report}\n{_hint(report)}".rstrip())
 
 
 def bitcode_to_object(bitcode: bytes, arguments: Sequence[str] = (), *, level: str = "Oz") -> bytes:

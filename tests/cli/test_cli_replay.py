@@ -57,6 +57,36 @@ def test_json_says_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert [(line["same"], line["problem"]) for line in lines] == [(True, ""), (True, "")]
 
 
+def test_program_may_have_moved(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    shutil.copytree(DATA, tmp_path / "sources")
+    monkeypatch.chdir(tmp_path / "deep" / "er")
+    line = json.loads(rows(folder)[0].to_json()) | {"source": ["gone/dispatch.c", "-DNDEBUG"]}
+    moved = ["--program", "../../sources/dispatch.c"]
+    assert main(["replay", write(folder, json.dumps(line)), *moved]) == 0
+    assert "the same again" in capsys.readouterr().out
+
+
+def test_program_elsewhere_is_compiled_as_the_result_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "two.h").write_text("#define TWO 2\n")
+    (tmp_path / "two.c").write_text("#include <two.h>\nint f(int x) { return x * TWO * FACTOR; }\n")
+    options = ["--budget", "3", "--workers", "1", "--level", "O2", "--result", "r.jsonl"]
+    assert main(["optimize", "two.c", *options, "--", "-Iin", "-DFACTOR=3"]) == 0
+    assert main(["replay", "r.jsonl", "--program", "./two.c"]) == 0
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    again = ["replay", "../r.jsonl", "--program", "../two.c"]
+    assert main([*again, "--", "-I../in", "-DFACTOR=3"]) == 0
+    assert main([*again, "--", "-I../in", "-DFACTOR=4"]) == 1
+    capsys.readouterr()
+
+
 def test_changed_program_is_noticed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = rows(folder)[0]
     other = folder / "other.c"
@@ -68,8 +98,8 @@ def test_changed_program_is_noticed(folder: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cost": 1.0}, "text-bytes is "),
-        ({"trace": ["clang<O3>"], "fallback": ""}, "text-bytes is |another module"),
+        ({"cost": 1.0}, "loaded-bytes is "),
+        ({"trace": ["clang<O3>"], "fallback": ""}, "loaded-bytes is |another module"),
     ],
 )
 def test_changed_result_is_noticed(

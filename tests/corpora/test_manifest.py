@@ -46,3 +46,13 @@ def test_defines_are_kept():
 def test_an_unknown_package_suggests_the_nearest():
     with pytest.raises(UnknownName, match=r"no package named 'zstandart'.*'zstandard'"):
         find_package("zstandart")
+
+
+def test_a_repeat_is_of_a_package_in_a_split_that_keeps_it():
+    keeps = ("train", "val", "test")
+    found = [(package, other) for package in load_manifest() for other in package.repeats.values()]
+    assert found
+    for package, other in found:
+        program, _, split = other.rpartition(" in ")
+        assert find_package(program.partition("/")[0]).split == split
+        assert keeps.index(split) < keeps.index(package.split)

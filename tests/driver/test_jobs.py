@@ -123,7 +123,7 @@ def test_what_real_builds_use_is_not_refused(tmp_path: Path, flags: str) -> None
         ("-Os -fno-vectorize", "-fno-vectorize: burnish's passes may vectorize"),
         ("-Os -fno-unroll-loops", "-fno-unroll-loops: burnish's passes may unroll loops"),
         ("-Os -xobjective-c", "the language is objective-c, not C or C++"),
-        ("-Og", "-Og: no objective for speed yet; --objective text-bytes makes every level smaller"),
+        ("-Og", "-Og: no objective for speed yet; --objective loaded-bytes makes every level smaller"),
     ],
 )
 def test_the_reason_names_the_option(tmp_path: Path, flags: str, reason: str) -> None:

@@ -21,8 +21,9 @@ No object is ever larger than clang's own; whatever burnish cannot make smaller 
 made it. `burnish report` shows the bytes before and after, file by file.
 
 burnish's options come first; what follows the first other argument (or --) is clang's:
-  --objective NAME   text-bytes (default at -Os and -Oz) or ir-instructions; given, it holds at every
-                     level, each against clang's own result at that level
+  --objective NAME   loaded-bytes (default at -Os and -Oz: code, constants, data, unwind tables, relocations),
+                     text-bytes or ir-instructions; given, it holds at every level, each against clang's own
+                     result at that level
   --budget SECONDS   of search for each file (default 2)
   --search NAME      how to search: mixed (default), genetic, beam, ...
   --policy NAME      what guides it: shipped (default), none, or a file of burnish train

@@ -15,6 +15,7 @@ from burnish.cli.evaluation_tables import print_tables
 from burnish.core.errors import InputError
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
+from burnish.corpora.references import with_version
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
 from burnish.evaluation.compare import Plan, compare_methods
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
         effort=Effort(options.repeats),
     )
     plan = replace(plan, policies=check_methods(plan.methods, task, plan.objective))
-    texts = [*options.programs, *(f"corpus:{split}" for split in options.split)]
+    texts = [with_version(text) for text in (*options.programs, *(f"corpus:{one}" for one in options.split))]
     if not texts:
         raise InputError("which programs? --split test, or names: corpus:zopfli, kernels:*, hot.c")
     cases = sampled(cases_of(texts, level=task.reference), options.sample, options.seed)

@@ -7,23 +7,26 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from burnish.cli.arguments import split_at_dashes
 from burnish.cli.costs import cost_text
-from burnish.cli.results import load_source, read_results, task_of
+from burnish.cli.results import load_elsewhere, load_source, read_results, task_of
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
 from burnish.core.result import Result
 from burnish.evaluation import replay_result
-from burnish.programs import load_program
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_args(arguments)
+    words, clang = split_at_dashes(arguments)
+    options = _parser().parse_args(words)
+    if clang and not options.program:
+        raise InputError("options for clang are for --program; results have their own")
     rows = read_results(options.result)
     if options.program and len(rows) > 1:
         raise InputError(f"--program is for a single result; {options.result} has {len(rows)}")
     good = True
     for row in rows:
-        problem = _check(row, options.program)
+        problem = _check(row, options.program, clang)
         good = good and not problem
         if options.json:
             print(json.dumps({"program": row.program, "same": not problem, "problem": problem}))
@@ -39,6 +42,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="burnish replay",
         description="Replay every result in a file in new processes: the same module, the same cost? "
         "Times are not measured again: see burnish evaluate. Exit code 1 if one differs.",
+        epilog="--program is compiled with the result's options for clang, or with those that follow a "
+        "double dash: burnish replay found.jsonl --program ../hot.c -- -I../include",
     )
     parser.add_argument("result", type=Path, help="what burnish optimize wrote with --result or --json")
     parser.add_argument("--program", type=Path, help="the program, where it is not where the result says")
@@ -46,10 +51,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check(row: Result, path: Path | None) -> str:
+def _check(row: Result, path: Path | None, clang: Sequence[str]) -> str:
     """Return what is different from the result; "" for nothing."""
     task = task_of(row)
-    program = load_program(path) if path else load_source(row)
+    program = load_elsewhere(row, path, clang) if path else load_source(row)
     if program.digest != row.digest:
         return f"the program is not the same: its digest is {program.digest}, the result's {row.digest}"
     try:

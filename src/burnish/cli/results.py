@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from burnish.cli.workloads import WORD, with_runs
@@ -11,7 +12,7 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.corpora.references import is_reference, resolve_one
-from burnish.programs import link_programs
+from burnish.programs import link_programs, load_program
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import Options, make_task
 from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES
@@ -60,18 +61,43 @@ def load_source(row: Result) -> Program:
     """
     if not row.source:
         raise InputError(f"{row.program}: the result does not say where the program is; give --program")
+    files, runs, clang = _parts(row)
+    programs = [resolve_one(file, clang, level=_level(row)) for file in files]
+    return with_runs(programs[0] if len(programs) == 1 else link_programs(programs), runs, files, clang)
+
+
+def load_elsewhere(row: Result, path: Path, clang: Sequence[str] = ()) -> Program:
+    """Load the program that a result is of from another place: its digest does not say where it was.
+
+    Args:
+        row: The result; its level counts, and how to run the program.
+        path: The file.
+        clang: clang's options; by default those of the result.
+
+    Raises:
+        InputError: there is no such file, or it cannot be used.
+    """
+    _, runs, its = _parts(row)
+    program = load_program(path, clang or its, level=_level(row))
+    return with_runs(program, runs, [str(path)], clang or its)
+
+
+def _parts(row: Result) -> tuple[list[str], list[str], list[str]]:
+    """Return the files of a result's source, the runs, and clang's options."""
     known = C_SUFFIXES | CXX_SUFFIXES | IR_SUFFIXES
-    files = [
-        word
-        for word in row.source
-        if is_reference(word) or (not word.startswith("-") and Path(word).suffix in known)
-    ]
+    files = list(
+        itertools.takewhile(
+            lambda word: is_reference(word) or (not word.startswith("-") and Path(word).suffix in known),
+            row.source,
+        )
+    )
     others = row.source[len(files) :]
     runs = [word.removeprefix(WORD) for word in others if word.startswith(WORD)]
-    clang = [word for word in others if not word.startswith(WORD)]
-    level = row.options.get("level", Options().level)
-    programs = [resolve_one(file, clang, level=level) for file in files]
-    return with_runs(programs[0] if len(programs) == 1 else link_programs(programs), runs, files, clang)
+    return files, runs, [word for word in others if not word.startswith(WORD)]
+
+
+def _level(row: Result) -> str:
+    return row.options.get("level", Options().level)
 
 
 def check_same(program: Program, row: Result) -> None:

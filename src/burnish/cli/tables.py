@@ -14,7 +14,11 @@ from burnish.core.result import Result
 from burnish.core.trade_off import is_trade_off
 
 SHOWN = ("O0", "Oz", "O3")
-MEASURES = {"ir-instructions": "IR instrs", "text-bytes": ".text B"}  # always side by side
+MEASURES = {
+    "ir-instructions": "IR instrs",
+    "loaded-bytes": "loaded B",
+    "text-bytes": ".text B",
+}  # always side by side
 UNITS = {**MEASURES, "object-bytes": ".o B", "compile-seconds": "compile s", "seconds": "run s"}
 
 
@@ -32,11 +36,12 @@ def results_table(results: Sequence[Result]) -> None:
     table.add_column("evals", justify="right", no_wrap=True)
     table.add_column("sec", justify="right", no_wrap=True)
     for result in results:
-        rows = {name: _costs(result, name) for name in dict.fromkeys([*MEASURES, result.objective])}
+        rows = {name: _costs(result, name) for name in _shown(result)}
         _add(table, Path(result.program).name, rows, _reference(result), result.evaluations, result.seconds)
     if len(results) > 1 and len(references) == 1:
         table.add_section()
-        sums = {name: _sum([_costs(result, name) for result in results]) for name in MEASURES}
+        common = [name for name in MEASURES if all(name in _shown(result) for result in results)]
+        sums = {name: _sum([_costs(result, name) for result in results]) for name in common}
         evaluations = sum(result.evaluations for result in results)
         seconds = sum(result.seconds for result in results)
         _add(table, f"all {len(results)}", sums, _reference(results[0]), evaluations, seconds)
@@ -68,6 +73,12 @@ def _reference(result: Result) -> str:
     if is_trade_off(result.objective):
         return min(result.baselines, key=lambda name: result.baselines[name])
     return result.options.get("level", "Oz")
+
+
+def _shown(result: Result) -> list[str]:
+    """Return what is shown of a result: an older one does not have everything."""
+    names = dict.fromkeys([*MEASURES, result.objective])
+    return [name for name in names if name in result.beside or name == result.objective]
 
 
 def _costs(result: Result, objective: str) -> Mapping[str, float]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.cli.progress import SearchProgress
-from burnish.cli.results import check_same, load_source, read_results, task_of
+from burnish.cli.results import check_same, load_elsewhere, load_source, read_results, task_of
 from burnish.cli.workloads import read_run
 from burnish.core.errors import InputError
 from burnish.core.program import Program, Workload
@@ -21,7 +21,6 @@ from burnish.corpora.kernels import FLAGS, find_kernel, load_kernel
 from burnish.evaluation.sanitize import check_source, parse_sanitizers
 from burnish.evaluation.validate import Validation, validate
 from burnish.execution import RunLimits
-from burnish.programs import load_program
 from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
 KERNELS = "kernels:"
@@ -117,7 +116,7 @@ def _validate(row: Result, path: Path | None, settings: Settings, *, as_json: bo
 
 
 def _program(row: Result, path: Path | None, settings: Settings) -> Program:
-    program = load_program(path) if path else load_source(row)
+    program = load_elsewhere(row, path) if path else load_source(row)
     check_same(program, row)
     if program.name.startswith(KERNELS):
         program = load_kernel(program.name.removeprefix(KERNELS), settings.inputs)

@@ -15,6 +15,7 @@ import numpy as np
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
+from burnish.corpora.manifest import load_manifest, split_version
 from burnish.corpora.pack import SUFFIX, Pack, Row, read_pack, read_program
 from burnish.corpora.splits import apply_splits, read_splits, without_repeats
 
@@ -77,15 +78,22 @@ class Corpus(Sequence[Program]):
         return {row.name: row for row in self.rows}
 
     def split(self, name: str) -> Corpus:
-        """Return the programs of "train", "val" or "test".
+        """Return the programs of "train", "val" or "test"; "test@1" is that split as its first version was.
 
         Raises:
-            UnknownName: the corpus has no such split.
+            UnknownName: the corpus has no such split, or the split no such version.
         """
         known = dict.fromkeys(row.split for row in self.rows)
-        if name not in known:
-            raise UnknownName.among(f"split in {self.folder}", name, known)
-        return self.where(lambda row: row.split == name)
+        split, at, version = name.partition("@")
+        if split not in known:
+            raise UnknownName.among(f"split in {self.folder}", split, known)
+        if not at:
+            return self.where(lambda row: row.split == split)
+        versions = [str(number + 1) for number in range(split_version(split))]
+        if version not in versions:
+            raise UnknownName.among(f"version of {split}", version, versions)
+        since = {package.name: package.since for package in load_manifest() if package.split == split}
+        return self.where(lambda row: row.split == split and since.get(row.package, 1) <= int(version))
 
     def package(self, name: str) -> Corpus:
         """Return the programs of one package.
@@ -104,7 +112,7 @@ class Corpus(Sequence[Program]):
             UnknownName: it is neither; the message suggests the nearest ones.
         """
         splits = dict.fromkeys(row.split for row in self.rows)
-        if name in splits:
+        if name.partition("@")[0] in splits:
             return self.split(name)
         if name in self.packs:
             return self.package(name)

@@ -20,4 +20,5 @@ place of clang's only where it is smaller.
     processes  clang as a child, signals
     build_log  one line for each object
     report     what the last builds came to
+    linked     what a linked program loads
 """

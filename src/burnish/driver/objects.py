@@ -11,7 +11,7 @@ from burnish.core.errors import InputError
 from burnish.driver import build_log
 from burnish.driver.improve import limits
 from burnish.driver.jobs import Job, Plan
-from burnish.driver.outcomes import Build, Outcome, attempt, kept, passed_through, record, text_size
+from burnish.driver.outcomes import Build, Outcome, attempt, kept, passed_through, record, sizes_of
 from burnish.driver.programs import improve_program
 from burnish.driver.requests import Compiled, Optimizer, Options
 from burnish.driver.worth import too_small
@@ -38,7 +38,8 @@ def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome,
         elif job.output_path in written:
             yield _improve_object(build, job), job.output_path
     if linked and (program := build.plan.jobs[-1].output_path) in written:
-        if why := too_small(text_size(program), program=True):
+        size = sizes_of(program, linked[0])
+        if why := too_small(size.text_bytes if size else None, program=True):
             for job in linked:
                 refused = build.refusal(job)
                 yield passed_through(job, refused) if refused else Outcome(job, "kept", why), program

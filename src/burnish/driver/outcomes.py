@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from burnish.driver.build_log import Action, Record
-from burnish.driver.improve import Improved, Limits, improve, text_bytes
+from burnish.driver.improve import Improved, Limits, ObjectSizes, improve, object_sizes
 from burnish.driver.jobs import Job, Plan
 from burnish.driver.refusals import refusal
-from burnish.driver.requests import Optimizer, OptimizeRequest, Options, Unimproved
+from burnish.driver.requests import DEFAULT_OBJECTIVE, Optimizer, OptimizeRequest, Options, Unimproved
 from burnish.driver.worth import too_small
 
 # What the front end's levels mean to the passes (clang/lib/Frontend/CompilerInvocation.cpp).
@@ -42,21 +42,21 @@ class Outcome:
     action: Action
     reason: str = ""
     better: Improved | None = None  # where the action is "optimized"
-    text_bytes_before: int | None = None
+    before: ObjectSizes | None = None  # of clang's object; None where nobody looked at it
     evaluations: int = 0
     seconds: float = 0.0
 
 
 def passed_through(job: Job, why: str, reference: Path | None = None) -> Outcome:
     """Return the outcome of a compilation that is clang's alone; `reference` is its object."""
-    return Outcome(job, "passed through", why, text_bytes_before=text_size(reference) if reference else None)
+    return Outcome(job, "passed through", why, before=sizes_of(reference, job) if reference else None)
 
 
 def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome:
     """Try to make a smaller object than `reference`, which clang made by the job."""
     request = OptimizeRequest(
         name=job.source,
-        objective=build.options.objective or "text-bytes",
+        objective=build.options.objective or DEFAULT_OBJECTIVE,
         level=_SYNONYMS.get(job.level, job.level),
         budget_seconds=build.options.budget_seconds,
         seed=build.options.seed,
@@ -65,8 +65,8 @@ def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome
         memory=build.options.memory,
     )
     start = time.monotonic()
-    before = text_size(reference)
-    if why_not := too_small(before):
+    before = sizes_of(reference, job)
+    if why_not := too_small(before.text_bytes if before else None):
         return Outcome(job, "kept", why_not, None, before)
     try:
         better = improve(job, reference, request, build.optimizer, build.waits, workspace)
@@ -81,14 +81,13 @@ def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome
 
 def kept(outcome: Outcome, why: str) -> Outcome:
     """Return the outcome where a smaller object was found and could not be used."""
-    return Outcome(
-        outcome.job, "kept", why, None, outcome.text_bytes_before, outcome.evaluations, outcome.seconds
-    )
+    return replace(outcome, action="kept", reason=why, better=None)
 
 
 def record(outcome: Outcome, output: Path, version: str) -> Record:
     """Return the line of the build log."""
-    better = outcome.better
+    better, before = outcome.better, outcome.before
+    after = better.sizes if better else before
     return Record(
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         directory=os.getcwd(),  # noqa: PTH109 - cheaper, and a build has thousands
@@ -97,8 +96,10 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
         level=outcome.job.level,
         action=outcome.action,
         reason=outcome.reason,
-        text_bytes_before=outcome.text_bytes_before,
-        text_bytes=better.text_bytes if better else outcome.text_bytes_before,
+        loaded_bytes_before=before.loaded_bytes if before else None,
+        loaded_bytes=after.loaded_bytes if after else None,
+        text_bytes_before=before.text_bytes if before else None,
+        text_bytes=after.text_bytes if after else None,
         seconds=round(outcome.seconds, 3),
         trace=better.trace if better else (),
         evaluations=outcome.evaluations,
@@ -106,9 +107,9 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
     )
 
 
-def text_size(path: Path) -> int | None:
-    """Return the size of a file's machine code; None where it is no object or program."""
+def sizes_of(path: Path, job: Job) -> ObjectSizes | None:
+    """Return the sizes of an object, or of a program; None where it is neither."""
     try:
-        return text_bytes(path)
+        return object_sizes(path, job)
     except (OSError, ValueError, ImportError):
         return None

@@ -131,7 +131,7 @@ def refusal(job: Job, *, every_level: bool) -> str | None:
     if job.level not in KNOWN_LEVELS:
         return f"-{job.level} is a level that burnish does not know"
     if not every_level and job.level not in SIZE_LEVELS:
-        return f"-{job.level}: no objective for speed yet; --objective text-bytes makes every level smaller"
+        return f"-{job.level}: no objective for speed yet; --objective loaded-bytes makes every level smaller"
     missing = [option for option in _EXPECTED.get(job.level, ()) if option not in job.command]
     if missing:
         return f"{_VECTORIZE[missing[0]]}: burnish's passes may vectorize"

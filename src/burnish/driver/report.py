@@ -16,6 +16,8 @@ class Summary:
 
     records: tuple[Record, ...]  # by output, then source
     gone: int  # how many were left out since their output is there no more
+    loaded_bytes_before: int
+    loaded_bytes: int
     text_bytes_before: int
     text_bytes: int
     unmeasured: int  # how many have no size: clang's temporary objects that nobody looked at
@@ -35,18 +37,16 @@ def summarise(records: Iterable[Record], directory: Path, *, gone_too: bool = Fa
             latest[one.output_path, one.source] = one
     there = {key: one for key, one in latest.items() if gone_too or key[0].exists()}
     rows = tuple(there[key] for key in sorted(there))
-    sizes = [
-        (one.text_bytes_before, one.text_bytes)
-        for one in rows
-        if one.text_bytes_before is not None and one.text_bytes is not None
-    ]
+    measured = [one for one in rows if one.loaded_bytes is not None]
     reasons = Counter(f"{one.action}: {one.reason}" for one in rows if one.reason)
     return Summary(
         records=rows,
         gone=len(latest) - len(there),
-        text_bytes_before=sum(before for before, _ in sizes),
-        text_bytes=sum(after for _, after in sizes),
-        unmeasured=len(rows) - len(sizes),
+        loaded_bytes_before=sum(one.loaded_bytes_before or 0 for one in measured),
+        loaded_bytes=sum(one.loaded_bytes or 0 for one in measured),
+        text_bytes_before=sum(one.text_bytes_before or 0 for one in measured),
+        text_bytes=sum(one.text_bytes or 0 for one in measured),
+        unmeasured=len(rows) - len(measured),
         reasons=tuple(reasons.most_common()),
     )
 

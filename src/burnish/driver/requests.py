@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-OBJECTIVES = ("text-bytes", "ir-instructions")
+DEFAULT_OBJECTIVE = "loaded-bytes"
+OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Compiled:
 class Options:
     """burnish's own options of a drop-in compiler."""
 
-    objective: str | None = None  # None: text-bytes, and only where clang is told -Os or -Oz
+    objective: str | None = None  # None: loaded-bytes, and only where clang is told -Os or -Oz
     budget_seconds: float = 2.0  # of search, for each file
     search: str | None = None  # None: the optimizer's own choice
     policy: str | None = None  # None: the one that is shipped for the objective

@@ -45,8 +45,8 @@ def read_module(program: Program) -> _native.Module:
     Raises:
         ProgramError: it cannot be read, or is for another machine.
     """
-    try:
-        return _native.Module(program.content, program.name)
+    try:  # the name would be that of the source in text that does not say it, and so in every digest
+        return _native.Module(program.content, "program")
     except _native.InputError as error:
         raise ProgramError(f"{program.name}: {error}") from None
     except _native.FatalError as error:

@@ -100,7 +100,7 @@ class ModuleSession(Session):
         return cost(self, objective) if site == WHOLE_PROGRAM else self.costs(objective).get(site, 0.0)
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return each function's instructions, or the bytes of its symbol; nothing for other objectives."""
+        """Return each function's share of an objective that has such shares; see objectives.costs."""
         return costs(self, objective)
 
     def sites(self) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ class ModuleSession(Session):
     def sizes(self) -> _native.Sizes:
         """Return the sizes of the object that the back end makes of this state."""
         if self._sizes is None:
-            self._sizes = _native.object_sizes(self.object_code())
+            self._sizes = _native.object_sizes(self.object_code(), self.module.position_independent)
         return self._sizes
 
     def object_code(self) -> bytes:
