@@ -105,6 +105,8 @@ void read_word(Command &command, Reading &reading, std::string_view word, const 
   reading.clangs |= CLANGS.contains(word) || starts_with_any(word, CLANGS_PREFIXES);
   reading.unread |= UNREAD.contains(word) || starts_with_any(word, UNREAD_PREFIXES);
   reading.compile_only |= word == "-c";
+  if (starts_with_any(word, {"-fno-pi", "-fno-PI", "-no-pie", "-mcmodel="}))
+    command.position_independent = false;
   if (word == "-o")
     reading.output = value;
   else if (word.starts_with("-o"))

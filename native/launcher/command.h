@@ -25,6 +25,7 @@ struct Command {
   Way way = Way::Clang;
   std::string level = "O0";    // the last -O
   bool links = false;          // to a program or a library
+  bool position_independent = true; // as clang's default is
   bool compiles_cxx = false;   // a source is C++ by its name or by -x
   std::string foreign;         // a target that is asked for and not this machine's; empty: none
   Words sources;               // that are compiled

@@ -94,7 +94,9 @@ Words worthwhile(const Command &command, const std::map<std::string, Stamp> &bef
       continue;
     auto facts = read_object(output);
     auto clang = facts ? facts->clang : "";
-    Line line = {command.sources[i], output, "", "", command.links ? std::nullopt : facts, clang};
+    // what an object loads is counted by who reads the log, and only of those that can be at any address
+    bool counted = !command.links && command.position_independent;
+    Line line = {command.sources[i], output, "", "", counted ? facts : std::nullopt, clang};
     if (!command.every_level && !command.size_level()) {
       line.action = "passed through", line.reason = speed_reason(command);
     } else if (facts && facts->text_bytes < (command.links ? LEAST_PROGRAM_TEXT_BYTES : LEAST_TEXT_BYTES)) {

@@ -17,6 +17,8 @@ from burnish.search import Budget
         ("0.5s", Budget(seconds=0.5)),
         ("2m", Budget(seconds=120)),
         ("500", Budget(evaluations=500)),
+        ("500 evaluations", Budget(evaluations=500)),
+        ("10s, 500evaluations", Budget(seconds=10, evaluations=500)),
         ("10s,500", Budget(seconds=10, evaluations=500)),
         ("500, 2m", Budget(seconds=120, evaluations=500)),
         ("0", Budget(evaluations=0)),
@@ -27,7 +29,8 @@ def test_budget_is_read(text: str, budget: Budget) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ",", "s", "10h", "10ss", "1.5", "ten", "nan", "nans", "infs", "inf", "-5s", "-5"]
+    "text",
+    ["", ",", "s", "10h", "10ss", "1.5", "ten", "nan", "nans", "infs", "inf", "-5s", "-5", "evaluations"],
 )
 def test_nonsense_is_an_input_error(text: str) -> None:
     with pytest.raises(InputError):

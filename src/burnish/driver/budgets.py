@@ -16,8 +16,8 @@ EXPECTED = "2s, 1m, '100 evaluations', 4x (times what clang takes for the file) 
 class FileBudget:
     """A limit for one file, of exactly one kind.
 
-    Seconds and evaluations are the search's. A multiple of clang's own processor time is all that burnish takes
-    beyond clang: to start, to compile once more and to search.
+    Seconds and evaluations are the search's. A multiple of clang's own processor time is all that burnish
+    takes beyond clang: to start, to compile once more and to search.
     """
 
     seconds: float | None = None
@@ -26,7 +26,7 @@ class FileBudget:
     remembered: bool = False  # what an earlier search found, and no search
 
     @classmethod
-    def parse(cls, text: str) -> FileBudget:
+    def parse(cls, text: str, option: str = "--budget") -> FileBudget:
         """Read '2s', '100 evaluations', '4x' or 'remembered'.
 
         Raises:
@@ -41,13 +41,13 @@ class FileBudget:
 
         # a number alone would be seconds to some and evaluations to others
         if _ALONE.fullmatch(words) or "," in words:
-            raise InputError(f"--budget {text}: expected {EXPECTED}")
+            raise InputError(f"{option} {text}: expected {EXPECTED}")
         try:
             budget = Budget.parse(words)
         except InputError:
-            raise InputError(f"--budget {text}: expected {EXPECTED}") from None
+            raise InputError(f"{option} {text}: expected {EXPECTED}") from None
         if not (budget.seconds or budget.evaluations):
-            raise InputError(f"--budget {text}: nothing can be tried in that; expected {EXPECTED}")
+            raise InputError(f"{option} {text}: nothing can be tried in that; expected {EXPECTED}")
         return cls(budget.seconds, budget.evaluations)
 
     def until(self, clang_seconds: float, ended: float) -> float | None:

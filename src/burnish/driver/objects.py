@@ -21,8 +21,9 @@ from burnish.files import write_atomically
 def improve_objects(plan: Plan, compiled: Compiled, options: Options, optimizer: Optimizer) -> None:
     """Improve what clang wrote, and log it; a full disk or a log that cannot be written is no failure."""
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
-        waits = limits(compiled.clang_seconds, options.budget_seconds)
-        build = Build(plan, options, optimizer, waits, Path(workspace))
+        longest = options.build_seconds or options.budget.longest_seconds(compiled.clang_seconds)
+        waits = limits(compiled.clang_seconds, longest)
+        build = Build(plan, options, optimizer, waits, Path(workspace), compiled)
         for outcome, output in _outcomes(build, compiled.written):
             with contextlib.suppress(OSError):
                 log = options.log or build_log.default_log()

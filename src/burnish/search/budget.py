@@ -10,10 +10,14 @@ from burnish.core.errors import InputError
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit in seconds, in evaluations (traces that were run and measured), or both."""
+    """A limit in seconds, in evaluations (traces that were run and measured), or both.
+
+    With `vain`, a search also ends after so many evaluations in a row without a better trace.
+    """
 
     seconds: float | None = None
     evaluations: int | None = None
+    vain: int | None = None
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.evaluations is None:
@@ -23,13 +27,14 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """Read '10s', '2m', '500' (evaluations) or both with a comma.
+        """Read '10s', '2m', '500 evaluations' ('500' for short) or both with a comma.
 
         Raises:
             InputError: it is none of these.
         """
         values: dict[str, float] = {}
-        for part in text.replace(" ", "").split(","):
+        for word in text.replace(" ", "").split(","):
+            part = word.removesuffix("evaluations")
             number, unit = part.rstrip("sm"), part[len(part.rstrip("sm")) :]
             key, scale = {"s": ("seconds", 1), "m": ("seconds", 60), "": ("evaluations", 1)}.get(
                 unit, ("", 0)
