@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <spawn.h>
-#include <sys/resource.h>
+#include <ctime>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +30,12 @@ std::vector<char *> pointers(const std::string &program, const Words &arguments)
     result.push_back(const_cast<char *>(argument.c_str()));
   result.push_back(nullptr);
   return result;
+}
+
+double monotonic() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
 [[noreturn]] void die_of(int signal) {
@@ -64,25 +70,25 @@ Ended run(const std::string &program, const Words &arguments) {
   posix_spawnattr_setsigmask(&attributes, &old);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t started = 0;
+  double begin = monotonic();
   int error = posix_spawn(&started, program.c_str(), nullptr, &attributes,
                           pointers(program, arguments).data(), environ);
   child = started;
   sigprocmask(SIG_SETMASK, &old, nullptr);
   if (error) {
     std::fprintf(stderr, "burnish: %s: %s\n", program.c_str(), std::strerror(error));
-    return {127, 0};
+    return {127, 0, 0};
   }
   int status = 0;
-  struct rusage usage = {};
-  while (wait4(started, &status, 0, &usage) < 0 && errno == EINTR) {
+  while (waitpid(started, &status, 0) < 0 && errno == EINTR) {
   }
   child = 0;
   if (WIFSIGNALED(status))
     die_of(WTERMSIG(status));
   if (stopped_by)
     die_of(stopped_by);
-  auto seconds = [](const timeval &time) { return double(time.tv_sec) + 1e-6 * double(time.tv_usec); };
-  return {WEXITSTATUS(status), seconds(usage.ru_utime) + seconds(usage.ru_stime)};
+  double end = monotonic();
+  return {WEXITSTATUS(status), end - begin, end};
 }
 
 } // namespace burnish

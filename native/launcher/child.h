@@ -10,7 +10,8 @@ int become(const std::string &program, const Words &arguments);
 
 struct Ended {
   int code = 0;       // the exit code; where a signal ended it, this process ends by the same and does not return
-  double seconds = 0; // of processor time
+  double seconds = 0; // that it took
+  double at = 0;      // when it ended, by Python's time.monotonic()
 };
 
 // Run a program on this process' own input and output. SIGINT, SIGTERM and SIGHUP are passed on to it.

@@ -123,10 +123,7 @@ int compile(const Tools &tools, const Command &command, const Words &arguments) 
   if (written.empty())
     return 0;
   char seconds[64];
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now); // Python's time.monotonic()
-  std::snprintf(seconds, sizeof seconds, "--compiled=%.6f@%lld.%09ld", ended.seconds, (long long)now.tv_sec,
-                now.tv_nsec);
+  std::snprintf(seconds, sizeof seconds, "--compiled=%.6f@%.6f", ended.seconds, ended.at);
   Words first = {seconds};
   for (const auto &output : written)
     first.push_back("--written=" + output);

@@ -16,7 +16,7 @@ EXPECTED = "2s, 1m, '100 evaluations', 4x (times what clang takes for the file) 
 class FileBudget:
     """A limit for one file, of exactly one kind.
 
-    Seconds and evaluations are the search's. A multiple of clang's own processor time is all that burnish
+    Seconds and evaluations are the search's. A multiple of clang's own time is all that burnish
     takes beyond clang: to start, to compile once more and to search.
     """
 

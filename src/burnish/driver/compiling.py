@@ -31,11 +31,12 @@ def compile_and_improve(
     try:
         with processes.signals_raise():
             before = {path: processes.stamp(path) for path in plan.outputs}
-            start = processes.children_seconds()
+            start = time.monotonic()
             code = processes.run([clang, *arguments])
+            ended = time.monotonic()
             compiled = Compiled(
-                processes.children_seconds() - start,
-                time.monotonic(),
+                ended - start,
+                ended,
                 frozenset(path for path in before if processes.stamp(path) not in (None, before[path])),
             )
             if code == 0:

@@ -44,7 +44,7 @@ class Build:
 
     @property
     def clang_seconds(self) -> float:
-        """The processor time that clang took for one file."""
+        """What clang took for one file."""
         return self.compiled.clang_seconds / max(1, len(self.plan.compilations))
 
     def refusal(self, job: Job) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import stat
 import subprocess
@@ -87,12 +86,6 @@ def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
         lines = os.fsdecode(errors).splitlines()
         said = next((line for line in lines if "error:" in line), lines[0] if lines else "without a word")
         raise Unimproved(f"{_name(command)} failed with code {process.returncode}: {said}")
-
-
-def children_seconds() -> float:
-    """Return the processor time of all children that have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def stamp(path: Path) -> tuple[int, int] | None:

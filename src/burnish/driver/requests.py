@@ -16,7 +16,7 @@ OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 class Compiled:
     """What the launcher has done of a command: clang's part."""
 
-    clang_seconds: float  # of processor time
+    clang_seconds: float  # that it took
     ended: float  # when clang had ended, by time.monotonic()
     written: frozenset[Path]  # the files that clang wrote and that are worth a search
 
