@@ -1,6 +1,6 @@
 """`burnish cc` on many translation units: is an object's .text ever larger than clang -Oz makes it?
 
-    python benchmarks/never_worse.py --budget 2 [--output benchmarks/results/never_worse.jsonl]
+    python benchmarks/never_worse.py --budget 2s [--output benchmarks/results/never_worse.jsonl]
 
 Every unit of the packages of the test split is compiled twice with the same options, by `clang -Oz -c` and by
 `burnish cc --budget B -Oz -c`, in a process each. Exit code 1 if one object is larger.
@@ -32,7 +32,7 @@ def main() -> None:
     )
     parser.add_argument("--split", default="test", help="or test@1, as its first version was")
     parser.add_argument("--units", type=int, help="the first so many; all of them by default")
-    parser.add_argument("--budget", default="2", help="seconds of search for each file")
+    parser.add_argument("--budget", default="2s", help="of search for each file, as burnish cc takes it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
     parser.add_argument("--output", type=Path)

@@ -1,6 +1,6 @@
 """What ships: whole projects that others wrote, linked and stripped, by burnish and by other compilers.
 
-    python benchmarks/ships.py --cc "burnish cc --budget 2" [--projects lua,mawk] [--out ships.jsonl]
+    python benchmarks/ships.py --cc "burnish cc --budget 2s" [--projects lua,mawk] [--out ships.jsonl]
 
 Debian's sources (by apt, on Debian or Ubuntu) and the workloads of burnish.corpora are built with the same
 options by each compiler: -Oz, unused sections dropped by the linker, position-independent, lld, stripped;
@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         "--cc",
         action="append",
         default=[],
-        help='a drop-in for clang, such as "burnish cc --budget 2"; repeatable',
+        help='a drop-in for clang, such as "burnish cc --budget 2s"; repeatable',
     )
     parser.add_argument(
         "--compilers", help=f"beside clang -Oz, separated by ';' (default: all): {'; '.join(built_in())}"

@@ -39,10 +39,10 @@ class Improved:
     evaluations: int
 
 
-def limits(clang_seconds: float, budget_seconds: float) -> Limits:
-    """Return how long burnish waits, from the time that clang's whole command took."""
+def limits(clang_seconds: float, search_seconds: float) -> Limits:
+    """Return how long burnish waits, from the time that clang's whole command and the search may take."""
     step = max(60.0, 20 * clang_seconds)
-    return Limits(step, step + 2 * budget_seconds)
+    return Limits(step, step + 2 * search_seconds)
 
 
 def object_sizes(path: Path, job: Job) -> ObjectSizes:
