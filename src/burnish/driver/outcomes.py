@@ -15,7 +15,7 @@ from burnish.driver.refusals import refusal
 from burnish.driver.requests import Optimizer, OptimizeRequest, Options, Unimproved
 
 # What the front end's levels mean to the passes (clang/lib/Frontend/CompilerInvocation.cpp).
-_SYNONYMS = {"Og": "O1", "Ofast": "O3"}
+SYNONYMS = {"Og": "O1", "Ofast": "O3"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome
     request = OptimizeRequest(
         name=job.source,
         objective=build.options.objective or "text-bytes",
-        level=_SYNONYMS.get(job.level, job.level),
+        level=SYNONYMS.get(job.level, job.level),
         budget_seconds=build.options.budget_seconds,
         seed=build.options.seed,
         search=build.options.search,
@@ -100,6 +100,7 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
         trace=better.trace if better else (),
         evaluations=outcome.evaluations,
         compiler=f"clang {version}",
+        command=outcome.job.command,
     )
 
 
