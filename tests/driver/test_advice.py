@@ -197,6 +197,13 @@ def test_a_link_that_fails_says_why(tmp_path: Path) -> None:
         measure_advice(read_link_command(words, tmp_path / "build"), build_log.read(log))
 
 
+def test_a_log_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.o").touch()
+    words = ["clang", "-o", "program", str(tmp_path / "a.o")]
+    assert command.main([str(tmp_path / "missing"), "--advice", "--", *words]) == 2
+    assert "missing: no build log" in capsys.readouterr().err
+
+
 def test_a_command_needs_advice(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--", "clang", "-o", "a", "a.o"]) == 2
     assert "is for --advice" in capsys.readouterr().err

@@ -24,8 +24,10 @@ def show_advice(words: list[str], log: Path | None, *, as_json: bool) -> int:
         InputError: the words are no command that links, or it fails.
     """
     command = read_link_command(words, Path.cwd())
-    log = log or build_log.default_log()
-    records = build_log.read(log) if log.is_file() else []
+    # without a build log of the user's the linker's options can be measured all the same
+    records = (
+        build_log.read(log or build_log.default_log()) if log or build_log.default_log().is_file() else []
+    )
     found = measure_advice(command, records)
     if as_json:
         sys.stdout.write(json.dumps(_as_json(found)) + "\n")
