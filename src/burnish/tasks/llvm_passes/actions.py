@@ -89,6 +89,7 @@ simplifycfg<hoist-loads-stores-with-cond-faulting;speculate-unpredictables> simp
 sink slp-vectorizer slsr speculative-execution sroa<preserve-cfg> sroa<modify-cfg>
 tailcallelim typepromotion unreachableblockelim vector-combine
 loop-flatten loop-interchange loop-unroll-and-jam
+hoist-common sink-common
 """
 
 _LOOP = """
@@ -102,7 +103,10 @@ licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
 simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
 """
 
-_OWN = ("clang<", "inliner-wrapper<", "module-inline<", "outline<", "argpromotion<", "jump-threading<")
+_OWN = (
+    *("clang<", "inliner-wrapper<", "module-inline<", "argpromotion<", "jump-threading<"),
+    *("outline<", "hoist-common", "sink-common"),
+)
 
 _LOOP_NEST = frozenset({"loop-flatten", "loop-interchange", "loop-unroll-and-jam"})
 
@@ -171,8 +175,8 @@ OMITTED: dict[str, str] = {
     "forceattrs": _NO_EFFECT,
     "free-machine-function": _CRASHES,
     "function-import": _FATAL,
-    "gvn-hoist": _UNSTABLE,
-    "gvn-sink": _UNSTABLE,
+    "gvn-hoist": f"{_UNSTABLE}; hoist-common does its work",
+    "gvn-sink": f"{_UNSTABLE}; sink-common does its work",
     "insert-gcov-profiling": _INSTRUMENTS,
     "instnamer": "changes names only",
     "internalize": f"{_UNSOUND}: it hides symbols that other files may use",
