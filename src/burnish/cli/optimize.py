@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.cli.arguments import split_at_dashes
+from burnish.cli.arguments import add_without, listed, split_at_dashes
 from burnish.cli.jobs import Job, Settings, optimize_job, write_results
 from burnish.cli.tables import results_table
 from burnish.cli.workloads import WORD, with_runs
@@ -18,6 +18,7 @@ from burnish.policies import find as policies
 from burnish.programs import link_programs
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
+from burnish.tasks.llvm_passes.actions import left_out
 from burnish.tasks.llvm_passes.objectives import level_for
 from burnish.toolchain import IR_SUFFIXES, LEVELS
 
@@ -28,7 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(words)
     options.files = [name for file in options.files for name in expand(file)]
     level = options.level or level_for(options.objective)
-    task = make_task(Options(level=level, always_inline=not options.ignore_always_inline))
+    without = left_out(listed(options.without))
+    task = make_task(Options(level, not options.ignore_always_inline, without=without))
     settings = Settings(
         budget=Budget.parse(options.budget),
         objective=task.objective(options.objective).name,
@@ -89,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
     ignore = "do not honour always_inline first; every result says so"
     add("--ignore-always-inline", action="store_true", help=ignore)
+    add_without(parser)
     return parser
 
 
