@@ -107,7 +107,7 @@ def check_export(outcome: Outcome, config: Config) -> None:
     """The exported file does on the validation programs what the network did."""
     assert outcome.policy and outcome.best
     card = json.loads(outcome.policy.with_suffix(".card.json").read_text())
-    assert card["task"] == "llvm_passes-v0"
+    assert card["task"] == "llvm_passes-v1"
     assert card["observation"] == ["autophase", "opcode-counts"]
     assert card["validation"][0]["use"] == config.validation[0].use
     assert card["training"]["config"] == config.to_dict()
