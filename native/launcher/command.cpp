@@ -8,7 +8,7 @@ namespace {
 
 // burnish.cli.cc reads and checks them.
 const std::set<std::string_view> OWN = {"--objective", "--budget",   "--build-budget", "--search", "--policy",
-                                        "--remember",  "--seed",     "--report"};
+                                        "--remember",  "--seed",     "--report", "--speed-limit"};
 
 // clang's options whose value is the next word (clang/Options/Options.td), as far as builds use them. One that is
 // missing makes its value look like an input, which is no source.

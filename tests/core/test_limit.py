@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.limit import Limit, file_name, limit_of, unlimited, within
+from burnish.core.limit import Limit, file_name, limit_of, parse_most, unlimited, within
 from burnish.tasks.llvm_passes import TASK
 
 TEXT = "loaded-bytes while slowdown<=1.05"
@@ -49,3 +49,13 @@ def test_the_nearest_name_is_told() -> None:
         TASK.objective("loaded-bytes while slowdow<=1.05")
     with pytest.raises(UnknownName, match="did you mean 'loaded-bytes'"):
         TASK.objective("loaded-byte while slowdown<=1.05")
+
+
+def test_per_cent_are_read() -> None:
+    assert [parse_most(text) for text in ("5%", "0 %", "12.5%", "none")] == [1.05, 1.0, 1.125, None]
+
+
+@pytest.mark.parametrize("text", ["", "5", "-5%", "five%", "%", "None"])
+def test_what_is_no_per_cent_is_told(text: str) -> None:
+    with pytest.raises(InputError, match="expected per cent, such as 5%, or none"):
+        parse_most(text)

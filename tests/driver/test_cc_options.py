@@ -18,6 +18,8 @@ def test_clangs_arguments_start_at_the_first_that_is_not_burnishs() -> None:
         ["-O2", "--budget", "7"],
     )
     assert cc.parse(["--objective", "text-bytes", "--search=beam"])[0] == Options("text-bytes", search="beam")
+    assert cc.parse(["--speed-limit=10%"])[0] == Options(speed_limit=1.1)
+    assert cc.parse(["--speed-limit", "none"])[0] == Options(speed_limit=None)
     assert cc.parse(["--", "--budget", "5"]) == (Options(), ["--budget", "5"])
     assert cc.parse(["--version"]) == (Options(), ["--version"])
     assert cc.parse([]) == (Options(), [])
@@ -54,6 +56,7 @@ def test_the_log_does_not_move_with_the_directory(tmp_path: Path, monkeypatch: p
     [
         (["--budget"], "--budget needs a value"),
         (["--budget", "soon"], "--budget soon: expected 2s"),
+        (["--speed-limit", "5"], "'5': expected per cent, such as 5%, or none"),
         (["--budget=2"], "--budget 2: expected 2s"),
         (["--budget=0s"], "--budget 0s: nothing can be tried"),
         (["--budget=0x"], "--budget 0x: expected 2s"),

@@ -24,6 +24,8 @@ burnish's options come first; what follows the first other argument (or --) is c
   --objective NAME   loaded-bytes (default at -Os and -Oz: code, constants, data, unwind tables, relocations),
                      text-bytes or ir-instructions; given, it holds at every level, each against clang's own
                      result at that level
+  --speed-limit P%   how much longer than clang's own the object may be expected to run, by static
+                     frequencies or a profile, for fewer loaded bytes (default 5%), or none
   --budget BUDGET    for each file (default 4x, times what clang takes for it, all included): 2s or
                      '100 evaluations' of search (the latter finds the same on every machine), or
                      remembered: what --remember knows, and no search
@@ -138,6 +140,12 @@ def _policy(options: Options, value: str) -> Options:
     return replace(options, policy=str(Path(value).absolute()) if Path(value).is_file() else value)
 
 
+def _speed_limit(options: Options, value: str) -> Options:
+    from burnish.core.limit import parse_most
+
+    return replace(options, speed_limit=parse_most(value))
+
+
 def _seed(options: Options, value: str) -> Options:
     if not value.isdecimal():
         raise InputError(f"--seed {value}: expected a whole number, 0 or more")
@@ -178,6 +186,7 @@ def _report(options: Options, value: str) -> Options:
 # a tenth of the time of a small compilation.
 _OPTIONS: dict[str, Callable[[Options, str], Options]] = {
     "--objective": _objective,
+    "--speed-limit": _speed_limit,
     "--budget": _budget,
     "--build-budget": _build_budget,
     "--search": _search,

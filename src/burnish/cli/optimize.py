@@ -17,6 +17,7 @@ from burnish.cli.runs import Item, Run, workers_each
 from burnish.cli.tables import results_table
 from burnish.cli.workloads import WORD, with_runs
 from burnish.core.errors import InputError
+from burnish.core.limit import parse_most
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
@@ -27,7 +28,7 @@ from burnish.programs import link_programs
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
 from burnish.tasks.llvm_passes.actions import left_out
-from burnish.tasks.llvm_passes.objectives import level_for
+from burnish.tasks.llvm_passes.objectives import level_for, within_speed_limit
 from burnish.toolchain import IR_SUFFIXES, LEVELS
 
 
@@ -59,7 +60,7 @@ def _settings(options: argparse.Namespace, task: Task) -> Settings:
     Raises:
         InputError: options that do not go together.
     """
-    goal = task.objective(options.objective)
+    goal = task.objective(within_speed_limit(options.objective, parse_most(options.speed_limit)))
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected 1 or more")
     if options.jobs > 1 and goal.noisy:
@@ -167,6 +168,8 @@ def _parser() -> argparse.ArgumentParser:
         help="object (.o), .bc or .ll; a folder for several files, whose tree is kept",
     )
     add("--objective", default="loaded-bytes", help="see burnish tasks; default: loaded-bytes")
+    slower = "how much slower than -Oz fewer loaded bytes may be, as expected: 5%% (default), none"
+    add("--speed-limit", default="5%", metavar="PERCENT", help=slower)
     add("--level", choices=LEVELS, help="clang's, to compare with; default: O3 for run time, else Oz")
     run = "how to run the program: its arguments, and perhaps '< FILE'; may be repeated"
     add("--run", action="append", default=[], metavar="ARGUMENTS", help=run)

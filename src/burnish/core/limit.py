@@ -59,6 +59,20 @@ def limit_of(text: str) -> Limit | None:
     return Limit(match[1], most)
 
 
+def parse_most(text: str) -> float | None:
+    """Read by how much a ratio may exceed 1: '5%' is 1.05, '0%' is 1, 'none' is no limit.
+
+    Raises:
+        InputError: it is none of these.
+    """
+    if text == "none":
+        return None
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", text.strip())
+    if not found:
+        raise InputError(f"{text!r}: expected per cent, such as 5%, or none")
+    return 1 + float(found[1]) / 100
+
+
 def file_name(text: str) -> str:
     """Return an objective's text as a part of a file's name."""
     return re.sub(r"[^\w.^*-]+", "-", text)

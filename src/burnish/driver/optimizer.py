@@ -19,6 +19,7 @@ from burnish.search.memory import Memory
 from burnish.search.run import run
 from burnish.search.space import Proposals, Space
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
+from burnish.tasks.llvm_passes.objectives import within_speed_limit
 
 LEAST_SECONDS = 1e-3  # for the policy's first choice, which is always tried
 ALL = 1 << 30  # evaluations
@@ -33,24 +34,25 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         BurnishError: the file cannot be optimized.
     """
     task = make_task(Options(level=request.level))
+    objective = within_speed_limit(request.objective, request.speed_limit)
     program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
     budget = _budget(request)
     # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
     deadline = SLOWEST_SECONDS if budget.seconds is None else max(10.0, 2 * budget.seconds)
     limits = Limits(deadline_seconds=deadline, forked=True)
-    guide = policies.find_adviser(request.policy or policies.DEFAULT, task, request.objective)
+    guide = policies.find_adviser(request.policy or policies.DEFAULT, task, objective)
     adviser = guide[0] if guide else None
     if request.remembered:
         adviser = None
     if request.memory:
-        adviser = remembered = Memory(request.memory, task, program, request.objective, adviser)
+        adviser = remembered = Memory(request.memory, task, program, objective, adviser)
     method = request.search or DEFAULT
     found = run(
         method,
         _no_search if request.remembered else SEARCHES[method],
         task,
         program,
-        objective=request.objective,
+        objective=objective,
         budget=budget,
         seed=request.seed,
         adviser=adviser,

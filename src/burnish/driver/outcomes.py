@@ -94,6 +94,7 @@ def _request(
     return OptimizeRequest(
         name=job.source,
         objective=options.objective or DEFAULT_OBJECTIVE,
+        speed_limit=options.speed_limit,
         level=SYNONYMS.get(job.level, job.level),
         budget_seconds=budget.seconds,
         seed=options.seed,

@@ -9,6 +9,7 @@ from pathlib import Path
 from burnish.driver.budgets import DEFAULT, FileBudget
 
 DEFAULT_OBJECTIVE = "loaded-bytes"
+SPEED_LIMIT = 1.05  # the most that the expected run time may come to, in units of clang's own
 OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 
 
@@ -26,6 +27,7 @@ class Options:
     """burnish's own options of a drop-in compiler."""
 
     objective: str | None = None  # None: loaded-bytes, and only where clang is told -Os or -Oz
+    speed_limit: float | None = SPEED_LIMIT  # of loaded-bytes; None: no limit
     budget: FileBudget = DEFAULT  # for each file
     build_seconds: float | None = None  # of search for a whole build, in the place of `budget`
     search: str | None = None  # None: the optimizer's own choice
@@ -53,6 +55,9 @@ class OptimizeRequest:
     until: float | None = None  # when the search has to end, by time.monotonic()
     remembered: bool = False  # try what the memory has, and no more
     vain: int | None = None  # evaluations in a row without a better trace after which it ends
+    speed_limit: float | None = (
+        None  # the most expected run time, in units of the level's own; None: no limit
+    )
 
 
 @dataclass(frozen=True)

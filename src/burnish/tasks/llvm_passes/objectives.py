@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
-from burnish.core.limit import unlimited
+from burnish.core.limit import Limit, unlimited, within
 from burnish.core.objective import Objective
 from burnish.core.trace import split_entry
 from burnish.core.trade_off import factors
@@ -96,6 +96,16 @@ RUN_TIME = frozenset({"seconds", "cycles", "instructions"})
 def level_for(objective: str) -> str:
     """Return the clang level that an objective is compared with: what its users would otherwise take."""
     return "O3" if RUN_TIME & factors(unlimited(objective)).keys() else "Oz"
+
+
+def within_speed_limit(objective: str, most: float | None) -> str:
+    """Return an objective of size within a limit of the slowdown; others, and limited ones, as they are.
+
+    Only loaded bytes are what somebody ships: the others are for comparison, and count as they always did.
+    """
+    if most is None or objective != "loaded-bytes":
+        return objective
+    return within(objective, Limit("slowdown", most))
 
 
 def cost(session: ModuleSession, objective: str) -> float:
