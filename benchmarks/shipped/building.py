@@ -55,7 +55,7 @@ def build(project: Project, compiler: Compiler, folder: Path, *, tables: bool, j
 
 
 def _build(project: Project, compiler: Compiler, folder: Path, tables: bool, jobs: int) -> Built:
-    own = project.programs | project.helpers
+    own = {**project.programs, **project.helpers}
     sources = dict.fromkeys([*project.sources, *(path for paths in own.values() for path in paths)])
     objects = {source: folder / "objects" / _object_name(source, project.root) for source in sources}
     driver = [*compiler.driver(project.language)]

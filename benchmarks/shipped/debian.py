@@ -63,8 +63,10 @@ def source_lines(text: str, *, one_line: bool) -> str:
     """
     if one_line:
         lines = [line.split() for line in text.splitlines()]
-        kept = {" ".join(["deb-src", *words[1:]]) for words in lines if words[:1] in (["deb"], ["deb-src"])}
-        return "".join(f"{line}\n" for line in sorted(kept) if "main" in line.split())
+        entries = {
+            " ".join(["deb-src", *words[1:]]) for words in lines if words[:1] in (["deb"], ["deb-src"])
+        }
+        return "".join(f"{line}\n" for line in sorted(entries) if "main" in line.split())
     stanzas = []
     for stanza in text.split("\n\n"):
         fields = [line for line in stanza.splitlines() if line and not line.startswith("#")]

@@ -45,7 +45,7 @@ def time_in_turns(project: Project, builds: Sequence[Built], inputs: Path, round
     Returns:
         Shape [builds, runs].
     """
-    seconds = [[[] for _ in project.runs] for _ in builds]
+    seconds: list[list[list[float]]] = [[[] for _ in project.runs] for _ in builds]
     for turn in range(rounds):
         for number, command in enumerate(project.runs):
             order = range(len(builds)) if turn % 2 else reversed(range(len(builds)))

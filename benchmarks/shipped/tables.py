@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 
 from shipped.rows import Row
 
+RIGHT = (
+    *("program", ".text", "read-only", "unwind", "relocations", "loaded"),
+    *("larger", "run time", "build time", "configure"),
+)
+COUNTS = ("objects_larger", "objects")
 UNWIND = (".eh_frame", ".eh_frame_hdr")
 Figures = tuple[int, int, int, int, int]  # .text, read-only data, unwind tables, .rela.dyn, loaded
 
@@ -33,41 +39,34 @@ def loaded_table(rows: Sequence[Row], compilers: Sequence[str], *, tables: bool)
 
 
 def detail_table(rows: Sequence[Row], baseline: str, compiler: str, *, tables: bool) -> Table:
-    """Return one compiler in detail, a line for each program."""
+    """Return one compiler in detail: a line for each program, then all of them."""
     table = Table(title=f"{compiler} against {baseline}, {_variant(tables)}", title_justify="left")
-    right = (
-        ".text",
-        "read-only",
-        "unwind",
-        "relocations",
-        "loaded",
-        "larger",
-        "run time",
-        "build time",
-        "configure",
-    )
-    for name in ("program", *right, "outputs", "tests"):
-        table.add_column(name, justify="right" if name in right else "left")
+    for name in RIGHT:
+        table.add_column(name, justify="left" if name == "program" else "right")
+    for name in ("outputs", "tests"):
+        table.add_column(name)
     before, after = (dict(_programs(rows, name, tables)) for name in (baseline, compiler))
-    row_of = {row["project"]: row for row in rows if row["compiler"] == compiler and row["tables"] == tables}
-    clang = {row["project"]: row for row in rows if row["compiler"] == baseline and row["tables"] == tables}
-    shown: set[str] = set()
-    for program, figures in after.items():
-        if program not in before:
-            continue
-        project = program.partition(": ")[0]
-        row, first = row_of[project], project not in shown
-        shown.add(project)
-        table.add_row(
-            program, *_sizes(before[program], figures), *(_of_project(row, clang[project]) if first else ())
-        )
-    table.add_section()
+    of_compiler, of_baseline = (
+        {row["project"]: row for row in rows if row["compiler"] == name and row["tables"] == tables}
+        for name in (compiler, baseline)
+    )
     both = [program for program in after if program in before]
-    sums = [
-        tuple(sum(figures[program][i] for program in both) for i in range(5)) for figures in (before, after)
-    ]
+    shown: list[str] = []
+    for program in both:
+        project = program.partition(": ")[0]
+        of_project: list[str] = []
+        if project not in shown:
+            shown.append(project)
+            of_project = _of_project(of_compiler[project], of_baseline[project])
+        table.add_row(program, *_sizes(before[program], after[program]), *of_project)
     if both:
-        table.add_row("total", *_sizes(*sums))
+        table.add_section()
+        sums = [
+            tuple(sum(figures[program][i] for program in both) for i in range(5))
+            for figures in (before, after)
+        ]
+        pairs = [(of_compiler[project], of_baseline[project]) for project in shown]
+        table.add_row("total", *_sizes(*sums), *_of_all(pairs))
     return table
 
 
@@ -86,6 +85,18 @@ def _of_project(row: Row, baseline: Row) -> list[str]:
         f"x{configure['compiler'] / configure['baseline']:.1f}" if configure else "",
         "same" if not row["outputs"] else "DIFFERENT",
         "none" if row["tests"] is None else "FAIL" if row["tests"] else "pass",
+    ]
+
+
+def _of_all(pairs: Sequence[tuple[Row, Row]]) -> list[str]:
+    """Return the columns after the sizes: sums, and of run times the geometric mean."""
+    larger, objects = (sum(row[name] for row, _ in pairs if row["objects_text"]) for name in COUNTS)
+    logs = [math.log(row["run_ratio"]) for row, _ in pairs if row.get("run_ratio")]
+    built, clang = (sum(pair[i]["build_seconds"]["wall"] for pair in pairs) for i in (0, 1))
+    return [
+        f"{larger}/{objects}" if objects else "",
+        f"{100 * (math.exp(sum(logs) / len(logs)) - 1):+.1f} %" if logs else "",
+        f"x{built / clang:.1f}",
     ]
 
 

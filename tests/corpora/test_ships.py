@@ -163,8 +163,11 @@ def test_tables_have_programs_and_totals(project: Project, bench: Bench) -> None
     assert columns[2][-1] == f"{change:+.2f} %"
     detail = detail_table(found, clang.name, other.name, tables=True)
     assert list(detail.columns[0].cells) == columns[0]
-    outputs = [column for column in detail.columns if column.header == "outputs"]
-    assert next(iter(outputs[0].cells)) == "same"
+    shown = {column.header: list(column.cells) for column in detail.columns}
+    assert shown["outputs"][0] == "same"
+    assert shown["loaded"] == columns[2]
+    assert shown["run time"][0] == shown["run time"][2]  # one project: its mean is that of all
+    assert shown["larger"][-1] == f"{found[1]['objects_larger']}/3"
 
 
 def test_rows_are_read_by_what_they_are_of(tmp_path: Path) -> None:

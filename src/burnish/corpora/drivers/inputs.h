@@ -68,8 +68,9 @@ static inline size_t put_run(unsigned char *to, size_t room, uint64_t *state) {
 
 static inline size_t put_record(unsigned char *to, size_t room, uint64_t *state, size_t number) {
   char line[64];
-  int length = snprintf(line, sizeof line, "{\"id\": %zu, \"size\": %u, \"ok\": %s}\n", number,
-                        (unsigned)(next_random(state) % 10000), next_random(state) % 2 ? "true" : "false");
+  unsigned value = (unsigned)(next_random(state) % 10000); /* before the next: arguments have no order */
+  const char *is_ok = next_random(state) % 2 ? "true" : "false";
+  int length = snprintf(line, sizeof line, "{\"id\": %zu, \"size\": %u, \"ok\": %s}\n", number, value, is_ok);
   size_t used = (size_t)length < room ? (size_t)length : room;
   memcpy(to, line, used);
   return used;
