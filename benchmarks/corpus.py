@@ -125,7 +125,7 @@ def unknown_repeats(corpus: Corpus) -> dict[str, str]:
     """Return why programs are left out that the manifest does not name: that would depend on the build."""
     said = {package.name: package.repeats for package in load_manifest()}
     rows = [row for row in corpus.rows if row.status == "repeated"]
-    return {row.name: row.reason for row in rows if row.path not in said[row.package]}
+    return {row.name: row.reason for row in rows if row.path not in said.get(row.package, {})}
 
 
 def sizes(folder: Path, corpus: Corpus) -> dict[str, object]:

@@ -5,6 +5,7 @@
 #include "graph.h"
 #include "module.h"
 #include "passes.h"
+#include "run_time.h"
 #include "sizes.h"
 #include "spawn.h"
 
@@ -229,6 +230,8 @@ NB_MODULE(_native, m) {
       .def("instruction_count_by_function",
            [](const Module &module) { return decoded(burnish::instruction_count_by_function(module)); },
            nb::sig("def instruction_count_by_function(self) -> list[tuple[str, int]]"))
+      .def("expected_run_time", [](const Module &module) { return decoded(burnish::expected_run_time(module)); },
+           nb::sig("def expected_run_time(self) -> list[tuple[str, float]]"))
       .def("opcode_counts", &opcode_counts, "function"_a = nb::none())
       .def("autophase", &autophase)
       .def("function_properties", &function_properties)

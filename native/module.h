@@ -51,6 +51,7 @@ public:
   // Throws FatalError with the verifier's message.
   void verify() const;
 
+  // Throws FatalError where a pass broke the module so that its bitcode cannot be read.
   std::unique_ptr<Module> clone() const;
   // A module with one function's body; everything else it needs becomes a declaration.
   std::unique_ptr<Module> extract(const std::string &function) const;

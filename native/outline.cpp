@@ -7,6 +7,8 @@
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -644,6 +646,7 @@ private:
         arguments[operand] = use.get();
     });
     IRBuilder<> builder(&at(start));
+    builder.SetCurrentDebugLocation(location(start, length));
     CallInst *call = builder.CreateCall(function, arguments);
     for (unsigned i = 0; i < plan.results.size(); i++) {
       Value *result = plan.results.size() > 1 ? builder.CreateExtractValue(call, i) : call;
@@ -652,8 +655,45 @@ private:
     erase(start, length);
   }
 
+  // A debugger stops at the call where it stopped at the region's first line. In a function with debug information
+  // every call needs a location, since it may be inlined.
+  DebugLoc location(unsigned start, unsigned length) const {
+    for (unsigned place = start; place < start + length; place++)
+      if (DebugLoc found = at(place).getDebugLoc())
+        return found;
+    DISubprogram *of_caller = at(start).getFunction()->getSubprogram();
+    return of_caller ? DebugLoc(DILocation::get(module.getContext(), 0, 0, of_caller)) : DebugLoc();
+  }
+
+  // What is known of variables in a region of several blocks depends on the way through it. What is declared there
+  // stays so; the others are unknown at its end.
+  SmallVector<DbgVariableRecord *> take_records(unsigned start, unsigned length) const {
+    MapVector<DebugVariable, DbgVariableRecord *> last;
+    for (unsigned place = start; place < start + length; place++) {
+      for (DbgVariableRecord &record : filterDbgVars(at(place).getDbgRecordRange())) {
+        auto [found, added] = last.try_emplace(DebugVariable(&record), nullptr);
+        if (!added)
+          found->second->deleteRecord();
+        found->second = record.clone();
+      }
+      at(place).dropDbgRecords();
+    }
+    SmallVector<DbgVariableRecord *> records;
+    for (auto &[variable, record] : last) {
+      if (!record->isDbgDeclare())
+        record->setKillLocation();
+      if (record->isDbgAssign())
+        record->setKillAddress();
+      records.push_back(record);
+    }
+    return records;
+  }
+
   void erase(unsigned start, unsigned length) {
     BasicBlock *first = at(start).getParent(), *exit = exit_of(start, length);
+    // In one block they move to what follows, and those of values that are gone say so.
+    auto records = first == exit ? SmallVector<DbgVariableRecord *>() : take_records(start, length);
+    DebugLoc end = at(start + length - 1).getDebugLoc();
     SetVector<BasicBlock *> blocks;
     std::vector<Instruction *> erased;
     for (unsigned place = start; place < start + length; place++) {
@@ -666,7 +706,10 @@ private:
       instruction->eraseFromParent();
     if (first == exit)
       return;
-    UncondBrInst::Create(exit, first);
+    auto *branch = UncondBrInst::Create(exit, first);
+    branch->setDebugLoc(end);
+    for (DbgVariableRecord *record : records)
+      first->insertDbgRecordBefore(record, branch->getIterator());
     for (BasicBlock *block : blocks)
       if (block != first && block != exit)
         block->eraseFromParent();

@@ -10,20 +10,23 @@ from burnish.core.program import Program
 from burnish.toolchain import IR_SUFFIXES, compile_anywhere
 
 
-def load_program(path: Path | str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:
+def load_program(
+    path: Path | str, arguments: Sequence[str] = (), *, level: str = "Oz", directory: Path | None = None
+) -> Program:
     """Read a C, C++, .ll or .bc file as a program of the LLVM tasks; its digest is the same in any folder.
 
     Args:
         path: The file.
         arguments: clang's options for C and C++.
         level: What clang's front end is told; it has no effect on .ll and .bc.
+        directory: Where clang runs, and where a relative path of a C or C++ file begins.
 
     Raises:
         InputError: the file does not exist, is of another kind, or clang rejects it.
     """
     path = Path(path)
     if path.suffix not in IR_SUFFIXES:
-        return Program(str(path), "llvm", compile_anywhere(path, arguments, level=level))
+        return Program(str(path), "llvm", compile_anywhere(path, arguments, level=level, directory=directory))
     try:
         return Program(str(path), "llvm", path.read_bytes())
     except OSError as error:

@@ -157,10 +157,16 @@ def test_bad_input_is_one_error_and_touches_no_output(name: str, capsys: pytest.
     assert Path("out.o").stat().st_mtime_ns == stamp
 
 
-def test_bad_second_file_is_found_before_the_first_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_file_does_not_keep_the_others_from_being_done(capsys: pytest.CaptureFixture[str]) -> None:
     Path("broken.c").write_text("int f( {\n")
-    assert optimize("strings.c", "broken.c") == 2
-    assert not Path("strings.o").exists()
+    Path("zeros.bc").write_bytes(b"\0" * 64)
+    assert optimize("broken.c", "strings.c", "missing.c", "zeros.bc", "matrix.c") == 2
+    shown, error = capsys.readouterr()
+    assert "all 2" in shown and "wrote strings.o, matrix.o" in shown
+    assert "burnish: error: broken.c: clang failed\nbroken.c:1:8: error: " in error
+    assert "burnish: error: missing.c: no such file\n" in error
+    assert error.endswith("burnish: 3 of 5 failed: broken.c, missing.c, zeros.bc\n")
+    assert Path("strings.o").exists() and Path("matrix.o").exists()
 
 
 @pytest.mark.parametrize(
@@ -191,3 +197,21 @@ def test_progress_is_silent_where_nobody_watches() -> None:
     done = subprocess.run(command, capture_output=True, check=True, timeout=120)
     assert done.stderr == b""
     assert json.loads(done.stdout)["program"] == "strings.c"
+
+
+def test_without_some_actions_results_say_so_and_replay(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--objective", "ir-instructions", "--without", "outline*", "--without", "mergefunc,gvn"]
+    assert main(["optimize", "strings.c", *words, "--budget", "60", "--workers", "1", "--result", "r"]) == 0
+    assert "Left out of the actions: gvn,mergefunc,outline*" in capsys.readouterr().out
+    (result,) = results(Path("r").read_text())
+    assert result.options == {"without": "gvn,mergefunc,outline*"}
+    assert result.method.startswith("mixed@") and result.trace
+    actions = {text.rpartition(": ")[2] for text in result.trace}
+    assert not actions & {"mergefunc", "gvn"} and not any(text.startswith("outline") for text in actions)
+    assert main(["replay", "r"]) == 0
+    assert "the same again" in capsys.readouterr().out
+
+
+def test_what_is_left_out_has_to_be_an_action(capsys: pytest.CaptureFixture[str]) -> None:
+    assert optimize("strings.c", "--without", "mergefun") == 2
+    assert "did you mean 'mergefunc'" in capsys.readouterr().err

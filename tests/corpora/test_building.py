@@ -145,6 +145,15 @@ def test_what_is_said_to_be_repeated_is_built_again(tmp_path, tree):
     assert len(open_corpus(tmp_path / "corpus")) == 1
 
 
+def test_tables_of_data_are_skipped(tmp_path, tree):
+    root = tree({"code.c": source(1), "data/table-1.c": source(2), "data/other.c": source(3)})
+    package = make_package(b"", tables=("data/table-",))
+    build(tmp_path / "corpus", [package_job(root, package)])
+    rows = {row.path: (row.status, row.reason) for row in open_corpus(tmp_path / "corpus").rows}
+    assert rows.pop("data/table-1.c") == ("skipped", "a table: data, and no code")
+    assert rows == {"code.c": ("compiled", ""), "data/other.c": ("compiled", "")}
+
+
 def test_what_is_said_to_be_repeated_but_does_not_compile_has_failed(tmp_path, tree):
     root = tree({"bad.c": source(1) + "int broken(;\n"})
     package = make_package(b"", repeats={"bad.c": "first/shared.c in train"})

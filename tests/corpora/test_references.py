@@ -1,10 +1,14 @@
+import json
+
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.corpora import references
+from burnish.corpora.manifest import split_version
 from burnish.corpora.own import Own, build_own
 from burnish.corpora.random_modules import random_module
-from burnish.corpora.references import is_reference, resolve, resolve_one
+from burnish.corpora.references import expand, is_reference, resolve, resolve_one, with_version
+from burnish.corpora.splits import write_splits
 from tests.sources import DATA
 
 MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
@@ -36,6 +40,16 @@ def test_a_file(tmp_path):
 @pytest.mark.parametrize("what", ["", "val", "mine", "mine/src/*.c", "*.c"])
 def test_a_corpus_of_one_s_own(folder, what):
     assert names(f"corpus@{folder}:{what}") == ["mine/src/one.c", "mine/src/three.c"]
+
+
+def test_a_public_split_is_kept_with_its_version(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(references, "default_folder", lambda: tmp_path)
+    assert with_version("corpus:train") == "corpus:train@1"
+    assert with_version("corpus:test") == f"corpus:test@{split_version('test')}"
+    for other in ("corpus:test@1", "corpus:lz4", f"corpus@{folder}:val", "kernels:fft", "random:7", "hot.c"):
+        assert with_version(other) == other
+    write_splits(tmp_path, {"lz4": "train"}, 0)
+    assert with_version("corpus:train") == "corpus:train"
 
 
 def test_one_program_of_a_corpus(folder):
@@ -97,3 +111,49 @@ def test_a_file_of_such_a_name_is_a_file(tmp_path, monkeypatch):
     assert is_reference("random:5")
     (tmp_path / "random:5").write_text("")
     assert not is_reference("random:5")
+
+
+@pytest.fixture
+def project(tree, monkeypatch):
+    """Work in a folder with a project that has a compilation database."""
+    root = tree(
+        {
+            "lib/scale.c": '#include "scale.h"\nint scale(int x) { return x * FACTOR * BY; }\n',
+            "lib/include/scale.h": "#define BY 2\n",
+            "lib/.hidden/gone.c": "int gone;\n",
+            "app/main.cpp": "int scale(int); int main() { return scale(1); }\n",
+            "app/notes.txt": "",
+        }
+    )
+    gcc = ["gcc", "-Iinclude", "-fconserve-stack", "-O3", "-c", "scale.c", "-o", "scale.o"]
+    lib = {"directory": str(root / "lib"), "file": "scale.c"}
+    entries = [
+        {**lib, "arguments": [*gcc, "-DFACTOR=3"]},
+        {**lib, "arguments": [*gcc, "-DFACTOR=4"]},
+        {"directory": str(root / "app"), "file": "main.cpp", "command": "g++ -c main.cpp"},
+    ]
+    (root / "build").mkdir()
+    (root / "build/compile_commands.json").write_text(json.dumps(entries))
+    monkeypatch.chdir(root)
+    return root
+
+
+def test_a_folder_is_its_c_and_cpp_files(project):
+    assert expand(".") == ["app/main.cpp", "lib/scale.c"]
+    assert expand("lib") == ["lib/scale.c"] == expand("lib/")
+    assert names("app") == ["app/main.cpp"]
+    with pytest.raises(InputError, match="build: there is no C or C"):
+        expand("build")
+
+
+def test_a_compilation_database_is_its_files_each_with_its_own_options(project, monkeypatch):
+    database = "build/compile_commands.json"
+    expected = [f"{database}:{name}" for name in ("app/main.cpp", "lib/scale.c", "lib/scale.c@2")]
+    assert expand(database) == expected == names(database)
+    assert all(map(is_reference, expected))
+    three, four = map(resolve_one, expected[1:])
+    assert three.digest == resolve_one("lib/scale.c", ["-DFACTOR=3", "-Ilib/include"]).digest != four.digest
+    monkeypatch.chdir("lib")
+    assert resolve_one(f"../{expected[1]}").digest == three.digest
+    with pytest.raises(UnknownName, match=r"did you mean 'lib/scale\.c"):
+        resolve_one(f"../{database}:lib/scal.c")

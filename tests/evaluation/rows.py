@@ -12,7 +12,7 @@ def row(
     cost: float | None,
     *,
     method: str = "m",
-    budget: str = "10",
+    budget: str = "10 evaluations",
     project: str = "p",
     reference: float = 100.0,
     unoptimized: float = 300.0,

@@ -13,6 +13,7 @@ from burnish.core.session import Session
 from burnish.core.worker import Worker
 from burnish.evaluation.budgets import BudgetRule, median_seconds, pipeline_seconds
 from burnish.search import Budget
+from burnish.search.budget import written
 from burnish.tasks.llvm_passes import TASK, Options, make_task
 from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import counters, open_counters
@@ -31,13 +32,14 @@ from tests.sources import program
         ("2xOz", Budget(0.02), Budget(4.0)),
         ("0.5s | 1xO3 | 2xOz", Budget(0.5), Budget(4.0)),
         ("1s,500", Budget(1.0, 500), Budget(1.0, 500)),
+        ("500 evaluations", Budget(None, 500), Budget(None, 500)),
     ],
 )
 def test_budget_of_a_small_and_a_large_program(text: str, small: Budget, large: Budget) -> None:
     rule = BudgetRule.parse(text, TASK)
     assert rule.budget({"Oz": 0.01, "O3": 0.02}) == small
     assert rule.budget({"Oz": 2.0, "O3": 3.0}) == large
-    assert rule.text == text
+    assert rule.text == written(text)
 
 
 def test_short_is_of_the_tasks_reference() -> None:

@@ -59,7 +59,7 @@ def test_entry_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "board.jsonl"
     (entry,) = append_rows(path, HAND_MADE, ORIGIN, date="2026-11-21")
     assert read_leaderboard(path) == [entry]
-    assert (entry.name, entry.method, entry.budget, entry.date) == ("m", "m", "10", "2026-11-21")
+    assert (entry.name, entry.method, entry.budget, entry.date) == ("m", "m", "10 evaluations", "2026-11-21")
     assert entry.ratio == pytest.approx((2 / 2 / 3) ** (1 / 3))
     assert entry.guarded == pytest.approx(2 ** (1 / 3))
     assert (entry.count, entry.wins, entry.ties, entry.losses, entry.failures) == (3, 1, 0, 2, 1)
@@ -70,11 +70,13 @@ def test_entry_by_hand(tmp_path: Path) -> None:
 def test_anybody_can_append(tmp_path: Path) -> None:
     path = tmp_path / "board.jsonl"
     append_rows(path, HAND_MADE, ORIGIN)
-    others = [replace(item, method="n", budget=budget) for budget in ("10", "1s") for item in HAND_MADE]
+    others = [
+        replace(item, method="n", budget=budget) for budget in ("10 evaluations", "1s") for item in HAND_MADE
+    ]
     append_rows(path, others, replace(ORIGIN, name="mine"))
     assert [(entry.name, entry.budget) for entry in read_leaderboard(path)] == [
-        ("m", "10"),
-        ("mine", "10"),
+        ("m", "10 evaluations"),
+        ("mine", "10 evaluations"),
         ("mine", "1s"),
     ]
 

@@ -64,13 +64,26 @@ def page() -> str:
 
 def test_tables_say_what_the_rows_do() -> None:
     methods, pairs, projects, programs = Outline(page()).tables
-    assert [line[:3] for line in methods[1:]] == [["m", "10", "0.8165"], ["n", "10", "0.8944"]]
+    assert [line[:3] for line in methods[1:]] == [
+        ["m", "10 evaluations", "0.8165"],
+        ["n", "10 evaluations", "0.8944"],
+    ]
     assert pairs[1][0] == "m / n"
     assert [line[0] for line in projects[1:]] == ["x", "y", "x", "y"]
-    assert programs[1][:6] == ["<a> & b", "m", "10", "100", "50", "2.0000"]
+    assert programs[1][:6] == ["<a> & b", "m", "10 evaluations", "100", "50", "2.0000"]
     assert programs[1][-1] == "2halve → b: subtract(1)"
     assert (programs[2][4], programs[2][-1]) == ("failed", "it crashed")
     assert programs[3][-1] == "-O3"
+
+
+def test_languages_have_a_table_where_there_are_two() -> None:
+    rows = [row(name, cost) for name, cost in (("a.c", 50.0), ("b.cc", 25.0), ("c.cc", 100.0))]
+    _, languages, _ = Outline(report_page(rows, {}, {})).tables
+    assert [line[:5] for line in languages[1:]] == [
+        ["C", "m", "10", "1", "2.0000"],
+        ["C++", "m", "10", "2", "2.0000"],
+    ]
+    assert [line[7] for line in languages[1:]] == ["2.0000", "1.6000"]
 
 
 def test_nothing_is_fetched() -> None:

@@ -34,9 +34,9 @@ def test_what_was_added_is_there_again(tmp_path: Path) -> None:
     folder.close()
     again = opened(tmp_path / "run")
     assert again.known(program) == figures
-    assert again.is_done(program, "m", "10", 0)
-    assert not again.is_done(program, "m", "10", 1)
-    assert not again.is_done(counters("a=2"), "m", "10", 0)
+    assert again.is_done(program, "m", "10 evaluations", 0)
+    assert not again.is_done(program, "m", "10 evaluations", 1)
+    assert not again.is_done(counters("a=2"), "m", "10 evaluations", 0)
     assert again.rows == {found.key: found}
 
 

@@ -11,7 +11,7 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.evaluation.intervals import bootstrap_interval, cluster_interval
 from burnish.evaluation.rows import Row
-from burnish.evaluation.statistics import all_pairs, compare_pair, summarise
+from burnish.evaluation.statistics import all_pairs, compare_pair, summarise, summarise_languages
 from tests.evaluation.rows import row
 
 FOUR = [
@@ -37,6 +37,23 @@ def test_summary_by_project() -> None:
     x, y = summarise(FOUR, by_project=True)
     assert (x.project, x.programs, x.unguarded.ratio) == ("x", 2, pytest.approx(math.sqrt(2)))
     assert (y.project, y.failures, y.unguarded.ratio) == ("y", 1, pytest.approx(math.sqrt(1 / 8)))
+
+
+def test_languages_apart_by_hand() -> None:
+    names = ["corpus:lz4/lib/lz4.c", "corpus:fasttext/src/args.cc", "a.cpp:main", "kernels:fft"]
+    rows = [row(name, 100.0 / 2**i, project=str(i)) for i, name in enumerate(names)]
+    assert [item.language for item in rows] == ["C", "C++", "C++", ""]
+    c, cpp = summarise_languages(rows)
+    assert (c.language, c.programs, c.unguarded.ratio) == ("C", 1, 1.0)
+    assert (cpp.language, cpp.programs, cpp.unguarded.ratio) == ("C++", 2, pytest.approx(math.sqrt(8)))
+    assert cpp.total == pytest.approx(200 / 75)
+    assert (cpp.method, cpp.budget) == ("m", "10")
+    (both,) = summarise(rows)
+    assert (both.language, both.programs) == ("", 4)
+
+
+def test_one_language_is_not_told_apart() -> None:
+    assert summarise_languages([row("a.c", 50.0), row("kernels:fft", 50.0), row("b.c", 20.0)]) == []
 
 
 def test_interval_of_two_programs_in_closed_form() -> None:
@@ -83,7 +100,7 @@ def of(method: str, *costs: float | None) -> list[Row]:
 
 def test_pair_by_hand() -> None:
     rows = [*of("one", 50.0, 90.0, 100.0), *of("other", 100.0, 90.0, 50.0)]
-    pair = compare_pair(rows, "one", "other", "10")
+    pair = compare_pair(rows, "one", "other", "10 evaluations")
     assert (pair.wins, pair.ties, pair.losses) == (1, 1, 1)
     assert pair.mean.ratio == pytest.approx(1)
     assert not pair.apart
@@ -93,7 +110,7 @@ def test_pairs_are_resampled_together() -> None:
     """Programs differ by far more than the methods do; the difference is the same on each of them."""
     costs = [10.0, 40.0, 90.0, 300.0]
     rows = [*of("one", *costs), *of("other", *(1.01 * cost for cost in costs))]
-    pair = compare_pair(rows, "one", "other", "10")
+    pair = compare_pair(rows, "one", "other", "10 evaluations")
     assert (pair.mean.low, pair.mean.ratio, pair.mean.high) == pytest.approx((1.01, 1.01, 1.01))
     assert pair.apart
     one, other = summarise(rows)
@@ -101,17 +118,19 @@ def test_pairs_are_resampled_together() -> None:
 
 
 def test_failure_loses_against_anything_that_works() -> None:
-    pair = compare_pair([*of("one", None), *of("other", 199.0)], "one", "other", "10")
+    pair = compare_pair([*of("one", None), *of("other", 199.0)], "one", "other", "10 evaluations")
     assert (pair.wins, pair.losses, pair.mean.ratio) == (0, 1, pytest.approx(199 / 300))
-    guarded = compare_pair([*of("one", None), *of("other", 50.0)], "one", "other", "10", guarded=True)
+    guarded = compare_pair(
+        [*of("one", None), *of("other", 50.0)], "one", "other", "10 evaluations", guarded=True
+    )
     assert guarded.mean.ratio == pytest.approx(1 / 2)
 
 
 def test_programs_of_one_method_alone_are_left_out() -> None:
-    pair = compare_pair([*of("one", 50.0, 10.0), *of("other", 100.0)], "one", "other", "10")
+    pair = compare_pair([*of("one", 50.0, 10.0), *of("other", 100.0)], "one", "other", "10 evaluations")
     assert (pair.programs, pair.mean.ratio) == (1, pytest.approx(2))
     with pytest.raises(InputError, match="no program in common within 10"):
-        compare_pair(of("one", 1.0), "one", "other", "10")
+        compare_pair(of("one", 1.0), "one", "other", "10 evaluations")
 
 
 def test_every_pair_within_each_budget() -> None:
@@ -124,7 +143,7 @@ def test_uncertainty_of_noisy_rows_is_in_the_interval() -> None:
     (found,) = summarise([row("a", 100.0, timing=timing)])
     assert (found.unguarded.low, found.unguarded.high) == pytest.approx((1.1 / 1.05, 1.1 * 1.05), rel=3e-3)
     pair = compare_pair(
-        [row("a", 1.0, timing=timing), row("a", 1.0, method="n", timing=timing)], "m", "n", "10"
+        [row("a", 1.0, timing=timing), row("a", 1.0, method="n", timing=timing)], "m", "n", "10 evaluations"
     )
     assert (pair.wins, pair.ties, pair.losses) == (0, 1, 0)
     width = math.exp(math.sqrt(2) * math.log(1.05))

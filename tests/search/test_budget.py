@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from burnish.core.errors import InputError
 from burnish.search import Budget
+from burnish.search.budget import written
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,9 @@ from burnish.search import Budget
         ("10s,500", Budget(seconds=10, evaluations=500)),
         ("500, 2m", Budget(seconds=120, evaluations=500)),
         ("0", Budget(evaluations=0)),
+        ("100 evaluations", Budget(evaluations=100)),
+        ("1 evaluation", Budget(evaluations=1)),
+        ("2 s, 100 evaluations", Budget(seconds=2, evaluations=100)),
     ],
 )
 def test_budget_is_read(text: str, budget: Budget) -> None:
@@ -29,8 +33,44 @@ def test_budget_is_read(text: str, budget: Budget) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2s", "2s"),
+        ("2m", "120s"),
+        (".5s", "0.5s"),
+        ("100", "100 evaluations"),
+        ("1 evaluation", "1 evaluation"),
+        ("500,2.0s", "2s, 500 evaluations"),
+        ("short", "short"),
+        ("2s|5xOz", "2s|5xOz"),
+    ],
+)
+def test_budget_is_written_one_way(text: str, said: str) -> None:
+    assert written(text) == said == written(said)
+
+
+@pytest.mark.parametrize(
     "text",
-    ["", ",", "s", "10h", "10ss", "1.5", "ten", "nan", "nans", "infs", "inf", "-5s", "-5", "evaluations"],
+    [
+        "1s,2s",
+        "5,6",
+        "1e3",
+        "10 0s",
+        "",
+        ",",
+        "s",
+        "10h",
+        "10ss",
+        "1.5",
+        "ten",
+        "nan",
+        "nans",
+        "infs",
+        "inf",
+        "-5s",
+        "-5",
+        "evaluations",
+    ],
 )
 def test_nonsense_is_an_input_error(text: str) -> None:
     with pytest.raises(InputError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -28,6 +30,9 @@ COMMANDS = {
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: done; it was tried and failed; what was given cannot be used; Ctrl-C."""
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+"""What a disk says that takes no more: nobody's defect."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
@@ -39,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"burnish {__version__}")
         return OK
     try:
-        return _command(words[0], words[1:])
+        code = _command(words[0], words[1:])
+        sys.stdout.flush()  # here, where an error of it is caught
+        return code
     except (InputError, MissingTool) as error:
         print(f"burnish: error: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -51,6 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as in `| head`
         sys.stderr.close()
         return OK
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"burnish: error: {where}cannot write: {error.strerror}", file=sys.stderr)
+        _drop_output()
+        return FAILED
+
+
+def _drop_output() -> None:
+    """Drop what standard output does not take: the interpreter would try again, and say so, when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _command(name: str, arguments: list[str]) -> int:

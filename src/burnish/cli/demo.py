@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     settings = Settings(Budget.parse(options.budget))
     units = demo_units(options.sources)
-    print(f"{len(units)} C files of {units[0].package}; {options.budget} of search for each")
+    print(f"{len(units)} C files of {units[0].package}; {settings.budget.text} of search for each")
     options.directory.mkdir(parents=True, exist_ok=True)
     results = []
     for unit in units:

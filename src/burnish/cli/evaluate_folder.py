@@ -19,7 +19,8 @@ from burnish.evaluation.importance import worth_of_sample
 from burnish.evaluation.plots import read_log
 from burnish.evaluation.rows import Row, read_rows
 from burnish.evaluation.run_folder import ROWS, read_settings
-from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise
+from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise, summarise_languages
+from burnish.search.budget import written
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
     logs = {path.parent.name or path.stem: read_log(path) for path in options.training}
     report = write_report(options.folder, rows, confidence=options.confidence, logs=logs)
     if options.json:
-        for summary in summarise(rows, confidence=options.confidence):
+        means = summarise(rows, confidence=options.confidence)
+        for summary in (*means, *summarise_languages(rows, confidence=options.confidence)):
             print(json.dumps(asdict(summary)))
         for pair in all_pairs(rows, confidence=options.confidence):
             print(json.dumps({"pair": asdict(pair)}))
@@ -76,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _chosen(rows: Sequence[Row], options: argparse.Namespace) -> list[Row]:
     """Return the rows that are asked for, in the order of budgets and methods."""
-    budgets = options.budget or list(dict.fromkeys(row.budget for row in rows))
+    budgets = list(map(written, options.budget or ())) or list(dict.fromkeys(row.budget for row in rows))
     methods = options.only.split(",") if options.only else list(dict.fromkeys(row.method for row in rows))
     return [
         row

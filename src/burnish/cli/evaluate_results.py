@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from rich import box
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from burnish.cli.progress import SearchProgress
-from burnish.cli.results import load_source, read_results, task_of
+from burnish.cli.results import load_source, load_variant, read_results, task_of
 from burnish.cli.tables import UNITS, ratio_text
 from burnish.core.program import Program
 from burnish.core.result import Result
@@ -79,7 +79,7 @@ def _evaluate(row: Result, options: argparse.Namespace, comparer: Comparer) -> l
 
 def _variants(row: Result) -> dict[str, Program]:
     """Return the program as clang's front end makes it at -O0, which is other code."""
-    return {"O0": load_source(replace(row, options={**row.options, "level": "O0"}))}
+    return {"O0": load_variant(row, "O0")}
 
 
 def _print(evaluated: Sequence[Evaluated], summaries: Sequence[Summary], effort: Effort) -> None:

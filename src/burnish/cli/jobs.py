@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
+from burnish.cli.outputs import make_folders
 from burnish.cli.progress import SearchProgress
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import Limits
 from burnish.evaluation import optimize, replay_result
+from burnish.evaluation.bundle import bundled
 from burnish.files import write_atomically
 from burnish.policies import find as policies
-from burnish.search import DEFAULT, Budget
+from burnish.search import DEFAULT, Budget, Progress
 from burnish.toolchain import bitcode_to_object
 
 
@@ -28,6 +31,7 @@ class Job:
     clang: tuple[str, ...] = ()
     variants: dict[str, Program] = field(default_factory=dict)
     """By level: the program where clang's front end makes other code for it."""
+    top: Path | None = None  # of the tree that the output is in: folders are made below it
 
 
 @dataclass(frozen=True)
@@ -42,30 +46,54 @@ class Settings:
     workers: int | None = None  # None: one for each core
     memory: Path | None = None  # see burnish.search.memory
     limits: Limits = Limits()  # noqa: RUF009 - frozen
+    bundle: bool = False  # the program goes into its result
+
+
+class Watcher(Protocol):
+    """Who is told how a search goes on."""
+
+    def reference(self, name: str, cost: float) -> None:
+        """The search begins; the result is compared with this baseline, which costs so much."""
+
+    def note(self, text: str) -> None:
+        """This happens now, before or after the search."""
+
+    def __call__(self, progress: Progress) -> None:
+        """Something was evaluated."""
 
 
 def optimize_job(task: Task, job: Job, settings: Settings, *, quiet: bool) -> Result:
     """Optimize a program under a live line, and write the output."""
     with SearchProgress(job.program.name, task.reference, quiet=quiet) as progress:
-        result = optimize(
-            task,
-            job.program,
-            objective=settings.objective,
-            method=settings.method,
-            policy=settings.policy,
-            budget=settings.budget,
-            seed=settings.seed,
-            workers=settings.workers,
-            limits=settings.limits,
-            variants=job.variants,
-            memory=settings.memory,
-            on_reference=progress.reference,
-            progress=progress,
-            note=progress.note,
-        )
-    result = replace(result, source=job.source)
-    _write_output(task, job, result, settings.limits)
+        result = search_job(task, job, settings, progress)
+    write_output(task, job, result, settings.limits)
     return result
+
+
+def search_job(task: Task, job: Job, settings: Settings, watcher: Watcher) -> Result:
+    """Optimize a program; nothing is written.
+
+    Raises:
+        InputError, CompilerCrash, ReplayError: see burnish.evaluation.optimize.
+    """
+    result = optimize(
+        task,
+        job.program,
+        objective=settings.objective,
+        method=settings.method,
+        policy=settings.policy,
+        budget=settings.budget,
+        seed=settings.seed,
+        workers=settings.workers,
+        limits=settings.limits,
+        variants=job.variants,
+        memory=settings.memory,
+        on_reference=watcher.reference,
+        progress=watcher,
+        note=watcher.note,
+    )
+    bundle = bundled(job.program, job.variants) if settings.bundle else {}
+    return replace(result, source=job.source, bundle=bundle)
 
 
 def write_results(path: Path, results: Sequence[Result]) -> None:
@@ -73,8 +101,13 @@ def write_results(path: Path, results: Sequence[Result]) -> None:
     write_atomically(path, "".join(f"{result.to_json()}\n" for result in results).encode())
 
 
-def _write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:
-    """Write the optimized program, or the fallback, in the form that the output's name asks for."""
+def write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:
+    """Write the optimized program, or the fallback, in the form that the output's name asks for.
+
+    Raises:
+        InputError: the folder is not there any more, or the disk is full.
+        CompilerCrash, ReplayError: the result cannot be repeated.
+    """
     session = replay_result(task, job.program, result, limits=limits)
     try:
         content = session.observe("ir" if job.output.suffix == ".ll" else "bitcode")
@@ -83,4 +116,6 @@ def _write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:
     data = content.encode() if isinstance(content, str) else bytes(content)
     if job.output.suffix == ".o":
         data = bitcode_to_object(data, job.clang, level=result.fallback or task.reference)
+    if job.top:
+        make_folders(job.output, job.top)
     write_atomically(job.output, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from burnish.cli.workloads import WORD, with_runs
@@ -11,7 +12,8 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.corpora.references import is_reference, resolve_one
+from burnish.corpora.references import is_reference, is_runnable, resolve_one
+from burnish.evaluation.bundle import unbundled
 from burnish.programs import link_programs, load_program
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import Options, make_task
@@ -59,11 +61,33 @@ def load_source(row: Result) -> Program:
     Raises:
         InputError: it does not say, or the program is not there.
     """
-    if not row.source:
+    if not row.source and not row.bundle:
         raise InputError(f"{row.program}: the result does not say where the program is; give --program")
     files, runs, clang = _parts(row)
+    if program := unbundled(row):
+        return _with_its_runs(program, row, files, runs, clang)
     programs = [resolve_one(file, clang, level=_level(row)) for file in files]
     return with_runs(programs[0] if len(programs) == 1 else link_programs(programs), runs, files, clang)
+
+
+def load_variant(row: Result, level: str) -> Program:
+    """Load a result's program as clang's front end makes it at a level, from the result where it is in it.
+
+    Raises:
+        InputError: the program is not there.
+    """
+    if row.bundle:
+        return unbundled(row, level) or load_source(row)
+    return load_source(replace(row, options={**row.options, "level": level}))
+
+
+def _with_its_runs(
+    program: Program, row: Result, files: Sequence[str], runs: Sequence[str], clang: Sequence[str]
+) -> Program:
+    """Return the program of a bundle with how to run it: the suite's programs bring that along."""
+    if files and is_runnable(files[0]):
+        return replace(program, workload=resolve_one(files[0], level=_level(row)).workload)
+    return with_runs(program, runs, files, clang)
 
 
 def load_elsewhere(row: Result, path: Path, clang: Sequence[str] = ()) -> Program:
@@ -117,4 +141,5 @@ def _options(named: Mapping[str, str]) -> Options:
         level=named.get("level", default.level),
         always_inline=named.get("always_inline", "True") == "True",
         cpu=named.get("cpu", default.cpu),
+        without=named.get("without", default.without),
     )

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from burnish.cli.costs import cost_text
+from burnish.core.limit import unlimited
 from burnish.core.result import Result
 from burnish.core.trade_off import is_trade_off
 
@@ -37,7 +38,7 @@ def results_table(results: Sequence[Result]) -> None:
     table.add_column("sec", justify="right", no_wrap=True)
     for result in results:
         rows = {name: _costs(result, name) for name in _shown(result)}
-        _add(table, Path(result.program).name, rows, _reference(result), result.evaluations, result.seconds)
+        _add(table, _short(result, results), rows, _reference(result), result.evaluations, result.seconds)
     if len(results) > 1 and len(references) == 1:
         table.add_section()
         common = [name for name in MEASURES if all(name in _shown(result) for result in results)]
@@ -66,6 +67,12 @@ def _add(
         table.add_row("" if number else name, unit, *cells, f"{change:+.1f}%", *effort)
 
 
+def _short(result: Result, results: Sequence[Result]) -> str:
+    """Return a program's file name; all of its name where another file is called the same."""
+    name = Path(result.program).name
+    return name if sum(Path(other.program).name == name for other in results) == 1 else result.program
+
+
 def _reference(result: Result) -> str:
     """Return the level that a result is compared with: see burnish.evaluation.confirm."""
     if result.timing:
@@ -77,12 +84,12 @@ def _reference(result: Result) -> str:
 
 def _shown(result: Result) -> list[str]:
     """Return what is shown of a result: an older one does not have everything."""
-    names = dict.fromkeys([*MEASURES, result.objective])
-    return [name for name in names if name in result.beside or name == result.objective]
+    goal = unlimited(result.objective)
+    return [name for name in dict.fromkeys([*MEASURES, goal]) if name in result.beside or name == goal]
 
 
 def _costs(result: Result, objective: str) -> Mapping[str, float]:
-    if objective == result.objective:
+    if objective == unlimited(result.objective):  # within its limit a result's cost is the objective's
         return {"result": result.cost, **result.baselines}
     return result.beside[objective]
 
@@ -105,6 +112,8 @@ def _notes(results: Sequence[Result]) -> list[str]:
         if "always_inline" in result.options:
             named = f"always_inline = {result.options['always_inline']}"
             notes.append(f"{result.program}: not comparable with clang's levels: {named}")
+    for without in sorted({result.options.get("without", "") for result in results} - {""}):
+        notes.append(f"Left out of the actions: {without}")
     checks = sorted({check for result in results if result.valid for check in result.verified})
     if checks:
         notes.append(f"Verified: {'; '.join(checks)}.")

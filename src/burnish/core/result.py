@@ -15,7 +15,7 @@ from burnish.core.trace import Trace
 class Result:
     """One optimized program: what was found, against what, how, and whether it was verified."""
 
-    task: str  # with its version, "llvm_passes-v0"
+    task: str  # with its version, "llvm_passes-v1"
     program: str  # its name
     digest: str  # Program.digest
     objective: str
@@ -37,6 +37,9 @@ class Result:
     valid: bool | None = None  # None: not verified yet
     verified: tuple[str, ...] = ()  # the checks that were made, each in words
     source: tuple[str, ...] = ()  # the file and the arguments that the program was made from
+    budget: str = ""  # as it is written everywhere: "2s"; "" where the search was stopped before its end
+    bundle: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The program itself, where it was asked for: see burnish.evaluation.bundle."""
 
     def ratio(self, baseline: str) -> float:
         """Return baseline cost / cost: above 1 where burnish is better."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
 from burnish.core.errors import InputError
-from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES
+from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, find_tool
 
 NAME = "compile_commands.json"
 
@@ -101,3 +103,23 @@ def without_unknown(arguments: Sequence[str], error: str) -> tuple[str, ...] | N
     if not found or found[1] not in arguments:
         return None
     return tuple(word for word in arguments if word != found[1])
+
+
+@functools.lru_cache(maxsize=4096)
+def without_all_unknown(command: Command) -> tuple[str, ...]:
+    """Return a command's options less those that clang does not know: it is asked, and compiles nothing.
+
+    Raises:
+        InputError: there is no folder to compile in.
+    """
+    arguments = command.arguments
+    language = "c" if PurePath(command.source).suffix in C_SUFFIXES else "c++"
+    if not command.directory.is_dir():
+        raise InputError(f"{command.directory}: no such folder")
+    while True:
+        words = [str(find_tool("clang")), "-###", *arguments, "-c", "-x", language, os.devnull]
+        done = subprocess.run(words, cwd=command.directory, capture_output=True, text=True, check=False)
+        fewer = without_unknown(arguments, done.stderr) if done.returncode else None
+        if fewer is None:
+            return arguments
+        arguments = fewer

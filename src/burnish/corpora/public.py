@@ -11,7 +11,7 @@ from pathlib import Path
 
 from burnish.corpora.build import FLAGS, Failed, Skipped, Unit, compile_folder
 from burnish.corpora.building import PackageJob, Part, recipe_of
-from burnish.corpora.manifest import Package, load_manifest
+from burnish.corpora.manifest import Package, packages_in
 from burnish.corpora.pack import Row
 from burnish.corpora.splits import repeat_reason
 from burnish.corpora.tree import SourceTree, folder_of, index_tree
@@ -32,8 +32,8 @@ def default_folder() -> Path:
 
 
 def packages_of(splits: Sequence[str]) -> list[Package]:
-    """Return the packages of some splits."""
-    return [package for package in load_manifest() if package.split in splits]
+    """Return the packages of some splits, or of versions of them."""
+    return [package for split in splits for package in packages_in(split)]
 
 
 def package_job(root: Path, package: Package, limit: int | None = None) -> PackageJob:
@@ -52,8 +52,9 @@ def package_job(root: Path, package: Package, limit: int | None = None) -> Packa
         weight = sum((root / path).stat().st_size for path in group)
         parts.append(Part(group[0], group, compile_paths, package.split, weight))
     ingredients = [RECIPE, package.sha256, package.split, package.defines, FLAGS, clang_version(), limit]
-    if package.repeats:  # where there are none, what is built already stays as it is
-        ingredients.append(sorted(package.repeats.items()))
+    for rarely in (package.repeats.items(), package.tables):  # without any, what is built stays as it is
+        if rarely:
+            ingredients.append(sorted(rarely))
     return PackageJob(package.name, recipe_of(*ingredients), tuple(parts))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
-from burnish.corpora.manifest import load_manifest, split_version
+from burnish.corpora.manifest import packages_in
 from burnish.corpora.pack import SUFFIX, Pack, Row, read_pack, read_program
 from burnish.corpora.splits import apply_splits, read_splits, without_repeats
 
@@ -78,22 +78,27 @@ class Corpus(Sequence[Program]):
         return {row.name: row for row in self.rows}
 
     def split(self, name: str) -> Corpus:
-        """Return the programs of "train", "val" or "test"; "test@1" is that split as its first version was.
+        """Return the programs of "train", "val" or "test"; "test@1" is the public one in its first version.
 
         Raises:
             UnknownName: the corpus has no such split, or the split no such version.
+            InputError: a package of the version is not built, or the folder has splits of its own.
         """
         known = dict.fromkeys(row.split for row in self.rows)
-        split, at, version = name.partition("@")
+        split, at, _ = name.partition("@")
         if split not in known:
             raise UnknownName.among(f"split in {self.folder}", split, known)
         if not at:
             return self.where(lambda row: row.split == split)
-        versions = [str(number + 1) for number in range(split_version(split))]
-        if version not in versions:
-            raise UnknownName.among(f"version of {split}", version, versions)
-        since = {package.name: package.since for package in load_manifest() if package.split == split}
-        return self.where(lambda row: row.split == split and since.get(row.package, 1) <= int(version))
+        packages = {package.name for package in packages_in(name)}
+        if read_splits(self.folder):
+            raise InputError(f"{self.folder}: has splits of its own, without versions; expected {split}")
+        if missing := sorted(packages - self.packs.keys()):
+            raise InputError(
+                f"{self.folder}: {', '.join(missing)} of {name} not built; go on with: burnish corpus build "
+                f"--split {split} --folder {self.folder}"
+            )
+        return self.where(lambda row: row.split == split and row.package in packages)
 
     def package(self, name: str) -> Corpus:
         """Return the programs of one package.

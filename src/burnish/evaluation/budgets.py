@@ -31,7 +31,7 @@ class BudgetRule:
 
     @classmethod
     def parse(cls, text: str, task: Task) -> BudgetRule:
-        """Read 'short', 'long', '10s', '500' (evaluations), '2s|5xOz' (whichever is longer), '1s,500'.
+        """Read 'short', 'long', '10s', '500 evaluations', '2s|5xOz' (whichever is longer), '1s, 500'.
 
         'short' is 1 s or 5 times the program's own pipeline of the task's reference, 'long' ten times that.
 
@@ -42,7 +42,7 @@ class BudgetRule:
         seconds: list[float] = []
         multiples: dict[str, float] = {}
         evaluations: int | None = None
-        for part in NAMED.get(text, text).replace(" ", "").replace(",", "|").split("|"):
+        for part in map(str.strip, NAMED.get(text, text).replace(",", "|").split("|")):
             if found := MULTIPLE.fullmatch(part):
                 name = task.reference if found[2] == REFERENCE else found[2]
                 task.baseline(name)
@@ -52,12 +52,14 @@ class BudgetRule:
                 budget = Budget.parse(part)
             except InputError:
                 raise InputError(
-                    f"budget {text!r}: expected short, long, seconds (10s), minutes (2m), evaluations (500), "
-                    f"or the longest of several (2s|5x{task.reference})"
+                    f"budget {text!r}: expected short, long, seconds (10s), minutes (2m), evaluations (500 "
+                    f"evaluations), or the longest of several (2s|5x{task.reference})"
                 ) from None
             seconds += [] if budget.seconds is None else [budget.seconds]
             evaluations = budget.evaluations if budget.seconds is None else evaluations
-        return cls(text, max(seconds, default=None), multiples, evaluations)
+        longest = max(seconds, default=None)
+        plain = text not in NAMED and not multiples
+        return cls(Budget(longest, evaluations).text if plain else text, longest, multiples, evaluations)
 
     @property
     def timed(self) -> bool:

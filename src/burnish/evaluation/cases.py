@@ -11,7 +11,15 @@ import numpy as np
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.corpora.references import expand, is_reference, is_runnable, name_in, resolve, resolve_one
+from burnish.corpora.references import (
+    database_of,
+    expand,
+    is_reference,
+    is_runnable,
+    name_in,
+    resolve,
+    resolve_one,
+)
 from burnish.corpora.store import Corpus
 
 
@@ -76,6 +84,8 @@ def sampled(cases: Sequence[Case], count: int | None, seed: int) -> list[Case]:
 def _project(name: str, programs: Sequence[Program], index: int) -> str:
     if isinstance(programs, Corpus):
         return programs.programs[index].package
+    if found := database_of(name):
+        return found[0].absolute().parent.name
     if not is_reference(name):
         return Path(name).absolute().parent.name
     return name_in(name).partition("@")[0]

@@ -87,7 +87,7 @@ def optimize(
         progress=progress,
     )
     note(f"measuring anew and comparing with -{against}")
-    found = replace(found, method=policies.named(method, guide))
+    found = replace(found, method=policies.named(method, guide), budget=budget.text)
     confirmed = confirm(task, program, found, costs, variants=variants, effort=effort, limits=limits)
     if memory and confirmed.valid and not confirmed.fallback:
         remembered.keep(confirmed.trace, confirmed.cost)

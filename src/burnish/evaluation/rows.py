@@ -11,6 +11,9 @@ from typing import Any
 
 from burnish.core.errors import InputError
 from burnish.core.trace import Trace
+from burnish.files import LineFile
+from burnish.search.budget import written
+from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
 FAILURE_FACTOR = 2.0  # a failure costs at least so many times what the reference does
 
@@ -49,6 +52,13 @@ class Row:
     def key(self) -> tuple[str, str, str, str, int]:
         """What makes two rows of a file the same; the later one counts."""
         return self.program, self.digest, self.method, self.budget, self.seed
+
+    @property
+    def language(self) -> str:
+        """The language of the program's source, as its name says: "C", "C++", or "" where it says nothing."""
+        file = self.program.rpartition("/")[2].partition(":")[0]  # a function's program is FILE:FUNCTION
+        suffix = Path(file).suffix
+        return "C" if suffix in C_SUFFIXES else "C++" if suffix in CXX_SUFFIXES else ""
 
     @property
     def valid(self) -> bool:
@@ -116,9 +126,10 @@ class Row:
                 raise ValueError(f"expected the fields {', '.join(sorted(known))}")
             found["curve"] = tuple(map(tuple, found.get("curve", ())))
             found["beside"] = {name: tuple(pair) for name, pair in found.get("beside", {}).items()}
+            found["budget"] = written(found["budget"])  # "500" in files of before is "500 evaluations"
             lists = {name: tuple(found.get(name, ())) for name in ("trace", "checks")}
             return cls(**(found | lists))
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise InputError(f"not a row of an evaluation: {error}") from None
 
 
@@ -167,18 +178,15 @@ class RowFile:
         Raises:
             InputError: the folder cannot be written.
         """
-        try:
-            self._file = path.open("a+b")
-        except OSError as error:
-            raise InputError(f"{path}: cannot write there: {error.strerror}") from None
-        self._file.seek(0)
-        content = self._file.read()
-        self._file.truncate(content.rfind(b"\n") + 1)
+        self._file = LineFile(path, keep=True)
 
     def append(self, row: Row) -> None:
-        """Append a row."""
-        self._file.write(f"{row.to_json()}\n".encode())
-        self._file.flush()
+        """Append a row.
+
+        Raises:
+            InputError: it cannot be written: the disk is full, say.
+        """
+        self._file.append(row.to_json())
 
     def close(self) -> None:
         """Close the file."""

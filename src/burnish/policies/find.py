@@ -6,13 +6,14 @@ from pathlib import Path
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import Adviser
+from burnish.core.limit import unlimited
 from burnish.core.task import Task
 
 SHIPPED = Path(__file__).parent / "shipped"
 DEFAULT = "shipped"
 NONE = "none"
 AT = "@"
-LIKE = {"object-bytes": "text-bytes"}  # objectives for which the policy for another one is good, too
+LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for another one is good, too
 
 
 def shipped() -> dict[str, Path]:
@@ -41,12 +42,26 @@ def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] |
         return None
     known = shipped()
     if name == DEFAULT:
+        objective = unlimited(objective)
         wanted = f"{task.name}-{LIKE.get(objective, objective)}"
         return (_load(known[wanted], task), wanted) if wanted in known else None
     if name in known:
         return _load(known[name], task), name
     check(name)
     return _load(Path(name), task), Path(name).stem
+
+
+def made_for(name: str, task: Task, objective: str) -> str:
+    """Return the objective that a policy was made for, where that is another one; "" where it is the same.
+
+    Raises:
+        UnknownName, InputError: see find_adviser.
+    """
+    adviser = (find_adviser(name, task, objective) or (None,))[0]
+    own = getattr(adviser, "objective", None)  # of sequence values; other policies say it on their card
+    if own is None:
+        own = getattr(getattr(adviser, "policy", None), "card", {}).get("objective", objective)
+    return "" if own == objective else str(own)
 
 
 def check(name: str) -> None:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from burnish.core.errors import InputError
+
+PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+) *(s|m|evaluations?|)")
+UNITS = {
+    "s": ("seconds", 1),
+    "m": ("seconds", 60),
+    "": ("evaluations", 1),
+    "evaluation": ("evaluations", 1),
+    "evaluations": ("evaluations", 1),
+}
 
 
 @dataclass(frozen=True)
@@ -25,27 +35,38 @@ class Budget:
         if (self.seconds or 0) < 0 or (self.evaluations or 0) < 0:
             raise InputError(f"a budget cannot be negative: {self}")
 
+    @property
+    def text(self) -> str:
+        """The one way in which it is written everywhere: '2s', '100 evaluations', '2s, 100 evaluations'."""
+        parts = [] if self.seconds is None else [f"{self.seconds:.15g}s"]
+        if self.evaluations is not None:
+            parts.append(f"{self.evaluations} evaluation{'' if self.evaluations == 1 else 's'}")
+        return ", ".join(parts)
+
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """Read '10s', '2m', '500 evaluations' ('500' for short) or both with a comma.
+        """Read '10s', '2m', '500 evaluations' ('500' for short), or time and evaluations with a comma.
 
         Raises:
             InputError: it is none of these.
         """
         values: dict[str, float] = {}
-        for word in text.replace(" ", "").split(","):
-            part = word.removesuffix("evaluations")
-            number, unit = part.rstrip("sm"), part[len(part.rstrip("sm")) :]
-            key, scale = {"s": ("seconds", 1), "m": ("seconds", 60), "": ("evaluations", 1)}.get(
-                unit, ("", 0)
-            )
-            try:
-                values[key] = float(number) * scale
-            except ValueError:
-                key = ""
-            if not key or not math.isfinite(values[key]) or (key == "evaluations" and values[key] % 1):
+        for part in text.split(","):
+            found = PART.fullmatch(part.strip())
+            key, scale = UNITS[found[2]] if found else ("", 1)
+            value = float(found[1]) * scale if found else math.nan
+            if not math.isfinite(value) or (key == "evaluations" and value % 1) or key in values:
                 raise InputError(
-                    f"budget {text!r}: expected seconds (10s), minutes (2m) or evaluations (500)"
+                    f"budget {text!r}: expected seconds (10s), minutes (2m) or evaluations (500 evaluations)"
                 )
+            values[key] = value
         evaluations = values.get("evaluations")
         return cls(values.get("seconds"), None if evaluations is None else int(evaluations))
+
+
+def written(text: str) -> str:
+    """Return a budget's text as it is written everywhere; what is no plain budget ('short') as it is."""
+    try:
+        return Budget.parse(text).text
+    except InputError:
+        return text

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
+from burnish.core.limit import unlimited
 from burnish.core.objective import Objective
 from burnish.core.trace import split_entry
 from burnish.core.trade_off import factors
 from burnish.execution.stopwatch import REPEATS
+from burnish.tasks.llvm_passes.actions import ACTIONS
 from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass
 
 if TYPE_CHECKING:
@@ -38,6 +41,13 @@ OBJECTIVES: dict[str, Objective] = {
             "bytes of that object file, with data, symbols and relocations",
             dense=False,
             by_site=False,
+        ),
+        Objective(
+            "slowdown",
+            "times",
+            "expected run time, by static block frequencies or a profile, in units of the reference's: "
+            "the mean of order 4 over its functions, none counted below 1",
+            dense=False,
         ),
         Objective(
             "seconds",
@@ -78,12 +88,14 @@ OBJECTIVES: dict[str, Objective] = {
     )
 }
 
+ORDER = 4  # of the mean that a slowdown is
+
 RUN_TIME = frozenset({"seconds", "cycles", "instructions"})
 
 
 def level_for(objective: str) -> str:
     """Return the clang level that an objective is compared with: what its users would otherwise take."""
-    return "O3" if RUN_TIME & factors(objective).keys() else "Oz"
+    return "O3" if RUN_TIME & factors(unlimited(objective)).keys() else "Oz"
 
 
 def cost(session: ModuleSession, objective: str) -> float:
@@ -104,6 +116,8 @@ def cost(session: ModuleSession, objective: str) -> float:
             return float(max(1, session.sizes().text_bytes))
         case "object-bytes":
             return float(session.sizes().object_bytes)
+        case "slowdown":
+            return slowdown(session.run_time(), session.reference_run_time())
         case "seconds" | "cycles" | "instructions":
             return session.stopwatch().measure(session.object_code(), objective)
         case "compile-seconds":
@@ -122,6 +136,7 @@ def costs(session: ModuleSession, objective: str) -> dict[str, float]:
     """
     if objective not in OBJECTIVES:
         raise UnknownName.among("objective", objective, OBJECTIVES)
+    pairs: Sequence[tuple[str, float]]
     match objective:
         case "ir-instructions":
             pairs = session.module.instruction_count_by_function()
@@ -129,9 +144,31 @@ def costs(session: ModuleSession, objective: str) -> dict[str, float]:
             pairs = session.sizes().functions_loaded
         case "text-bytes":
             pairs = session.sizes().functions
+        case "slowdown":
+            reference = session.reference_run_time()
+            pairs = [
+                (name, cost / reference[name])
+                for name, cost in session.run_time().items()
+                if reference.get(name)
+            ]
         case _:
             return {}
     return {name: float(share) for name, share in pairs}
+
+
+def slowdown(now: Mapping[str, float], reference: Mapping[str, float]) -> float:
+    """Return by how much a module is expected to be slower than its reference, at least 1.
+
+    It is not known which function a program spends its time in. So each counts the same that is in both, what
+    one gains makes up for no other's loss, and the order of the mean lets a single slow one count: of ten,
+    one that takes 1.5 times as long makes 1.09, one that takes twice as long 1.26.
+
+    Args:
+        now: Of each function the expected cost of a call, above 0 (native/run_time.h).
+        reference: Likewise, of the reference.
+    """
+    ratios = [max(1.0, now[name] / cost) ** ORDER for name, cost in reference.items() if cost and name in now]
+    return float((sum(ratios) / len(ratios)) ** (1 / ORDER)) if ratios else 1.0
 
 
 def compile_seconds(session: ModuleSession) -> float:
@@ -146,6 +183,6 @@ def compile_seconds(session: ModuleSession) -> float:
     session.origin.prepare(module)
     for entry in session.trace:
         site, action = split_entry(entry)
-        run_pass(module, session.index(action), site, session.options.level)
+        run_pass(module, ACTIONS.index(action), site, session.options.level)
     emit_object(module, session.options.level, session.options.cpu)
     return time.thread_time() - start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,14 +16,12 @@ from burnish.core.program import Program
 from burnish.core.session import Mask, Observed, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.execution.stopwatch import Stopwatch
-from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES
-from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass
+from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
+from burnish.tasks.llvm_passes.modules import clone_module, emit_object, read_module, run_pass
 from burnish.tasks.llvm_passes.objectives import cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 
-_EVERYWHERE: Mask = np.ones(len(PASSES), dtype=bool)
 _AT_FUNCTION: Mask = np.array([item.function_pipeline is not None for item in PASSES])
-_NOWHERE: Mask = np.zeros(len(PASSES), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,8 @@ class Options:
     """Honour `always_inline` first, as clang does at every level. Without it, a file that relies on
     it seems to shrink when nothing was optimized: such figures do not compare with clang's."""
     cpu: str = "x86-64"  # for functions that do not name their own
+    without: str = ""
+    """Actions that are left out, as `burnish.tasks.llvm_passes.actions.left_out` writes them."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,16 @@ class Origin:
 
     program: Program
     prepare: Callable[[_native.Module], None]
+    reference: str | None  # the level that it is compared with; None where it is a level itself
+
+    @functools.cached_property
+    def run_time(self) -> dict[str, float] | None:
+        """What a call of each function of the reference is expected to cost."""
+        if self.reference is None:
+            return None
+        module = read_module(self.program)
+        _optimize(module, self.reference)
+        return dict(module.expected_run_time())
 
 
 class ModuleSession(Session):
@@ -59,7 +70,8 @@ class ModuleSession(Session):
         origin: Origin,
         stopwatch: Stopwatch | None = None,
     ) -> None:
-        super().__init__(ACTIONS)
+        self._passes = np.array(indices(options.without))  # number in `actions` -> in PASSES
+        super().__init__([ACTIONS[i] for i in self._passes])
         self.module = module
         self.options = options
         self.origin = origin
@@ -72,17 +84,21 @@ class ModuleSession(Session):
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Every pass applies to the program; function and loop passes apply to a function."""
         if site == WHOLE_PROGRAM:
-            return _EVERYWHERE.copy()
-        return (_AT_FUNCTION if self.module.has_function(site) else _NOWHERE).copy()
+            return np.ones(len(self.actions), dtype=bool)
+        if not self.module.has_function(site):
+            return np.zeros(len(self.actions), dtype=bool)
+        mask: Mask = _AT_FUNCTION[self._passes]
+        return mask
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Run one pass on the module or on one function."""
-        if not (0 <= action < len(PASSES)) or site != WHOLE_PROGRAM:
+        if not (0 <= action < len(self.actions)) or site != WHOLE_PROGRAM:
             self.check_legal(action, site)
-        changed = run_pass(self.module, action, site, self.options.level)
+        number = int(self._passes[action])
+        changed = run_pass(self.module, number, site, self.options.level)
         # even where LLVM reports no change: some passes forget to
         self._counts = self._sizes = self._object = None
-        self._applied.append(action)
+        self._applied.append(number)
         self.record(action, site)
         return changed
 
@@ -118,7 +134,7 @@ class ModuleSession(Session):
 
     def fork(self) -> ModuleSession:
         """Clone by bitcode: LLVM's CloneModule does not always continue identically."""
-        copy = ModuleSession(self.module.clone(), self.options, self.origin, self._stopwatch)
+        copy = ModuleSession(clone_module(self.module), self.options, self.origin, self._stopwatch)
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
         copy._counts, copy._sizes, copy._object = self._counts, self._sizes, self._object
@@ -141,6 +157,14 @@ class ModuleSession(Session):
         if self._object is None:
             self._object = emit_object(self.module, self.options.level, self.options.cpu)
         return self._object
+
+    def run_time(self) -> dict[str, float]:
+        """Return what a call of each function is expected to cost in this state."""
+        return dict(self.module.expected_run_time())
+
+    def reference_run_time(self) -> dict[str, float]:
+        """Return the same of the reference; a baseline is its own."""
+        return self.origin.run_time or self.run_time()
 
     def stopwatch(self) -> Stopwatch:
         """Return what times the program, shared with all forks.
@@ -172,7 +196,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
         InputError: there is no such level.
     """
     try:
-        return _open(Origin(program, partial(_prepare, options=options)), options)
+        return _open(Origin(program, partial(_prepare, options=options), options.level), options)
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None
 
@@ -186,7 +210,7 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
         CompilerCrash: LLVM gives up on it.
     """
     try:
-        return _open(Origin(program, partial(_optimize, level=level)), Options(level=level, cpu=cpu))
+        return _open(Origin(program, partial(_optimize, level=level), None), Options(level=level, cpu=cpu))
     except _native.FatalError as error:
         raise CompilerCrash(f"-{level}: {error}") from None
 
