@@ -53,6 +53,7 @@ bench: $(ready)
 	$(python) benchmarks/random_actions.py
 	$(python) benchmarks/check_projects.py --cc "burnish cc --budget 3s" --never-larger
 	$(python) benchmarks/never_worse.py
+	$(python) benchmarks/calls.py
 	$(python) benchmarks/vector.py
 	$(python) benchmarks/memory.py
 	$(python) benchmarks/corpus.py

@@ -83,6 +83,9 @@ Ended run(const std::string &program, const Words &arguments) {
   while (waitpid(started, &status, 0) < 0 && errno == EINTR) {
   }
   child = 0;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (sigismember(&heard, signal))
+      std::signal(signal, SIG_DFL); // from here on it is this process that is meant
   if (WIFSIGNALED(status))
     die_of(WTERMSIG(status));
   if (stopped_by)

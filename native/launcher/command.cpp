@@ -76,6 +76,11 @@ size_t read_own(Command &command, const Words &arguments) {
   size_t i = 0;
   while (i < arguments.size()) {
     std::string_view word = arguments[i];
+    if (word == "--alone") {
+      command.alone = true;
+      ++i;
+      continue;
+    }
     auto equals = word.find('=');
     auto name = word.substr(0, equals);
     if (word == "--help" || (word != "--" && !OWN.contains(name)))

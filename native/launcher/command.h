@@ -20,6 +20,7 @@ struct Command {
   Words own;               // burnish's own options, as they were given
   Words rest;              // clang's arguments
   std::string report;      // --report; empty: the user's build log
+  bool alone = false;      // --alone: no server
   bool every_level = false; // an objective was given: it holds at every level
 
   Way way = Way::Clang;

@@ -16,6 +16,7 @@
 #include "libraries.h"
 #include "object.h"
 #include "record.h"
+#include "server.h"
 
 #include <array>
 #include <cstdio>
@@ -71,12 +72,16 @@ struct Tools {
 
 int hand_over(const Tools &tools, const Command &command, Words first, const Words &arguments) {
   first.insert(first.begin(), command.cxx ? "c++" : "cc");
+  first.push_back("--caller=" + std::to_string(getpid()));
   first.push_back("--libraries=" + tools.libraries.which);
   first.insert(first.end(), command.own.begin(), command.own.end());
   if (!command.rest.empty()) {
     first.push_back("--");
     first.insert(first.end(), arguments.begin(), arguments.end());
   }
+  if (first[1].starts_with("--compiled") && !command.alone)
+    if (auto code = served(tools.folder, first))
+      return *code;
   return become(tools.folder + "/burnish", first);
 }
 

@@ -36,6 +36,8 @@ burnish's options come first; what follows the first other argument (or --) is c
   --remember FILE    begin with what earlier searches found for these functions, in this file or another,
                      and add what this one finds; objects then depend on it (absolute path, as for --report)
   --seed N           of the search (default 0)
+  --alone            leave no server: from the second file on, a Python that has imported everything waits
+                     some seconds for the next one
   --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
                      builds that change directories
   --help             this text; burnish {name} -- --help shows clang's
@@ -55,6 +57,11 @@ def default_optimizer(bitcode: bytes, request: OptimizeRequest) -> Optimized:
 def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_optimizer) -> int:
     """Run `burnish cc` or, with `cxx`, `burnish c++`; return its exit code."""
     name, clang = ("c++", "clang++") if cxx else ("cc", "clang")
+    if arguments[:1] and arguments[0].startswith("--serve="):
+        from burnish.driver.server import serve
+
+        serve(Path(arguments[0].partition("=")[2]), _serve)
+        return 0
     try:
         options, rest = parse(arguments)
         if options is None:
@@ -64,6 +71,11 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
     except BurnishError as error:
         sys.stderr.write(f"burnish {name}: {error}\n")
         return 2
+
+
+def _serve(arguments: list[str]) -> int:
+    """Do what a launcher asks of a server: the words after `burnish`."""
+    return main(arguments[1:], cxx=arguments[0] == "c++")
 
 
 def _libraries_of(arguments: list[str]) -> str:
@@ -86,7 +98,7 @@ def parse(arguments: list[str]) -> tuple[Options | None, list[str]]:
             return None, []
         if rest[0] == "--":
             return _checked(options), rest[1:]
-        if rest[0] == "--launched":
+        if rest[0] in ("--launched", "--alone"):
             del rest[0]
             continue
         if name not in _OPTIONS:
@@ -169,6 +181,10 @@ def _written(options: Options, value: str) -> Options:
     return replace(options, compiled=replace(options.compiled, written=written))
 
 
+def _caller(options: Options, value: str) -> Options:
+    return replace(options, caller=int(value))
+
+
 def _libraries(options: Options, value: str) -> Options:
     return replace(options, libraries=value)
 
@@ -198,4 +214,5 @@ _OPTIONS: dict[str, Callable[[Options, str], Options]] = {
     "--compiled": _compiled,
     "--written": _written,
     "--libraries": _libraries,
+    "--caller": _caller,
 }

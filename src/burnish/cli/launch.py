@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from burnish.core.errors import MissingTool
 
-HANDED_OVER = ("--launched", "--compiled")  # what the launcher begins with when it calls Python
+HANDED_OVER = ("--launched", "--compiled", "--serve")  # what the launcher begins with when it calls Python
 
 
 def is_handed_over(arguments: Sequence[str]) -> bool:

@@ -17,6 +17,7 @@ place of clang's only where it is smaller.
     improve    one object: front end, optimizer, code generation, comparison
     outcomes   what became of it
     optimizer  burnish's search, for one object
+    server     a process that has imported all of this, for the next file
     guard      the optimizer in a child process that may crash or hang
     symbols    what an object offers to the linker
     processes  clang as a child, signals

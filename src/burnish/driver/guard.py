@@ -71,6 +71,7 @@ def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path
         for standard in (0, 1, 2):
             os.dup2(silence, standard)
         tempfile.tempdir = os.environ["TMPDIR"] = str(workspace)
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # its threads would count as memory, and this process forks
         threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
         try:
             message = pickle.dumps(("returned", call()))

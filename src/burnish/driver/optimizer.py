@@ -61,6 +61,8 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     )
     if math.isinf(found.cost):
         raise Unimproved("nothing was measured within the budget", found.evaluations)
+    if found.trace in task.starts:
+        raise Unimproved("nothing smaller was found", found.evaluations)
     session = Sandbox(task.open, program, limits=limits)
     try:
         session.replay(found.trace)

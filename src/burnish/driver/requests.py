@@ -36,6 +36,7 @@ class Options:
     seed: int = 0
     log: Path | None = None  # None: the user's build log
     compiled: Compiled | None = None  # None: clang is still to run
+    caller: int | None = None  # the launcher's process, which the build started; None: this one
     libraries: str = ""  # which C++ library programs are built with, in words
 
 

@@ -49,7 +49,7 @@ def share(options: Options, clang_seconds: float) -> Iterator[float]:
     """Give a file's share of the build's budget, in seconds; what it does not take of it goes back."""
     assert options.build_seconds is not None
     path = _beside(options.log or default_log())
-    build = build_of(os.getpid())
+    build = build_of(options.caller or os.getpid())
     with _locked(path, build, options.build_seconds) as state:
         seconds = state.share(clang_seconds)
     start = time.monotonic()

@@ -1,0 +1,214 @@
+#include "server.h"
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <sched.h>
+#include <string_view>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace burnish {
+namespace {
+
+constexpr time_t RECENT_SECONDS = 10; // between two calls of one build
+
+std::string content_of(const char *path) {
+  std::string text(4096, '\0');
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t size = descriptor < 0 ? 0 : read(descriptor, text.data(), text.size());
+  if (descriptor >= 0)
+    close(descriptor);
+  text.resize(size > 0 ? size : 0);
+  return text;
+}
+
+// What a process inherits and a server could not take over from its callers: each of these has a server of its own.
+std::string surroundings(const std::string &folder) {
+  std::string text = folder + '\n' + content_of("/proc/self/cgroup");
+  struct stat status = {};
+  for (const auto &path : {std::string("/"), folder + "/burnish", folder + "/burnish-cc"})
+    if (stat(path.c_str(), &status) == 0)
+      text += std::to_string(status.st_dev) + ' ' + std::to_string(status.st_ino) + ' ' +
+              std::to_string(status.st_mtim.tv_sec) + '\n';
+  for (const char *kind : {"mnt", "user", "pid", "net", "ipc"}) {
+    std::array<char, 128> name = {};
+    auto link = std::string("/proc/self/ns/") + kind;
+    if (readlink(link.c_str(), name.data(), name.size() - 1) > 0)
+      text += name.data();
+  }
+  for (int kind = 0; kind < RLIM_NLIMITS; ++kind) {
+    struct rlimit limit = {};
+    getrlimit(static_cast<__rlimit_resource>(kind), &limit);
+    text += std::to_string(limit.rlim_cur) + ' ' + std::to_string(limit.rlim_max) + '\n';
+  }
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+    text.append(reinterpret_cast<const char *>(&cpus), sizeof cpus);
+  text += std::to_string(getpriority(PRIO_PROCESS, 0)) + '\n';
+  for (char **variable = environ; *variable; ++variable)
+    if (starts_with_any(*variable, {"PYTHON", "LD_", "MALLOC_", "GLIBC_", "VIRTUAL_ENV="}))
+      text += std::string(*variable) + '\n';
+  return text;
+}
+
+std::string digest(std::string_view text) { // FNV-1a, twice, by different beginnings
+  std::string result;
+  for (uint64_t value : {0xcbf29ce484222325ull, 0x84222325cbf29ce4ull}) {
+    for (unsigned char byte : text)
+      value = (value ^ byte) * 0x100000001b3ull;
+    char hex[17];
+    std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(value));
+    result += hex;
+  }
+  return result;
+}
+
+// Return a folder that is nobody else's; empty where there is none.
+std::string private_folder() {
+  const char *runtime = std::getenv("XDG_RUNTIME_DIR");
+  auto folder = runtime && *runtime == '/' ? std::string(runtime) + "/burnish"
+                                           : "/tmp/burnish-" + std::to_string(getuid());
+  mkdir(folder.c_str(), 0700);
+  struct stat status = {};
+  bool ours = lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == getuid() &&
+              !(status.st_mode & 077);
+  return ours ? folder : "";
+}
+
+// Read exactly one byte, or an int; false where the other side is gone.
+template <typename T> bool receive(int connection, T &value) {
+  size_t have = 0;
+  while (have < sizeof value) {
+    auto got = read(connection, reinterpret_cast<char *>(&value) + have, sizeof value - have);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      return false;
+    have += got;
+  }
+  return true;
+}
+
+bool send_all(int connection, std::string_view data) {
+  while (!data.empty()) {
+    auto sent = send(connection, data.data(), data.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR)
+      continue;
+    if (sent <= 0)
+      return false;
+    data.remove_prefix(sent);
+  }
+  return true;
+}
+
+// The command, where it is given, its variables, and its standard input, output and errors.
+bool ask(int connection, const Words &arguments) {
+  std::string body;
+  auto add = [&](std::string_view word) { body.append(word).push_back('\0'); };
+  std::array<char, PATH_MAX> here = {};
+  if (!getcwd(here.data(), here.size()))
+    return false;
+  mode_t mask = umask(0);
+  umask(mask);
+  add(here.data());
+  add(std::to_string(mask));
+  add(std::to_string(arguments.size()));
+  for (const auto &argument : arguments)
+    add(argument);
+  for (char **variable = environ; *variable; ++variable)
+    add(*variable);
+  uint64_t size = body.size();
+  std::array<int, 3> standard = {0, 1, 2};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof standard)> control = {};
+  iovec first = {&size, sizeof size};
+  msghdr message = {};
+  message.msg_iov = &first, message.msg_iovlen = 1;
+  message.msg_control = control.data(), message.msg_controllen = control.size();
+  auto *header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET, header->cmsg_type = SCM_RIGHTS, header->cmsg_len = CMSG_LEN(sizeof standard);
+  std::memcpy(CMSG_DATA(header), standard.data(), sizeof standard);
+  return sendmsg(connection, &message, MSG_NOSIGNAL) == sizeof size && send_all(connection, body);
+}
+
+// Start a server that belongs to no terminal and no build: it holds nothing of this process open.
+void start_server(const std::string &folder, const std::string &path) {
+  pid_t middle = fork();
+  if (middle > 0)
+    waitpid(middle, nullptr, 0);
+  if (middle != 0)
+    return;
+  setsid();
+  if (fork() != 0)
+    _exit(0);
+  int nothing = open("/dev/null", O_RDWR);
+  for (int standard : {0, 1, 2})
+    dup2(nothing, standard);
+  syscall(SYS_close_range, 3u, ~0u, 0u);
+  if (chdir("/") != 0)
+    _exit(1);
+  auto program = folder + "/burnish", option = "--serve=" + path;
+  execl(program.c_str(), program.c_str(), "cc", option.c_str(), nullptr);
+  _exit(127);
+}
+
+// Whether this is not the first call within seconds, and nobody has started one: a single file needs no server.
+bool is_wanted(const std::string &path) {
+  auto seen = path + ".seen", lock = path + ".lock";
+  struct stat status = {};
+  bool recent = stat(seen.c_str(), &status) == 0 && std::time(nullptr) - status.st_mtim.tv_sec <= RECENT_SECONDS;
+  int descriptor = open(seen.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor >= 0) {
+    futimens(descriptor, nullptr);
+    close(descriptor);
+  }
+  if (!recent)
+    return false;
+  descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  bool free = descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  if (descriptor >= 0)
+    close(descriptor);
+  return free;
+}
+
+} // namespace
+
+std::optional<int> served(const std::string &folder, const Words &arguments) {
+  auto place = private_folder();
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  auto path = place + "/" + digest(surroundings(folder));
+  if (place.empty() || path.size() >= sizeof address.sun_path)
+    return {};
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (connect(connection, reinterpret_cast<sockaddr *>(&address), sizeof address) != 0) {
+    close(connection);
+    if (is_wanted(path))
+      start_server(folder, path);
+    return {};
+  }
+  char begun = 0;
+  int32_t code = 0;
+  if (!ask(connection, arguments) || !receive(connection, begun)) { // it was about to end
+    close(connection);
+    return {};
+  }
+  return receive(connection, code) ? code : 0; // where it died, clang's object stands
+}
+
+} // namespace burnish
