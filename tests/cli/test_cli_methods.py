@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,13 +73,32 @@ def test_methods_and_budgets_are_added_to_a_folder(tmp_path: Path) -> None:
     ]
 
 
+def test_nothing_left_to_compare_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.ll"
+    broken.write_text("not a module\n")
+    words = ["--methods", "random", "--budget", "1", "--out", str(tmp_path / "run")]
+    assert main(["evaluate", str(broken), *words]) == 2
+    assert "nothing is left to compare: " in (error := capsys.readouterr().err)
+    assert "broken.ll was left out" in error
+
+
+def test_folders_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "src").mkdir()
+    shutil.copy(FILES[0], tmp_path / "src")
+    words = ["--methods", "Os,O3", "--budget", "1", "--out", str(tmp_path / "run")]
+    assert main(["evaluate", str(tmp_path / "src"), *words]) == 0
+    shown = capsys.readouterr().out
+    assert "1 evaluation: 1 program" in shown and "apart" not in shown and "[0" not in shown
+
+
 @pytest.mark.parametrize("change", [["--objective", "text-bytes"], ["--seed", "1"], ["--level", "O2"]])
 def test_folder_of_something_else_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: list[str]
 ) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    assert evaluate(folder, "--sample", "0") == 0
+    assert evaluate(folder, "--sample", "0") == 2
+    assert "nothing is left to compare: no program was drawn" in capsys.readouterr().err
     assert evaluate(folder, *change) == 2
     assert "take another folder" in capsys.readouterr().err
 

@@ -89,6 +89,14 @@ def test_pair_by_hand() -> None:
     assert not pair.apart
 
 
+def test_one_program_has_no_interval_and_nothing_is_apart() -> None:
+    pair = compare_pair([*of("one", 50.0), *of("other", 100.0)], "one", "other", "10 evaluations")
+    assert (pair.mean.ratio, pair.mean.low, pair.mean.high) == (pytest.approx(2), None, None)
+    assert not pair.apart
+    one, other = summarise([*of("one", 50.0), *of("other", 100.0)])
+    assert one.unguarded.low is one.guarded.high is other.unguarded.low is None
+
+
 def test_pairs_are_resampled_together() -> None:
     """Programs differ by far more than the methods do; the difference is the same on each of them."""
     costs = [10.0, 40.0, 90.0, 300.0]

@@ -55,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
     finally:
         folder.close()
     rows = rows_of(folder, plan, cases)
+    if not rows and not interrupted:
+        raise InputError(f"nothing is left to compare: {_why_none(folder, cases)}")
     if options.json:
         for summary in summarise(rows, confidence=options.confidence):
             print(json.dumps(asdict(summary)))
@@ -76,6 +78,14 @@ def main(arguments: Sequence[str]) -> int:
     if interrupted:
         print(f"Interrupted: {len(rows)} rows are kept; the same command goes on.")
     return 130 if interrupted else 1 if any(not row.valid for row in rows) else 0
+
+
+def _why_none(folder: RunFolder, cases: Sequence[Case]) -> str:
+    """Say why there is no row."""
+    if not cases:
+        return "no program was drawn; take a larger --sample"
+    left_out = [f"{item.program} was left out: {item.reason}" for item in folder.refused]
+    return "; ".join(left_out[:3]) + (f"; and {len(left_out) - 3} more" if len(left_out) > 3 else "")
 
 
 def _append(

@@ -15,6 +15,7 @@ from rich.table import Table
 from burnish.cli.progress import SearchProgress
 from burnish.cli.results import load_source, load_variant, read_results, task_of
 from burnish.cli.tables import UNITS, ratio_text
+from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.evaluation.evaluate import Evaluated, Summary, evaluate_result, ratio_of, summarise
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str]) -> int:
             evaluated.append(item)
             if options.json:
                 print(json.dumps(asdict(item)), flush=True)
+    if not evaluated:
+        raise InputError(f"nothing is left to compare: --against {options.against!r} names no level")
     summaries = summarise(evaluated, confidence=options.confidence)
     if options.json:
         for summary in summaries:
@@ -66,7 +69,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _evaluate(row: Result, options: argparse.Namespace, comparer: Comparer) -> list[Evaluated]:
     task = task_of(row)
-    against = options.against.split(",") if options.against else [task.reference]
+    named = task.reference if options.against is None else options.against
+    against = [name for name in named.split(",") if name]
     program = load_source(row)
     if program.digest != row.digest:
         problem = "the program is not the one that the result is of: it was changed since"
