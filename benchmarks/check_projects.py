@@ -1,6 +1,6 @@
 """Build real projects with a compiler and with `clang -Oz`; compare what the programs print, and their sizes.
 
-    python benchmarks/check_projects.py --cc "burnish cc --budget 2" [--projects lz4,zopfli,cmarkgfm]
+    python benchmarks/check_projects.py --cc "burnish cc --budget 2s" [--projects lz4,zopfli,cmarkgfm]
 
 The projects are the workloads of burnish.corpora: a pinned package with a driver of ours, for round trips,
 known answers, scripts. Both builds take the same sources and run on every input. Exit codes: 0, the outputs
@@ -198,7 +198,7 @@ def _parser() -> argparse.ArgumentParser:
         description="compare a compiler's builds of real projects with clang -Oz's"
     )
     parser.add_argument(
-        "--cc", required=True, help='the compiler, such as "burnish cc --budget 2" or "clang -Os"'
+        "--cc", required=True, help='the compiler, such as "burnish cc --budget 2s" or "clang -Os"'
     )
     parser.add_argument("--cflags", help="its flags (default: -Oz, or none if --cc names a level)")
     parser.add_argument(

@@ -1,6 +1,6 @@
 """`burnish cc` on many translation units: is an object's .text ever larger than clang -Oz makes it?
 
-    python benchmarks/never_worse.py --budget 2 [--output benchmarks/results/never_worse.jsonl]
+    python benchmarks/never_worse.py --budget 2s [--output benchmarks/results/never_worse.jsonl]
 
 Every unit of the packages of the test split is compiled twice with the same options, by `clang -Oz -c` and by
 `burnish cc --budget B -Oz -c`, in a process each. Exit code 1 if one object is larger.
@@ -21,18 +21,18 @@ from itertools import islice
 from pathlib import Path
 
 from burnish import _native
-from burnish.corpora import Unit, fetch, load_manifest, translation_units
+from burnish.corpora import Unit, fetch, translation_units
+from burnish.corpora.manifest import packages_in
 from burnish.toolchain import find_tool
-
-PACKAGES = tuple(package for package in load_manifest() if package.split == "test")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--split", default="test", help="or test@1, as its first version was")
     parser.add_argument("--units", type=int, help="the first so many; all of them by default")
-    parser.add_argument("--budget", default="2", help="seconds of search for each file")
+    parser.add_argument("--budget", default="2s", help="of search for each file, as burnish cc takes it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
     parser.add_argument("--output", type=Path)
@@ -49,7 +49,7 @@ def all_units(options: argparse.Namespace) -> list[Unit]:
     """Return the units, the packages one after the other."""
     found = (
         unit
-        for package in PACKAGES
+        for package in packages_in(options.split)
         for unit in translation_units(fetch(package, options.sources), package)
         if isinstance(unit, Unit)
     )
@@ -89,7 +89,8 @@ def report(rows: list[dict[str, object]], seconds: float) -> int:
     smaller = sum(after < before for before, after in pairs)
     logs = [math.log(before / after) for before, after in pairs if before and after]
     total = [sum(column) for column in zip(*pairs, strict=True)]
-    print(f"{len(rows)} units of {', '.join(package.name for package in PACKAGES)} in {seconds:.0f} s")
+    packages = dict.fromkeys(str(row["unit"]).partition("/")[0] for row in rows)
+    print(f"{len(rows)} units of {', '.join(packages)} in {seconds:.0f} s")
     print(f"larger than clang -Oz: {len(larger)}; smaller: {smaller} ({100 * smaller / len(rows):.0f} %)")
     print(f".text, -Oz / burnish: geometric mean {math.exp(sum(logs) / len(logs)):.4f}, ", end="")
     print(f"in total {total[0] / total[1]:.4f} ({total[0]} -> {total[1]} bytes)")

@@ -5,6 +5,8 @@
 #include "graph.h"
 #include "module.h"
 #include "passes.h"
+#include "run_time.h"
+#include "sizes.h"
 #include "spawn.h"
 
 #include <nanobind/nanobind.h>
@@ -220,6 +222,7 @@ NB_MODULE(_native, m) {
       .def("has_function", [](const Module &module, nb::str name) { return module.has_function(encoded(name)); },
            "name"_a) // with a body
       .def_prop_ro("triple", &Module::triple)
+      .def_prop_ro("position_independent", &Module::position_independent)
       .def("run", &run, "pipeline"_a, "level"_a = "Oz", "functions"_a = nb::none())
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
@@ -227,6 +230,8 @@ NB_MODULE(_native, m) {
       .def("instruction_count_by_function",
            [](const Module &module) { return decoded(burnish::instruction_count_by_function(module)); },
            nb::sig("def instruction_count_by_function(self) -> list[tuple[str, int]]"))
+      .def("expected_run_time", [](const Module &module) { return decoded(burnish::expected_run_time(module)); },
+           nb::sig("def expected_run_time(self) -> list[tuple[str, float]]"))
       .def("opcode_counts", &opcode_counts, "function"_a = nb::none())
       .def("autophase", &autophase)
       .def("function_properties", &function_properties)
@@ -246,14 +251,23 @@ NB_MODULE(_native, m) {
   m.def("ir2vec_entities", &burnish::ir2vec_entities);
 
   nb::class_<burnish::Sizes>(m, "Sizes")
-      .def_ro("text_bytes", &burnish::Sizes::text_bytes)
       .def_ro("object_bytes", &burnish::Sizes::object_bytes)
+      .def_ro("text_bytes", &burnish::Sizes::text_bytes)
+      .def_ro("read_only_bytes", &burnish::Sizes::read_only_bytes)
+      .def_ro("data_bytes", &burnish::Sizes::data_bytes)
+      .def_ro("unwind_bytes", &burnish::Sizes::unwind_bytes)
+      .def_ro("relocation_bytes", &burnish::Sizes::relocation_bytes)
+      .def_ro("loaded_bytes", &burnish::Sizes::loaded_bytes)
       .def_prop_ro("functions", [](const burnish::Sizes &sizes) { return decoded(sizes.functions); },
-                   nb::sig("def functions(self) -> list[tuple[str, int]]"));
+                   nb::sig("def functions(self) -> list[tuple[str, int]]"))
+      .def_prop_ro("functions_loaded", [](const burnish::Sizes &sizes) { return decoded(sizes.functions_loaded); },
+                   nb::sig("def functions_loaded(self) -> list[tuple[str, int]]"));
   m.def(
       "object_sizes",
-      [](nb::bytes object) { return burnish::object_sizes(std::string(object.c_str(), object.size())); },
-      "object"_a);
+      [](nb::bytes object, bool position_independent) {
+        return burnish::object_sizes(std::string(object.c_str(), object.size()), position_independent);
+      },
+      "object"_a, "position_independent"_a = true);
   m.def("check_pipeline", &burnish::check_pipeline, "pipeline"_a, "function_level"_a = false);
   m.def("pass_catalogue", &burnish::pass_catalogue);
   m.def("opcode_count_names", &burnish::opcode_count_names);

@@ -4,9 +4,6 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Object/ELFObjectFile.h"
-#include "llvm/Object/ObjectFile.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -38,27 +35,6 @@ std::string emit_object(const Module &module, const std::string &level, const st
     throw FatalError("the target cannot emit object files");
   passes.run(copy->ir());
   return std::string(bytes.data(), bytes.size());
-}
-
-Sizes object_sizes(const std::string &object) {
-  auto file = object::ObjectFile::createObjectFile(MemoryBufferRef(object, "object"));
-  if (!file)
-    throw InputError(toString(file.takeError()));
-  Sizes sizes;
-  sizes.object_bytes = object.size();
-  for (const auto &section : (*file)->sections())
-    if (section.isText())
-      sizes.text_bytes += section.getSize();
-  if (auto *elf = dyn_cast<object::ELFObjectFileBase>(file->get()))
-    for (const auto &symbol : elf->symbols()) {
-      auto type = symbol.getType();
-      auto name = symbol.getName();
-      if (!type || !name)
-        throw InputError("unreadable symbol table");
-      if (*type == object::SymbolRef::ST_Function && symbol.getSize())
-        sizes.functions.emplace_back(name->str(), symbol.getSize());
-    }
-  return sizes;
 }
 
 } // namespace burnish

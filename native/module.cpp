@@ -191,9 +191,13 @@ void Module::verify() const {
 
 std::unique_ptr<Module> Module::clone() const {
   auto context = make_context();
-  auto ir = read_bitcode(bitcode(), ir_->getModuleIdentifier(), *context);
-  context->setDiscardValueNames(true);
-  return std::make_unique<Module>(std::move(context), std::move(ir));
+  try {
+    auto ir = read_bitcode(bitcode(), ir_->getModuleIdentifier(), *context);
+    context->setDiscardValueNames(true);
+    return std::make_unique<Module>(std::move(context), std::move(ir));
+  } catch (const InputError &error) { // no one's input: we wrote it
+    throw FatalError(std::string("a pass broke the module: its bitcode cannot be read: ") + error.what());
+  }
 }
 
 std::unique_ptr<Module> Module::extract(const std::string &function) const {
@@ -248,6 +252,8 @@ bool Module::has_function(const std::string &name) const {
   const Function *function = ir_->getFunction(name);
   return function && !function->isDeclaration();
 }
+
+bool Module::position_independent() const { return ir_->getPICLevel() != PICLevel::NotPIC; }
 
 std::string Module::triple() const { return ir_->getTargetTriple().str(); }
 

@@ -51,6 +51,7 @@ public:
   // Throws FatalError with the verifier's message.
   void verify() const;
 
+  // Throws FatalError where a pass broke the module so that its bitcode cannot be read.
   std::unique_ptr<Module> clone() const;
   // A module with one function's body; everything else it needs becomes a declaration.
   std::unique_ptr<Module> extract(const std::string &function) const;
@@ -60,6 +61,7 @@ public:
   std::vector<std::string> functions() const; // those with a body, in module order
   bool has_function(const std::string &name) const;     // with a body
   std::string triple() const;
+  bool position_independent() const; // what clang compiled it for
 
   llvm::Module &ir() const { return *ir_; }
   llvm::TargetMachine &target(const std::string &cpu = "x86-64") const;

@@ -7,7 +7,10 @@
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SuffixTree.h"
@@ -49,6 +52,44 @@ AttrBuilder shared_attributes(const Function &function) {
     if (attribute.isStringAttribute())
       attributes.addAttribute(attribute);
   return attributes;
+}
+
+// What adds calls to a function that its IR does not show: a table may be needed where it seems to be a leaf.
+constexpr Attribute::AttrKind SANITIZERS[] = {
+    Attribute::SanitizeAddress, Attribute::SanitizeHWAddress, Attribute::SanitizeMemory,   Attribute::SanitizeMemTag,
+    Attribute::SanitizeThread,  Attribute::SanitizeType,      Attribute::SanitizeRealtime,
+};
+constexpr StringLiteral INSTRUMENTATION[] = {
+    "fentry-call", "function-instrument", "instrument-function-entry", "instrument-function-entry-inlined",
+    "patchable-function-entry", "split-stack",
+};
+
+bool may_get_calls(const Function &function) {
+  auto has = [&](auto kind) { return function.hasFnAttribute(kind); };
+  return any_of(SANITIZERS, has) || any_of(INSTRUMENTATION, has);
+}
+
+// A call that stays one in machine code; a memcpy may as well, but nothing unwinds through it.
+bool is_real_call(const Instruction &instruction) {
+  return isa<CallBase>(instruction) && !isa<IntrinsicInst>(instruction);
+}
+
+// Whether the back end jumps to what is called last, whatever is optimized in between: all arguments are in
+// registers, and who is called has no body that could come in its place.
+bool is_jump(const Instruction &instruction) {
+  const auto *call = dyn_cast<CallInst>(&instruction);
+  if (!call || !call->isTailCall() || call->getCallingConv() != CallingConv::C ||
+      call->getFunctionType()->isVarArg() || call->hasStructRetAttr() || call->arg_size() > 6 ||
+      call->getFunction()->getFnAttribute("disable-tail-calls").getValueAsBool())
+    return false;
+  const Function *callee = call->getCalledFunction();
+  if (!callee || !(callee->isDeclaration() || callee->hasFnAttribute(Attribute::NoInline)))
+    return false;
+  const auto *end = dyn_cast_or_null<ReturnInst>(call->getNextNode());
+  return end && (!end->getReturnValue() || end->getReturnValue() == call) &&
+         all_of(call->args(), [](const Use &use) {
+           return use->getType()->isPointerTy() || use->getType()->isIntegerTy(32) || use->getType()->isIntegerTy(64);
+         });
 }
 
 // Code in a section of its own may have to stay there: as the machine outliner, we take none of it.
@@ -555,6 +596,7 @@ private:
     } else {
       builder.CreateRetVoid();
     }
+    describe_unwinding(*function, region);
     return function;
   }
 
@@ -576,6 +618,26 @@ private:
     }
   }
 
+  // It has no memory of its own that who is called could point into, so every call may become a jump where it is
+  // the last. And it needs a table only where something unwinds through it.
+  void describe_unwinding(Function &function, const Region &region) const {
+    bool throws = false, stays = false;
+    for (Instruction &instruction : instructions(function)) {
+      auto *call = dyn_cast<CallInst>(&instruction);
+      if (call && call->getTailCallKind() == CallInst::TCK_None && none_of(seq(call->arg_size()), [&](unsigned i) {
+            return call->isByValArgument(i);
+          }))
+        call->setTailCall();
+      throws |= instruction.mayThrow();
+      stays |= is_real_call(instruction) && !is_jump(instruction);
+    }
+    if (throws && !all_of(region.starts, [&](unsigned start) { return at(start).getFunction()->doesNotThrow(); }))
+      return;
+    function.setDoesNotThrow();
+    if (!stays && !may_get_calls(function))
+      function.removeFnAttr(Attribute::UWTable);
+  }
+
   void replace(unsigned start, unsigned length, const Plan &plan, Function *function) {
     std::vector<Value *> arguments(plan.parameters.size());
     size_t slot = 0;
@@ -584,6 +646,7 @@ private:
         arguments[operand] = use.get();
     });
     IRBuilder<> builder(&at(start));
+    builder.SetCurrentDebugLocation(location(start, length));
     CallInst *call = builder.CreateCall(function, arguments);
     for (unsigned i = 0; i < plan.results.size(); i++) {
       Value *result = plan.results.size() > 1 ? builder.CreateExtractValue(call, i) : call;
@@ -592,8 +655,45 @@ private:
     erase(start, length);
   }
 
+  // A debugger stops at the call where it stopped at the region's first line. In a function with debug information
+  // every call needs a location, since it may be inlined.
+  DebugLoc location(unsigned start, unsigned length) const {
+    for (unsigned place = start; place < start + length; place++)
+      if (DebugLoc found = at(place).getDebugLoc())
+        return found;
+    DISubprogram *of_caller = at(start).getFunction()->getSubprogram();
+    return of_caller ? DebugLoc(DILocation::get(module.getContext(), 0, 0, of_caller)) : DebugLoc();
+  }
+
+  // What is known of variables in a region of several blocks depends on the way through it. What is declared there
+  // stays so; the others are unknown at its end.
+  SmallVector<DbgVariableRecord *> take_records(unsigned start, unsigned length) const {
+    MapVector<DebugVariable, DbgVariableRecord *> last;
+    for (unsigned place = start; place < start + length; place++) {
+      for (DbgVariableRecord &record : filterDbgVars(at(place).getDbgRecordRange())) {
+        auto [found, added] = last.try_emplace(DebugVariable(&record), nullptr);
+        if (!added)
+          found->second->deleteRecord();
+        found->second = record.clone();
+      }
+      at(place).dropDbgRecords();
+    }
+    SmallVector<DbgVariableRecord *> records;
+    for (auto &[variable, record] : last) {
+      if (!record->isDbgDeclare())
+        record->setKillLocation();
+      if (record->isDbgAssign())
+        record->setKillAddress();
+      records.push_back(record);
+    }
+    return records;
+  }
+
   void erase(unsigned start, unsigned length) {
     BasicBlock *first = at(start).getParent(), *exit = exit_of(start, length);
+    // In one block they move to what follows, and those of values that are gone say so.
+    auto records = first == exit ? SmallVector<DbgVariableRecord *>() : take_records(start, length);
+    DebugLoc end = at(start + length - 1).getDebugLoc();
     SetVector<BasicBlock *> blocks;
     std::vector<Instruction *> erased;
     for (unsigned place = start; place < start + length; place++) {
@@ -606,7 +706,10 @@ private:
       instruction->eraseFromParent();
     if (first == exit)
       return;
-    UncondBrInst::Create(exit, first);
+    auto *branch = UncondBrInst::Create(exit, first);
+    branch->setDebugLoc(end);
+    for (DbgVariableRecord *record : records)
+      first->insertDbgRecordBefore(record, branch->getIterator());
     for (BasicBlock *block : blocks)
       if (block != first && block != exit)
         block->eraseFromParent();

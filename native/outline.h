@@ -12,6 +12,12 @@ namespace burnish {
 // A region is outlined where fewer IR instructions are left and where the target's cost model
 // (TargetTransformInfo, code size) expects fewer machine instructions. `call_cost` is what a call costs there,
 // beside its arguments: 1 for the call itself, more where it is likely to move values out of registers.
+//
+// An outlined function is nounwind where nothing in it can throw, or where no function that it comes from lets an
+// exception out. One that also stays on the stack during no call (a leaf, or its only call is the last and becomes a
+// jump) loses its uwtable: in it, or through it, nothing unwinds but what interrupts it. What that gives up is
+// asynchronous unwinding from within such a function by .eh_frame: a profiler that samples by DWARF, a backtrace that
+// a signal handler writes, and asynchronous thread cancellation do not see who called it.
 struct Outline : llvm::PassInfoMixin<Outline> {
   int call_cost;
   explicit Outline(int call_cost) : call_cost(call_cost) {}

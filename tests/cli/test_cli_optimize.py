@@ -55,7 +55,7 @@ def test_table_shows_both_measures_side_by_side(capsys: pytest.CaptureFixture[st
 def test_object_is_as_large_as_the_result_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert optimize(name, "-o", "out.o", "--json") == 0
     (result,) = results(capsys.readouterr().out)
-    assert _native.object_sizes(Path("out.o").read_bytes()).text_bytes == result.cost
+    assert _native.object_sizes(Path("out.o").read_bytes()).loaded_bytes == result.cost
     assert result.cost <= result.baselines["Oz"]
     assert result.source == (name,)
     assert result.valid
@@ -67,7 +67,7 @@ def test_o0_is_clangs_own(capsys: pytest.CaptureFixture[str]) -> None:
     for level in ("O0", "O2", "Oz"):
         command = [str(find_tool("clang")), f"-{level}", "-c", "structs.c", "-o", "clang.o"]
         subprocess.run(command, check=True)
-        theirs = _native.object_sizes(Path("clang.o").read_bytes()).text_bytes
+        theirs = _native.object_sizes(Path("clang.o").read_bytes()).loaded_bytes
         assert result.baselines[level] == theirs
 
 
@@ -78,7 +78,7 @@ def test_o0_of_a_kernel_is_clangs_own(name: str, capsys: pytest.CaptureFixture[s
     kernel = find_kernel("fft")
     command = [str(find_tool("clang")), "-O0", *FLAGS, "-c", str(kernel.source), "-o", "clang.o"]
     subprocess.run(command, check=True)
-    assert result.baselines["O0"] == _native.object_sizes(Path("clang.o").read_bytes()).text_bytes
+    assert result.baselines["O0"] == _native.object_sizes(Path("clang.o").read_bytes()).loaded_bytes
 
 
 def test_bitcode_is_accepted_and_written(capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,7 +106,7 @@ def test_linked_files_become_one_program(capsys: pytest.CaptureFixture[str]) -> 
     assert optimize("strings.c", "matrix.c", "--link", "--json") == 0
     (result,) = results(capsys.readouterr().out)
     assert result.program == "strings.c+matrix.c"
-    assert _native.object_sizes(Path("linked.o").read_bytes()).text_bytes == result.cost
+    assert _native.object_sizes(Path("linked.o").read_bytes()).loaded_bytes == result.cost
 
 
 def test_clangs_options_follow_the_dashes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,8 +98,8 @@ def test_changed_program_is_noticed(folder: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cost": 1.0}, "text-bytes is "),
-        ({"trace": ["clang<O3>"], "fallback": ""}, "text-bytes is |another module"),
+        ({"cost": 1.0}, "loaded-bytes is "),
+        ({"trace": ["clang<O3>"], "fallback": ""}, "loaded-bytes is |another module"),
     ],
 )
 def test_changed_result_is_noticed(

@@ -115,6 +115,52 @@ def test_a_build_killed_at_any_moment_ends_with_the_same_digest(tmp_path, packag
     assert [path.name for path in folder.glob("[!.]*")] == ["tiny.pack"]
 
 
+def same_program_in(tree, name, split, **changes):
+    """Return the plan of a package with one file of its own, and one that every such package has."""
+    files = {"shared.c": source(1), f"{name}.c": source(2 + len(name))}
+    root = tree({f"{name}/{path}": text for path, text in files.items()}) / name
+    return package_job(root, make_package(b"", name=name, split=split, **changes))
+
+
+@pytest.mark.parametrize("also", [(), ("first",)], ids=["alone", "with the other split"])
+def test_a_split_does_not_depend_on_which_others_are_built(tmp_path, tree, also):
+    repeats = {"shared.c": "first/shared.c in train"}
+    jobs = {
+        "first": same_program_in(tree, "first", "train"),
+        "second": same_program_in(tree, "second", "test", repeats=repeats),
+    }
+    build(tmp_path / "corpus", [jobs[name] for name in (*also, "second")])
+    test = open_corpus(tmp_path / "corpus").split("test")
+    assert [row.name for row in test.programs] == ["second/second.c"]
+    (left_out,) = (row for row in test.rows if not row.is_program)
+    assert (left_out.name, left_out.status) == ("second/shared.c", "repeated")
+    assert left_out.reason == "the same program as first/shared.c in train"
+
+
+def test_what_is_said_to_be_repeated_is_built_again(tmp_path, tree):
+    build(tmp_path / "corpus", [same_program_in(tree, "second", "test")])
+    assert len(open_corpus(tmp_path / "corpus")) == 2
+    repeats = {"shared.c": "first/shared.c in train"}
+    build(tmp_path / "corpus", [same_program_in(tree, "second", "test", repeats=repeats)])
+    assert len(open_corpus(tmp_path / "corpus")) == 1
+
+
+def test_tables_of_data_are_skipped(tmp_path, tree):
+    root = tree({"code.c": source(1), "data/table-1.c": source(2), "data/other.c": source(3)})
+    package = make_package(b"", tables=("data/table-",))
+    build(tmp_path / "corpus", [package_job(root, package)])
+    rows = {row.path: (row.status, row.reason) for row in open_corpus(tmp_path / "corpus").rows}
+    assert rows.pop("data/table-1.c") == ("skipped", "a table: data, and no code")
+    assert rows == {"code.c": ("compiled", ""), "data/other.c": ("compiled", "")}
+
+
+def test_what_is_said_to_be_repeated_but_does_not_compile_has_failed(tmp_path, tree):
+    root = tree({"bad.c": source(1) + "int broken(;\n"})
+    package = make_package(b"", repeats={"bad.c": "first/shared.c in train"})
+    build(tmp_path / "corpus", [package_job(root, package)])
+    assert [row.status for row in open_corpus(tmp_path / "corpus").rows] == ["failed"]
+
+
 def dies(paths, scratch):
     """Compile made-up files; one of them kills its process."""
     for path in paths:

@@ -4,9 +4,11 @@ import pytest
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.corpora import references
+from burnish.corpora.manifest import split_version
 from burnish.corpora.own import Own, build_own
 from burnish.corpora.random_modules import random_module
-from burnish.corpora.references import expand, is_reference, resolve, resolve_one
+from burnish.corpora.references import expand, is_reference, resolve, resolve_one, with_version
+from burnish.corpora.splits import write_splits
 from tests.sources import DATA
 
 MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
@@ -38,6 +40,16 @@ def test_a_file(tmp_path):
 @pytest.mark.parametrize("what", ["", "val", "mine", "mine/src/*.c", "*.c"])
 def test_a_corpus_of_one_s_own(folder, what):
     assert names(f"corpus@{folder}:{what}") == ["mine/src/one.c", "mine/src/three.c"]
+
+
+def test_a_public_split_is_kept_with_its_version(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(references, "default_folder", lambda: tmp_path)
+    assert with_version("corpus:train") == "corpus:train@1"
+    assert with_version("corpus:test") == f"corpus:test@{split_version('test')}"
+    for other in ("corpus:test@1", "corpus:lz4", f"corpus@{folder}:val", "kernels:fft", "random:7", "hot.c"):
+        assert with_version(other) == other
+    write_splits(tmp_path, {"lz4": "train"}, 0)
+    assert with_version("corpus:train") == "corpus:train"
 
 
 def test_one_program_of_a_corpus(folder):

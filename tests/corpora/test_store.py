@@ -3,10 +3,13 @@ import random
 from dataclasses import replace
 
 import pytest
+from sdists import make_package
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.worker import Worker
+from burnish.corpora import manifest
 from burnish.corpora.pack import SUFFIX, Row, compiled_row, compress, read_pack, read_program, write_pack
+from burnish.corpora.splits import write_splits
 from burnish.corpora.store import open_corpus
 from burnish.toolchain import compile_to_bitcode
 from tests.sources import DATA
@@ -78,6 +81,38 @@ def test_splits_packages_and_names(folder):
     assert [program.name for program in corpus.split("test")] == ["two/recursion.c"]
     assert len(corpus.package("one").rows) == 3
     assert corpus.find("two/recursion.c").content == BITCODE["recursion.c"]
+
+
+@pytest.fixture
+def grown(tmp_path, monkeypatch):
+    """Return a folder with a test split that "new" was added to, and with a package of one's own."""
+    pinned = [make_package(b"", name=name, split="test", since=n) for name, n in (("old", 1), ("new", 2))]
+    monkeypatch.setattr(manifest, "load_manifest", lambda: pinned)
+    for name, source in (("old", "matrix.c"), ("new", "recursion.c"), ("own", "strings.c")):
+        write_pack(tmp_path / f"{name}{SUFFIX}", name, "r", [item(name, "a.c", BITCODE[source], "test")])
+    return tmp_path
+
+
+def test_a_split_as_an_earlier_version_was(grown):
+    corpus = open_corpus(grown)
+    assert [row.package for row in corpus.split("test@1").programs] == ["old"]
+    assert [row.package for row in corpus.part("test@2").programs] == ["new", "old"]
+    assert [row.package for row in corpus.split("test").programs] == ["new", "old", "own"]
+    with pytest.raises(UnknownName, match="no version of test named '3'; known: 1, 2"):
+        corpus.split("test@3")
+
+
+def test_a_version_of_a_split_is_whole_or_refused(grown):
+    (grown / f"new{SUFFIX}").unlink()
+    assert len(open_corpus(grown).split("test@1")) == 1
+    with pytest.raises(InputError, match="new of test@2 not built; go on with: burnish corpus build --split"):
+        open_corpus(grown).split("test@2")
+
+
+def test_splits_of_one_s_own_have_no_versions(grown):
+    write_splits(grown, {"own": "test"}, 0)
+    with pytest.raises(InputError, match="has splits of its own, without versions; expected test"):
+        open_corpus(grown).split("test@1")
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,10 @@ def a_record(directory: Path, output: str = "a.o", **changes: object) -> Record:
         level="Oz",
         action="optimized",
         reason="",
-        text_bytes_before=1000,
-        text_bytes=900,
+        loaded_bytes_before=1000,
+        loaded_bytes=900,
+        text_bytes_before=500,
+        text_bytes=480,
         seconds=2.0,
         trace=("gvn", "f: licm"),
         evaluations=40,
@@ -37,11 +39,11 @@ def a_record(directory: Path, output: str = "a.o", **changes: object) -> Record:
 def build(directory: Path) -> tuple[Path, list[Record]]:
     """Write three objects and a log of four."""
     records = [
-        a_record(directory, "a.o", text_bytes=800),
+        a_record(directory, "a.o", loaded_bytes=800),
         a_record(directory, "a.o"),
-        a_record(directory, "b.o", action="kept", reason="nothing smaller was found", text_bytes=1000),
-        a_record(directory, "c.o", action="passed through", reason="-O2: no", level="O2", text_bytes=1000),
-        a_record(directory, "gone.o", text_bytes=1),
+        a_record(directory, "b.o", action="kept", reason="nothing smaller was found", loaded_bytes=1000),
+        a_record(directory, "c.o", action="passed through", reason="-O2: no", level="O2", loaded_bytes=1000),
+        a_record(directory, "gone.o", loaded_bytes=1),
     ]
     for name in ("a.o", "b.o", "c.o"):
         (directory / name).touch()
@@ -80,7 +82,8 @@ def test_the_latest_line_of_each_output_counts(tmp_path: Path) -> None:
     _, records = build(tmp_path)
     summary = summarise(records, tmp_path)
     assert [record.output for record in summary.records] == ["a.o", "b.o", "c.o"]
-    assert (summary.text_bytes_before, summary.text_bytes, summary.gone) == (3000, 2900, 1)
+    assert (summary.loaded_bytes_before, summary.loaded_bytes, summary.gone) == (3000, 2900, 1)
+    assert (summary.text_bytes_before, summary.text_bytes) == (1500, 1440)
     assert summary.reasons == (("kept: nothing smaller was found", 1), ("passed through: -O2: no", 1))
     assert len(summarise(records, tmp_path, gone_too=True).records) == 4
     assert not summarise(records, tmp_path / "elsewhere").records
@@ -90,11 +93,11 @@ def test_sources_of_one_program_are_rows_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "program").touch()
     rows = [
         a_record(tmp_path, "program", source="a.c"),
-        a_record(tmp_path, "program", source="b.c", text_bytes_before=None, text_bytes=None),
+        a_record(tmp_path, "program", source="b.c", loaded_bytes_before=None, loaded_bytes=None),
     ]
     summary = summarise(rows, tmp_path)
     assert len(summary.records) == 2
-    assert (summary.text_bytes_before, summary.unmeasured) == (1000, 1)
+    assert (summary.loaded_bytes_before, summary.unmeasured) == (1000, 1)
 
 
 def test_change_is_relative_to_clang() -> None:
@@ -114,6 +117,7 @@ def test_the_table_has_files_total_and_reasons(tmp_path: Path, capsys: pytest.Ca
         "3,000",
         "2,900",
         "-3.33 %",
+        "-4.00 %",
         "1 passed through: -O2: no",
         "1 left out",
     ):
@@ -124,7 +128,7 @@ def test_json_is_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     log, _ = build(tmp_path)
     assert command.main([str(log), "--directory", str(tmp_path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["total"]["text_bytes"] == 2900
+    assert (found["total"]["loaded_bytes"], found["total"]["text_bytes"]) == (2900, 1440)
     assert [row["source"] for row in found["files"]] == ["a.c", "b.c", "c.c"]
 
 

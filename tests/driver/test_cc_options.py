@@ -8,18 +8,35 @@ import pytest
 
 from burnish.cli import cc
 from burnish.core.errors import InputError
+from burnish.driver.budgets import FileBudget
 from burnish.driver.requests import Options
 
 
 def test_clangs_arguments_start_at_the_first_that_is_not_burnishs() -> None:
-    assert cc.parse(["--budget", "5", "--seed=3", "-O2", "--budget", "7"]) == (
-        Options(budget_seconds=5, seed=3),
+    assert cc.parse(["--budget", "5s", "--seed=3", "-O2", "--budget", "7"]) == (
+        Options(budget=FileBudget(seconds=5), seed=3),
         ["-O2", "--budget", "7"],
     )
     assert cc.parse(["--objective", "text-bytes", "--search=beam"])[0] == Options("text-bytes", search="beam")
     assert cc.parse(["--", "--budget", "5"]) == (Options(), ["--budget", "5"])
     assert cc.parse(["--version"]) == (Options(), ["--version"])
     assert cc.parse([]) == (Options(), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("2s", FileBudget(seconds=2)),
+        ("1m", FileBudget(seconds=60)),
+        ("100 evaluations", FileBudget(evaluations=100)),
+        ("100evaluations", FileBudget(evaluations=100)),
+        ("3x", FileBudget(multiple=3)),
+        ("2.5 x", FileBudget(multiple=2.5)),
+        ("remembered", FileBudget(remembered=True)),
+    ],
+)
+def test_a_budget_is_written_with_its_unit(text: str, budget: FileBudget) -> None:
+    assert FileBudget.parse(text) == budget
 
 
 def test_the_log_does_not_move_with_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,9 +53,15 @@ def test_the_log_does_not_move_with_the_directory(tmp_path: Path, monkeypatch: p
     ("arguments", "message"),
     [
         (["--budget"], "--budget needs a value"),
-        (["--budget", "soon"], "--budget soon: expected seconds"),
-        (["--budget=0"], "--budget 0: expected seconds"),
-        (["--budget=nan"], "--budget nan: expected seconds"),
+        (["--budget", "soon"], "--budget soon: expected 2s"),
+        (["--budget=2"], "--budget 2: expected 2s"),
+        (["--budget=0s"], "--budget 0s: nothing can be tried"),
+        (["--budget=0x"], "--budget 0x: expected 2s"),
+        (["--budget=nan"], "--budget nan: expected 2s"),
+        (["--build-budget=4x"], "--build-budget 4x: expected seconds or minutes for the whole build"),
+        (["--build-budget=60"], "--build-budget 60: expected 2s"),
+        (["--budget=remembered"], "--budget remembered needs --remember FILE"),
+        (["--budget=2s", "--build-budget=60s"], "--budget and --build-budget: expected one of them"),
         (["--seed", "-1"], "--seed -1: expected a whole number"),
         (["--objective", "text-byte"], "did you mean 'text-bytes'"),
         (["--search", "beem"], "did you mean 'beam'"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from burnish.driver.improve import code_generation, front_end
 from burnish.driver.jobs import Job, make_plan, parse_plan
-from burnish.driver.refusals import REFUSED, refusal
+from burnish.driver.refusals import NOT_CODE_GENERATION, REFUSED, refusal, table
 from burnish.toolchain import find_tool
 
 COMPILE = ("/bin/clang-23", "-cc1", "-Oz", "-emit-obj", "-vectorize-slp", "-o", "a.o", "-x", "c", "a.c")
@@ -86,6 +86,18 @@ def test_the_three_steps_share_one_command_line() -> None:
     )  # fmt: skip
 
 
+def test_the_documentation_has_what_is_refused() -> None:
+    page = Path(__file__).parents[2] / "docs" / "drop_in.md"
+    assert table() in page.read_text(), "write burnish.driver.refusals.table() into docs/drop_in.md"
+
+
+def test_another_target_is_refused() -> None:
+    other = Job((*COMPILE[:2], "-triple", "riscv64-unknown-linux-gnu", *COMPILE[2:]))
+    why = refusal(other, every_level=True)
+    assert why is not None
+    assert why.startswith("the target is riscv64-unknown-linux-gnu: burnish's LLVM has ")
+
+
 def test_size_levels_are_not_refused() -> None:
     assert refusal(Job(COMPILE), every_level=False) is None
 
@@ -105,6 +117,8 @@ def test_every_refused_option_is_refused(option: str) -> None:
         "-Os -fno-strict-aliasing -fwrapv -fno-common -fno-builtin -pthread -D_FORTIFY_SOURCE=2",
         "-Oz -march=x86-64-v3 -mtune=generic -fcf-protection -mno-red-zone -fno-plt -ffast-math",
         "-Os -std=gnu11 -Wall -Wextra -Werror -pedantic -MD -MP -fno-omit-frame-pointer -fopenmp",
+        "-Oz -mllvm -enable-machine-outliner -mllvm -align-all-functions=2 -mllvm -x86-pad-max-prefix-size=0",
+        "-Os -m32",
         "-Os -ffreestanding -fno-jump-tables -fno-delete-null-pointer-checks -ftrivial-auto-var-init=zero",
     ],
 )
@@ -123,7 +137,11 @@ def test_what_real_builds_use_is_not_refused(tmp_path: Path, flags: str) -> None
         ("-Os -fno-vectorize", "-fno-vectorize: burnish's passes may vectorize"),
         ("-Os -fno-unroll-loops", "-fno-unroll-loops: burnish's passes may unroll loops"),
         ("-Os -xobjective-c", "the language is objective-c, not C or C++"),
-        ("-Og", "-Og: no objective for speed yet; --objective text-bytes makes every level smaller"),
+        (
+            "-Os -mllvm -inline-threshold=0",
+            f"-mllvm -inline-threshold: {NOT_CODE_GENERATION}",
+        ),
+        ("-Og", "-Og: no objective for speed yet; --objective loaded-bytes makes every level smaller"),
     ],
 )
 def test_the_reason_names_the_option(tmp_path: Path, flags: str, reason: str) -> None:

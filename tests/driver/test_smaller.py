@@ -100,6 +100,20 @@ def test_code_generation_options_hold(shrink: Compiler) -> None:
     assert ".eh_frame" not in found
 
 
+def test_options_of_the_code_generator_hold(shrink: Compiler) -> None:
+    """-mllvm reaches the code generation of burnish's object as that of clang's."""
+    shrink("-Os", "-mllvm", "-align-all-functions=6", "-c", "sum.c")
+    assert shrink.records()[0]["action"] == "optimized"
+    listed = subprocess.run(
+        [find_tool("llvm-readelf"), "-S", "-W", shrink.directory / "sum.o"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (text,) = [line.split() for line in listed.stdout.splitlines() if " .text " in line]
+    assert text[-1] == "64"
+
+
 def test_a_recorded_command_line_is_the_users(shrink: Compiler) -> None:
     shrink("-Os", "-frecord-command-line", "-c", "sum.c")
     assert shrink.records()[0]["action"] == "optimized"

@@ -76,6 +76,16 @@ def test_tables_say_what_the_rows_do() -> None:
     assert programs[3][-1] == "-O3"
 
 
+def test_languages_have_a_table_where_there_are_two() -> None:
+    rows = [row(name, cost) for name, cost in (("a.c", 50.0), ("b.cc", 25.0), ("c.cc", 100.0))]
+    _, languages, _ = Outline(report_page(rows, {}, {})).tables
+    assert [line[:5] for line in languages[1:]] == [
+        ["C", "m", "10", "1", "2.0000"],
+        ["C++", "m", "10", "2", "2.0000"],
+    ]
+    assert [line[7] for line in languages[1:]] == ["2.0000", "1.6000"]
+
+
 def test_nothing_is_fetched() -> None:
     text = page()
     for tag, name, value in Outline(text).attributes:

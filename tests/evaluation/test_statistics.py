@@ -11,7 +11,7 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.evaluation.intervals import bootstrap_interval, cluster_interval
 from burnish.evaluation.rows import Row
-from burnish.evaluation.statistics import all_pairs, compare_pair, summarise
+from burnish.evaluation.statistics import all_pairs, compare_pair, summarise, summarise_languages
 from tests.evaluation.rows import row
 
 FOUR = [
@@ -37,6 +37,23 @@ def test_summary_by_project() -> None:
     x, y = summarise(FOUR, by_project=True)
     assert (x.project, x.programs, x.unguarded.ratio) == ("x", 2, pytest.approx(math.sqrt(2)))
     assert (y.project, y.failures, y.unguarded.ratio) == ("y", 1, pytest.approx(math.sqrt(1 / 8)))
+
+
+def test_languages_apart_by_hand() -> None:
+    names = ["corpus:lz4/lib/lz4.c", "corpus:fasttext/src/args.cc", "a.cpp:main", "kernels:fft"]
+    rows = [row(name, 100.0 / 2**i, project=str(i)) for i, name in enumerate(names)]
+    assert [item.language for item in rows] == ["C", "C++", "C++", ""]
+    c, cpp = summarise_languages(rows)
+    assert (c.language, c.programs, c.unguarded.ratio) == ("C", 1, 1.0)
+    assert (cpp.language, cpp.programs, cpp.unguarded.ratio) == ("C++", 2, pytest.approx(math.sqrt(8)))
+    assert cpp.total == pytest.approx(200 / 75)
+    assert (cpp.method, cpp.budget) == ("m", "10")
+    (both,) = summarise(rows)
+    assert (both.language, both.programs) == ("", 4)
+
+
+def test_one_language_is_not_told_apart() -> None:
+    assert summarise_languages([row("a.c", 50.0), row("kernels:fft", 50.0), row("b.c", 20.0)]) == []
 
 
 def test_interval_of_two_programs_in_closed_form() -> None:

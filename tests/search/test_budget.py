@@ -18,6 +18,8 @@ from burnish.search.budget import written
         ("0.5s", Budget(seconds=0.5)),
         ("2m", Budget(seconds=120)),
         ("500", Budget(evaluations=500)),
+        ("500 evaluations", Budget(evaluations=500)),
+        ("10s, 500evaluations", Budget(seconds=10, evaluations=500)),
         ("10s,500", Budget(seconds=10, evaluations=500)),
         ("500, 2m", Budget(seconds=120, evaluations=500)),
         ("0", Budget(evaluations=0)),
@@ -67,6 +69,7 @@ def test_budget_is_written_one_way(text: str, said: str) -> None:
         "inf",
         "-5s",
         "-5",
+        "evaluations",
     ],
 )
 def test_nonsense_is_an_input_error(text: str) -> None:

@@ -79,6 +79,10 @@ def _command(name: str, arguments: list[str]) -> int:
     if name not in COMMANDS:
         raise UnknownName.among("command", name, COMMANDS)
     if name in ("cc", "c++"):
+        from burnish.cli.launch import is_handed_over, launch
+
+        if not is_handed_over(arguments):
+            launch(name, arguments)
         from burnish.cli import cc
 
         return cc.main(arguments, cxx=name == "c++")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.errors import BurnishError, InputError, UnknownName
+from burnish.driver.budgets import DEFAULT, FileBudget
 from burnish.driver.compiling import compile_and_improve
-from burnish.driver.requests import OBJECTIVES, Optimized, Optimizer, OptimizeRequest, Options
+from burnish.driver.requests import OBJECTIVES, Compiled, Optimized, Optimizer, OptimizeRequest, Options
 
 HELP = """\
 usage: burnish {name} [OPTION]... CLANG-ARGUMENT...
@@ -21,9 +21,14 @@ No object is ever larger than clang's own; whatever burnish cannot make smaller 
 made it. `burnish report` shows the bytes before and after, file by file.
 
 burnish's options come first; what follows the first other argument (or --) is clang's:
-  --objective NAME   text-bytes (default at -Os and -Oz) or ir-instructions; given, it holds at every
-                     level, each against clang's own result at that level
-  --budget SECONDS   of search for each file (default 2)
+  --objective NAME   loaded-bytes (default at -Os and -Oz: code, constants, data, unwind tables, relocations),
+                     text-bytes or ir-instructions; given, it holds at every level, each against clang's own
+                     result at that level
+  --budget BUDGET    for each file (default 4x, times what clang takes for it, all included): 2s or
+                     '100 evaluations' of search (the latter finds the same on every machine), or
+                     remembered: what --remember knows, and no search
+  --build-budget 60s of search for the whole build instead, all files together: each gets its part by what
+                     clang takes for it
   --search NAME      how to search: mixed (default), genetic, beam, ...
   --policy NAME      what guides it: shipped (default), none, or a file of burnish train
   --remember FILE    begin with what earlier searches found for these functions, in this file or another,
@@ -32,6 +37,9 @@ burnish's options come first; what follows the first other argument (or --) is c
   --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
                      builds that change directories
   --help             this text; burnish {name} -- --help shows clang's
+
+CC=burnish-cc CXX=burnish-c++ is the same, and each command starts sooner.
+The C++ library, unless -stdlib=, -rtlib= or -unwindlib= name another: {libraries}.
 """
 
 
@@ -48,12 +56,18 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
     try:
         options, rest = parse(arguments)
         if options is None:
-            sys.stdout.write(HELP.format(name=name, clang=clang))
+            sys.stdout.write(HELP.format(name=name, clang=clang, libraries=_libraries_of(arguments)))
             return 0
         return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer)
     except BurnishError as error:
         sys.stderr.write(f"burnish {name}: {error}\n")
         return 2
+
+
+def _libraries_of(arguments: list[str]) -> str:
+    """Return what the launcher says about the C++ library."""
+    said = [word.partition("=")[2] for word in arguments if word.startswith("--libraries=")]
+    return said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
 
 
 def parse(arguments: list[str]) -> tuple[Options | None, list[str]]:
@@ -69,7 +83,10 @@ def parse(arguments: list[str]) -> tuple[Options | None, list[str]]:
         if name == "--help" and not equals:
             return None, []
         if rest[0] == "--":
-            return options, rest[1:]
+            return _checked(options), rest[1:]
+        if rest[0] == "--launched":
+            del rest[0]
+            continue
         if name not in _OPTIONS:
             break
         del rest[0]
@@ -78,7 +95,15 @@ def parse(arguments: list[str]) -> tuple[Options | None, list[str]]:
                 raise InputError(f"{name} needs a value: {name} VALUE or {name}=VALUE")
             value = rest.pop(0)
         options = _OPTIONS[name](options, value)
-    return options, rest
+    return _checked(options), rest
+
+
+def _checked(options: Options) -> Options:
+    if options.budget.remembered and not options.memory:
+        raise InputError("--budget remembered needs --remember FILE, where something is remembered")
+    if options.build_seconds is not None and options.budget != DEFAULT:
+        raise InputError("--budget and --build-budget: expected one of them")
+    return options
 
 
 def _objective(options: Options, value: str) -> Options:
@@ -88,13 +113,14 @@ def _objective(options: Options, value: str) -> Options:
 
 
 def _budget(options: Options, value: str) -> Options:
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise InputError(f"--budget {value}: expected seconds for each file, such as 2 or 0.5")
-    return replace(options, budget_seconds=seconds)
+    return replace(options, budget=FileBudget.parse(value))
+
+
+def _build_budget(options: Options, value: str) -> Options:
+    seconds = FileBudget.parse(value, "--build-budget").seconds
+    if seconds is None:
+        raise InputError(f"--build-budget {value}: expected seconds or minutes for the whole build: 60s, 10m")
+    return replace(options, build_seconds=seconds)
 
 
 def _search(options: Options, value: str) -> Options:
@@ -124,6 +150,21 @@ def _remember(options: Options, value: str) -> Options:
     return replace(options, memory=Path(value).absolute())
 
 
+def _compiled(options: Options, value: str) -> Options:
+    seconds, _, ended = value.partition("@")
+    return replace(options, compiled=Compiled(float(seconds), float(ended), frozenset()))
+
+
+def _written(options: Options, value: str) -> Options:
+    assert options.compiled
+    written = options.compiled.written | {Path(value)}
+    return replace(options, compiled=replace(options.compiled, written=written))
+
+
+def _libraries(options: Options, value: str) -> Options:
+    return replace(options, libraries=value)
+
+
 def _report(options: Options, value: str) -> Options:
     file = Path(value)
     try:
@@ -138,9 +179,14 @@ def _report(options: Options, value: str) -> Options:
 _OPTIONS: dict[str, Callable[[Options, str], Options]] = {
     "--objective": _objective,
     "--budget": _budget,
+    "--build-budget": _build_budget,
     "--search": _search,
     "--policy": _policy,
     "--remember": _remember,
     "--seed": _seed,
     "--report": _report,
+    # the launcher's: native/launcher/main.cpp, hand_over
+    "--compiled": _compiled,
+    "--written": _written,
+    "--libraries": _libraries,
 }

@@ -19,7 +19,7 @@ from burnish.evaluation.importance import worth_of_sample
 from burnish.evaluation.plots import read_log
 from burnish.evaluation.rows import Row, read_rows
 from burnish.evaluation.run_folder import ROWS, read_settings
-from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise
+from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise, summarise_languages
 from burnish.search.budget import written
 
 
@@ -45,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
     logs = {path.parent.name or path.stem: read_log(path) for path in options.training}
     report = write_report(options.folder, rows, confidence=options.confidence, logs=logs)
     if options.json:
-        for summary in summarise(rows, confidence=options.confidence):
+        means = summarise(rows, confidence=options.confidence)
+        for summary in (*means, *summarise_languages(rows, confidence=options.confidence)):
             print(json.dumps(asdict(summary)))
         for pair in all_pairs(rows, confidence=options.confidence):
             print(json.dumps({"pair": asdict(pair)}))

@@ -15,6 +15,7 @@ from burnish.cli.evaluation_tables import print_tables
 from burnish.core.errors import InputError
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
+from burnish.corpora.references import with_version
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
 from burnish.evaluation.compare import Plan, compare_methods
@@ -23,7 +24,7 @@ from burnish.evaluation.leaderboard import Origin, append_rows
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import RunFolder
 from burnish.evaluation.solvers import check_methods
-from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise
+from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise, summarise_languages
 from burnish.evaluation.timing import Effort
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import TASK, Options, make_task
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
         effort=Effort(options.repeats),
     )
     plan = replace(plan, policies=check_methods(plan.methods, task, plan.objective))
-    texts = [*options.programs, *(f"corpus:{split}" for split in options.split)]
+    texts = [with_version(text) for text in (*options.programs, *(f"corpus:{one}" for one in options.split))]
     if not texts:
         raise InputError("which programs? --split test, or names: corpus:zopfli, kernels:*, hot.c")
     cases = sampled(cases_of(texts, level=task.reference), options.sample, options.seed)
@@ -58,7 +59,8 @@ def main(arguments: Sequence[str]) -> int:
     if not rows and not interrupted:
         raise InputError(f"nothing is left to compare: {_why_none(folder, cases)}")
     if options.json:
-        for summary in summarise(rows, confidence=options.confidence):
+        means = summarise(rows, confidence=options.confidence)
+        for summary in (*means, *summarise_languages(rows, confidence=options.confidence)):
             print(json.dumps(asdict(summary)))
         for pair in all_pairs(rows, confidence=options.confidence):
             print(json.dumps({"pair": asdict(pair)}))

@@ -11,7 +11,7 @@ from rich.table import Table
 from burnish.cli.tables import ratio_text
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.rows import FAILURE_FACTOR, Row
-from burnish.evaluation.statistics import Mean, Pair, Summary, all_pairs, summarise
+from burnish.evaluation.statistics import Mean, Pair, Summary, all_pairs, summarise, summarise_languages
 
 
 def print_tables(rows: Sequence[Row], refused: Sequence[Refused] = (), *, confidence: float) -> None:
@@ -21,7 +21,8 @@ def print_tables(rows: Sequence[Row], refused: Sequence[Refused] = (), *, confid
         within = [row for row in rows if row.budget == budget]
         programs = len({row.program for row in within})
         console.print(f"\n{budget}: {programs} program{'' if programs == 1 else 's'}")
-        console.print(_means(summarise(within, confidence=confidence), confidence))
+        apart = summarise_languages(within, confidence=confidence)
+        console.print(_means(summarise(within, confidence=confidence), apart, confidence))
     if len({row.project for row in rows}) > 1:
         console.print(_projects(rows, confidence))
     pairs = all_pairs(rows, confidence=confidence)
@@ -41,13 +42,15 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _means(summaries: Sequence[Summary], confidence: float) -> Table:
+def _means(summaries: Sequence[Summary], apart: Sequence[Summary], confidence: float) -> Table:
+    """Return a row for each method, and below it one for each language where there are several."""
     interval = f"[{confidence:.0%}]"
     table = _table("method", f"ratio {interval}", "by project", "guarded", "total", "+ = -", "fail")
-    for item in summaries:
+    order = [item.method for item in summaries]
+    for item in sorted([*summaries, *apart], key=lambda item: order.index(item.method)):
         mean = item.unguarded
         table.add_row(
-            item.method,
+            f"  {item.language}: {item.programs}" if item.language else item.method,
             ratio_text(mean.ratio, mean.low, mean.high),
             _by_project(mean),
             f"{item.guarded.ratio:.3f}",

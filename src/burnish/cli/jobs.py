@@ -39,7 +39,7 @@ class Settings:
     """How to search."""
 
     budget: Budget
-    objective: str = "text-bytes"
+    objective: str = "loaded-bytes"
     method: str = DEFAULT
     policy: str = policies.DEFAULT
     seed: int = 0

@@ -164,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="object (.o), .bc or .ll; a folder for several files, whose tree is kept",
     )
-    add("--objective", default="text-bytes", help="what to minimise (see burnish tasks); default: text-bytes")
+    add("--objective", default="loaded-bytes", help="see burnish tasks; default: loaded-bytes")
     add("--level", choices=LEVELS, help="clang's, to compare with; default: O3 for run time, else Oz")
     run = "how to run the program: its arguments, and perhaps '< FILE'; may be repeated"
     add("--run", action="append", default=[], metavar="ARGUMENTS", help=run)

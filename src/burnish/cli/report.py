@@ -24,6 +24,12 @@ def main(arguments: list[str]) -> int:
     """Run `burnish report`; return its exit code."""
     options = _parser().parse_args(arguments)
     try:
+        if options.against and not options.linked:
+            raise InputError(f"--against {options.against}: of which program? --linked PROGRAM names it")
+        if options.linked:
+            from burnish.cli.report_linked import show_linked
+
+            return show_linked(options.linked, options.against, as_json=options.json)
         log = options.file or build_log.default_log()
         directory = Path(options.directory).resolve()
         summary = summarise(build_log.read(log), directory, gone_too=options.all)
@@ -42,8 +48,9 @@ def main(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish report",
-        description="Show the bytes of .text before and after for the objects that burnish cc and c++ last "
-        "wrote, and why some are as clang made them.",
+        description="Show the bytes that a linked program loads, before and after, and the change of .text, "
+        "for the objects that burnish cc and c++ last wrote, and why some are as clang made them; "
+        "or, with --linked, what a linked program loads.",
     )
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="the build log (default: the user's)"
@@ -52,6 +59,18 @@ def _parser() -> argparse.ArgumentParser:
         "--directory", default=".", metavar="DIR", help="objects at or below it (default: here)"
     )
     parser.add_argument("--all", action="store_true", help="with objects that were deleted since")
+    parser.add_argument(
+        "--linked",
+        type=Path,
+        metavar="PROGRAM",
+        help="the bytes that a linked program or shared library loads, by kind of section",
+    )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="PROGRAM",
+        help="beside what another build of it loads, such as clang's",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     return parser
 
@@ -61,9 +80,12 @@ def _as_json(summary: Summary) -> dict[str, object]:
         "files": len(summary.records),
         "gone": summary.gone,
         "unmeasured": summary.unmeasured,
+        "loaded_bytes_before": summary.loaded_bytes_before,
+        "loaded_bytes": summary.loaded_bytes,
+        "change_percent": change_percent(summary.loaded_bytes_before, summary.loaded_bytes),
         "text_bytes_before": summary.text_bytes_before,
         "text_bytes": summary.text_bytes,
-        "change_percent": change_percent(summary.text_bytes_before, summary.text_bytes),
+        "text_change_percent": change_percent(summary.text_bytes_before, summary.text_bytes),
     }
     return {"total": total, "files": [asdict(record) for record in summary.records]}
 
@@ -93,12 +115,13 @@ def _table(summary: Summary, directory: Path) -> Table:
     table.add_column("output", f"{count} file{'' if count == 1 else 's'}", overflow="fold")
     table.add_column("source", overflow="fold")
     table.add_column("level")
-    table.add_column(".text", f"{summary.text_bytes_before:,}", justify="right")
-    table.add_column("now", f"{summary.text_bytes:,}", justify="right")
-    table.add_column("change", _percent(summary.text_bytes_before, summary.text_bytes), justify="right")
+    table.add_column("loaded", f"{summary.loaded_bytes_before:,}", justify="right")
+    table.add_column("now", f"{summary.loaded_bytes:,}", justify="right")
+    table.add_column("change", _percent(summary.loaded_bytes_before, summary.loaded_bytes), justify="right")
+    table.add_column(".text", _percent(summary.text_bytes_before, summary.text_bytes), justify="right")
     table.add_column("")
     for record in summary.records:
-        sizes = record.text_bytes_before, record.text_bytes
+        sizes = record.loaded_bytes_before, record.loaded_bytes
         output = os.path.relpath(record.output_path, directory)
         row = [
             output,
@@ -106,6 +129,7 @@ def _table(summary: Summary, directory: Path) -> Table:
             f"-{record.level}",
             *map(_bytes, sizes),
             _percent(*sizes),
+            _percent(record.text_bytes_before, record.text_bytes),
             record.action,
         ]
         table.add_row(*map(Text, row))

@@ -10,11 +10,16 @@ from rich.console import Console
 from rich.table import Table
 
 from burnish.cli.costs import cost_text
+from burnish.core.limit import unlimited
 from burnish.core.result import Result
 from burnish.core.trade_off import is_trade_off
 
 SHOWN = ("O0", "Oz", "O3")
-MEASURES = {"ir-instructions": "IR instrs", "text-bytes": ".text B"}  # always side by side
+MEASURES = {
+    "ir-instructions": "IR instrs",
+    "loaded-bytes": "loaded B",
+    "text-bytes": ".text B",
+}  # always side by side
 UNITS = {**MEASURES, "object-bytes": ".o B", "compile-seconds": "compile s", "seconds": "run s"}
 
 
@@ -32,11 +37,12 @@ def results_table(results: Sequence[Result]) -> None:
     table.add_column("evals", justify="right", no_wrap=True)
     table.add_column("sec", justify="right", no_wrap=True)
     for result in results:
-        rows = {name: _costs(result, name) for name in dict.fromkeys([*MEASURES, result.objective])}
+        rows = {name: _costs(result, name) for name in _shown(result)}
         _add(table, _short(result, results), rows, _reference(result), result.evaluations, result.seconds)
     if len(results) > 1 and len(references) == 1:
         table.add_section()
-        sums = {name: _sum([_costs(result, name) for result in results]) for name in MEASURES}
+        common = [name for name in MEASURES if all(name in _shown(result) for result in results)]
+        sums = {name: _sum([_costs(result, name) for result in results]) for name in common}
         evaluations = sum(result.evaluations for result in results)
         seconds = sum(result.seconds for result in results)
         _add(table, f"all {len(results)}", sums, _reference(results[0]), evaluations, seconds)
@@ -76,8 +82,14 @@ def _reference(result: Result) -> str:
     return result.options.get("level", "Oz")
 
 
+def _shown(result: Result) -> list[str]:
+    """Return what is shown of a result: an older one does not have everything."""
+    goal = unlimited(result.objective)
+    return [name for name in dict.fromkeys([*MEASURES, goal]) if name in result.beside or name == goal]
+
+
 def _costs(result: Result, objective: str) -> Mapping[str, float]:
-    if objective == result.objective:
+    if objective == unlimited(result.objective):  # within its limit a result's cost is the objective's
         return {"result": result.cost, **result.baselines}
     return result.beside[objective]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import IllegalAction, InputError, UnknownName
+from burnish.core.limit import limit_of, unlimited
 from burnish.core.objective import GraphArrays
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
 from burnish.core.trade_off import factors, is_trade_off, product
@@ -88,13 +89,16 @@ class Session(ABC):
         """Return the state's cost, above 0, or the part of it that one site has, 0 or above.
 
         Args:
-            objective: One of the task's, or a trade-off such as 'text-bytes^0.7*seconds^0.3'.
+            objective: One of the task's, a trade-off such as 'text-bytes^0.7*seconds^0.3', or either within a
+                limit, such as 'loaded-bytes while slowdown<=1.05'.
             site: A name from `sites()`, or "" for the whole program.
 
         Raises:
             UnknownName: the task has no such objective.
             InputError: the program has no such cost, say because it cannot be run.
         """
+        if limit := limit_of(objective):
+            return limit.cost(self.measure(unlimited(objective), site), self.cost(limit.objective, site))
         if not is_trade_off(objective):
             return self.cost(objective, site)
         return product({name: self.cost(name, site) for name in factors(objective)}, objective)
@@ -127,6 +131,10 @@ class Session(ABC):
 
         Where costs add up, what is chosen at one site is its own matter.
         """
+        if limit := limit_of(objective):
+            limited = self.costs(limit.objective)
+            costs = self.site_costs(unlimited(objective))
+            return {site: limit.cost(cost, limited.get(site, 0.0)) for site, cost in costs.items()}
         if not is_trade_off(objective):
             return self.costs(objective)
         by_name = {name: self.costs(name) for name in factors(objective)}

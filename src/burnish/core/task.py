@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from burnish.core.errors import UnknownName
+from burnish.core.limit import limited, unlimited
 from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
 from burnish.core.session import Session
@@ -46,12 +47,14 @@ class Task:
         return f"{self.name}-v{self.version}"
 
     def objective(self, name: str | None = None) -> Objective:
-        """Return an objective by its name, or a trade-off of several; the default one for None.
+        """Return an objective by its name, a trade-off, or one within a limit; for None the default one.
 
         Raises:
             UnknownName: the task has no such objective.
-            InputError: a trade-off is not written as one.
+            InputError: a trade-off or a limit is not written as one.
         """
+        if name is not None and (base := unlimited(name)) != name:
+            return limited(name, self.objective(base), self.objectives)
         if name is not None and is_trade_off(name):
             return trade_off(name, self.objectives)
         return _look_up("objective", self.objectives, name)

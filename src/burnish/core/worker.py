@@ -27,6 +27,7 @@ class Limits:
 
     deadline_seconds: float = 60.0
     memory_bytes: int = 4 * GIB
+    forked: bool = False  # it is a fork of this process: there in milliseconds, where one thread is at work
 
 
 class Worker:
@@ -126,7 +127,7 @@ class Worker:
 
     def _started(self) -> _Process:
         if self._process is None:
-            self._process = _Process(self.limits.memory_bytes, self.spin_seconds)
+            self._process = _Process(self.limits, self.spin_seconds)
             self.generation += 1
         return self._process
 
@@ -144,30 +145,19 @@ class Worker:
 class _Process:
     """The child and the pipes to it."""
 
-    def __init__(self, memory_bytes: int, spin_seconds: float) -> None:
+    def __init__(self, limits: Limits, spin_seconds: float) -> None:
         their_requests, self.requests = os.pipe()
         self.replies, their_replies = os.pipe()
         their_lifeline, lifeline = os.pipe()
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - nameless, closed by _end
         theirs = (their_requests, their_replies, their_lifeline)
-        start = (
-            f"import sys; sys.path[:] = {sys.path!r}\n"
-            "from burnish.core.child import main; "
-            f"main({', '.join(map(str, theirs))}, {memory_bytes}, {spin_seconds})"
-        )
-        self.popen = subprocess.Popen(
-            [sys.executable, "-P", "-c", start],
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=self._output,
-            pass_fds=theirs,
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # its threads would count as memory
-        )
+        ours = (self.requests, self.replies, lifeline)
+        begin = _fork if limits.forked else _start
+        self.popen = begin(theirs, ours, self._output, limits.memory_bytes, spin_seconds)
         for descriptor in theirs:
             os.close(descriptor)
         self.poller = select.poll()
         self.poller.register(self.replies, select.POLLIN)
-        ours = (self.requests, self.replies, lifeline)
         self.finalize = weakref.finalize(self, _end, self.popen, ours, self._output)
 
     def last_words(self) -> str:
@@ -181,7 +171,73 @@ class _Process:
         return (errors or lines or [""])[0].strip()[:300]
 
 
-def _end(popen: subprocess.Popen[bytes], descriptors: tuple[int, ...], output: IO[bytes]) -> None:
+class _Fork:
+    """A forked child, as subprocess would show it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._returncode: int | None = None
+
+    def kill(self) -> None:
+        """End it, unless it has ended."""
+        if self._returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Return its exit code; a negative one is the signal that it died of."""
+        if self._returncode is None:
+            self._returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._returncode
+
+
+def _start(
+    theirs: tuple[int, int, int],
+    _ours: tuple[int, ...],
+    output: IO[bytes],
+    memory_bytes: int,
+    spin_seconds: float,
+) -> subprocess.Popen[bytes]:
+    """Start a new interpreter: its own imports, and nothing of this process."""
+    start = (
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        "from burnish.core.child import main; "
+        f"main({', '.join(map(str, theirs))}, {memory_bytes}, {spin_seconds})"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", start],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=theirs,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # its threads would count as memory
+    )
+
+
+def _fork(
+    theirs: tuple[int, int, int],
+    ours: tuple[int, ...],
+    output: IO[bytes],
+    memory_bytes: int,
+    spin_seconds: float,
+) -> _Fork:
+    """Fork this process: what it has imported is there at once."""
+    pid = os.fork()
+    if pid:
+        return _Fork(pid)
+    code = 1
+    try:
+        for descriptor in ours:
+            os.close(descriptor)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for standard, descriptor in enumerate((nothing, output.fileno(), output.fileno())):
+            os.dup2(descriptor, standard)
+        child.main(*theirs, memory_bytes, spin_seconds)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _end(popen: subprocess.Popen[bytes] | _Fork, descriptors: tuple[int, ...], output: IO[bytes]) -> None:
     popen.kill()
     popen.wait()
     for descriptor in descriptors:

@@ -138,7 +138,7 @@ def compile_folder(
     """
     roots: tuple[str, ...] | None = None
     for path in paths:
-        if reason := _reason_to_skip(tree.root / path, path):
+        if reason := _reason_to_skip(tree.root / path, path, package.tables):
             yield Skipped(package.name, path, reason), b""
             continue
         if roots is None:
@@ -179,7 +179,9 @@ def _own_roots(tree: SourceTree, folder: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(root or "." for root in roots if root is not None))
 
 
-def _reason_to_skip(source: Path, path: str) -> str | None:
+def _reason_to_skip(source: Path, path: str, tables: tuple[str, ...]) -> str | None:
+    if path.startswith(tables):
+        return "a table: data, and no code"
     if foreign := FOREIGN.search(folder_of(path)):
         return f"{foreign[2]}: for another system or machine"
     with source.open("rb") as file:

@@ -70,7 +70,7 @@ class Pack:
 
 
 def compiled_row(row: Row, bitcode: bytes) -> Row:
-    """Return a row with what its bitcode tells.
+    """Return the row of a program with what its bitcode tells.
 
     Raises:
         InputError: LLVM cannot read it.
@@ -81,7 +81,6 @@ def compiled_row(row: Row, bitcode: bytes) -> Row:
         raise InputError(str(error)) from None
     return replace(
         row,
-        status="compiled",
         digest=Program(row.name, "llvm", bitcode).digest,
         structure=f"{module.structural_hash():016x}",
         instructions=module.instruction_count(),

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from burnish.corpora.build import FLAGS, Failed, Skipped, Unit, compile_folder
 from burnish.corpora.building import PackageJob, Part, recipe_of
-from burnish.corpora.manifest import Package, load_manifest
+from burnish.corpora.manifest import Package, packages_in
 from burnish.corpora.pack import Row
+from burnish.corpora.splits import repeat_reason
 from burnish.corpora.tree import SourceTree, folder_of, index_tree
 from burnish.toolchain import C_SUFFIXES, clang_version
 
@@ -31,8 +32,8 @@ def default_folder() -> Path:
 
 
 def packages_of(splits: Sequence[str]) -> list[Package]:
-    """Return the packages of some splits."""
-    return [package for package in load_manifest() if package.split in splits]
+    """Return the packages of some splits, or of versions of them."""
+    return [package for split in splits for package in packages_in(split)]
 
 
 def package_job(root: Path, package: Package, limit: int | None = None) -> PackageJob:
@@ -50,8 +51,11 @@ def package_job(root: Path, package: Package, limit: int | None = None) -> Packa
     for group in folder_groups(paths):
         weight = sum((root / path).stat().st_size for path in group)
         parts.append(Part(group[0], group, compile_paths, package.split, weight))
-    recipe = recipe_of(RECIPE, package.sha256, package.split, package.defines, FLAGS, clang_version(), limit)
-    return PackageJob(package.name, recipe, tuple(parts))
+    ingredients = [RECIPE, package.sha256, package.split, package.defines, FLAGS, clang_version(), limit]
+    for rarely in (package.repeats.items(), package.tables):  # without any, what is built stays as it is
+        if rarely:
+            ingredients.append(sorted(rarely))
+    return PackageJob(package.name, recipe_of(*ingredients), tuple(parts))
 
 
 def folder_groups(paths: Iterable[str]) -> Iterator[tuple[str, ...]]:
@@ -71,7 +75,10 @@ def compile_paths_of(
     """
     tree = replace(_tree(root), generated=str(scratch))
     for unit, bitcode in compile_folder(tree, package, paths):
-        yield [(unit_row(unit, package.split), bitcode)]
+        row = unit_row(unit, package.split)
+        if row.status == "compiled" and (other := package.repeats.get(row.path)):
+            row = replace(row, status="repeated", reason=repeat_reason(other))
+        yield [(row, bitcode)]
 
 
 def unit_row(unit: Unit | Skipped | Failed, split: str) -> Row:

@@ -5,6 +5,7 @@ FOLDER                                    all C and C++ files below it
 build/compile_commands.json               what a build compiled, each file with the build's own options
 build/compile_commands.json:src/hot.c     one file of it
 corpus:train  corpus:brotli               a split or a package of the public corpus
+corpus:test@1                             a split as its first version was
 corpus:brotli/c/dec/decode.c              one program of it; * and ? stand for any letters
 corpus@FOLDER:train                       the same of another corpus
 kernels:fft  kernels:*                    programs of the runnable suite
@@ -28,9 +29,11 @@ from typing import overload
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.corpora.compile_commands import Command, read_compile_commands, without_all_unknown
+from burnish.corpora.manifest import split_version
 from burnish.corpora.public import default_folder
 from burnish.corpora.random_modules import SIZE, random_module
-from burnish.corpora.store import Corpus, open_corpus
+from burnish.corpora.splits import read_splits
+from burnish.corpora.store import SPLITS, Corpus, open_corpus
 from burnish.programs import load_program
 from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
@@ -139,6 +142,18 @@ def expand(text: str) -> list[str]:
     if isinstance(programs, Programs):
         return [f"{kind}:{name}" for name in programs.names]
     return [text]
+
+
+def with_version(text: str) -> str:
+    """Return a name that stands for the same programs for good: of a public split, the one of its version.
+
+    Where a split has grown, its name alone stands for more programs than those that a figure is of.
+    """
+    split = text.removeprefix("corpus:")
+    public = is_reference(text) and text.startswith("corpus:") and split in SPLITS
+    if not public or read_splits(default_folder()):  # splits of one's own have no versions
+        return text
+    return f"{text}@{split_version(split)}"
 
 
 def resolve_one(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Program:

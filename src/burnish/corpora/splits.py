@@ -59,7 +59,8 @@ def apply_splits(rows: Sequence[Row], splits: Mapping[str, str]) -> list[Row]:
 def without_repeats(rows: Sequence[Row]) -> list[Row]:
     """Return rows so that no program is in two splits; names of functions and files do not make it another.
 
-    The first split in the order of `KEEPS` keeps it; in the others it becomes "repeated".
+    The first split in the order of `KEEPS` keeps it; in the others it becomes "repeated". What is in
+    a split that is not here cannot be seen: the manifest says it of the public packages (Package.repeats).
     """
     rank = {split: number for number, split in enumerate(KEEPS)}
     owner: dict[tuple[str, int], Row] = {}
@@ -70,9 +71,15 @@ def without_repeats(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         first = owner.get((row.structure, row.instructions), row)
         if row.is_program and first.split != row.split:
-            row = replace(row, status="repeated", reason=f"the same program as {first.name} in {first.split}")
+            reason = repeat_reason(f"{first.name} in {first.split}")
+            row = replace(row, status="repeated", reason=reason)
         found.append(row)
     return found
+
+
+def repeat_reason(other: str) -> str:
+    """Return why a program is left out: `other` is PROGRAM in SPLIT."""
+    return f"the same program as {other}"
 
 
 def read_splits(folder: Path) -> dict[str, str]:

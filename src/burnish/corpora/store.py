@@ -15,6 +15,7 @@ import numpy as np
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
+from burnish.corpora.manifest import packages_in
 from burnish.corpora.pack import SUFFIX, Pack, Row, read_pack, read_program
 from burnish.corpora.splits import apply_splits, read_splits, without_repeats
 
@@ -77,15 +78,27 @@ class Corpus(Sequence[Program]):
         return {row.name: row for row in self.rows}
 
     def split(self, name: str) -> Corpus:
-        """Return the programs of "train", "val" or "test".
+        """Return the programs of "train", "val" or "test"; "test@1" is the public one in its first version.
 
         Raises:
-            UnknownName: the corpus has no such split.
+            UnknownName: the corpus has no such split, or the split no such version.
+            InputError: a package of the version is not built, or the folder has splits of its own.
         """
         known = dict.fromkeys(row.split for row in self.rows)
-        if name not in known:
-            raise UnknownName.among(f"split in {self.folder}", name, known)
-        return self.where(lambda row: row.split == name)
+        split, at, _ = name.partition("@")
+        if split not in known:
+            raise UnknownName.among(f"split in {self.folder}", split, known)
+        if not at:
+            return self.where(lambda row: row.split == split)
+        packages = {package.name for package in packages_in(name)}
+        if read_splits(self.folder):
+            raise InputError(f"{self.folder}: has splits of its own, without versions; expected {split}")
+        if missing := sorted(packages - self.packs.keys()):
+            raise InputError(
+                f"{self.folder}: {', '.join(missing)} of {name} not built; go on with: burnish corpus build "
+                f"--split {split} --folder {self.folder}"
+            )
+        return self.where(lambda row: row.split == split and row.package in packages)
 
     def package(self, name: str) -> Corpus:
         """Return the programs of one package.
@@ -104,7 +117,7 @@ class Corpus(Sequence[Program]):
             UnknownName: it is neither; the message suggests the nearest ones.
         """
         splits = dict.fromkeys(row.split for row in self.rows)
-        if name in splits:
+        if name.partition("@")[0] in splits:
             return self.split(name)
         if name in self.packs:
             return self.package(name)

@@ -8,6 +8,9 @@ place of clang's only where it is smaller.
     jobs       what clang -### says it would run
     refusals   which compilations burnish leaves alone, and why
     requests   what is asked of the optimizer, and what it answers
+    budgets    how long it may take for one file
+    shares     how the files of a build share its budget
+    worth      what is too small to gain
     compiling  one command: clang, then the rest
     objects    the objects that it wrote
     programs   the objects that it wrote and linked at once
@@ -19,4 +22,5 @@ place of clang's only where it is smaller.
     processes  clang as a child, signals
     build_log  one line for each object
     report     what the last builds came to
+    linked     what a linked program loads
 """

@@ -24,10 +24,12 @@ class Record:
     level: str
     action: Action
     reason: str  # why it is not smaller than clang's; "" where it is
-    text_bytes_before: (
-        int | None
-    )  # of clang's object; None where it was a temporary file that nobody looked at
-    text_bytes: int | None  # of the object that stands now
+    # What a linked, stripped program loads for clang's object, and for the one that stands now; None where
+    # that was a temporary file that nobody looked at.
+    loaded_bytes_before: int | None
+    loaded_bytes: int | None
+    text_bytes_before: int | None  # machine code alone
+    text_bytes: int | None
     seconds: float  # beyond clang's own
     trace: tuple[str, ...]
     evaluations: int

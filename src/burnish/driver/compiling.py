@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 
 from burnish.driver import processes
-from burnish.driver.jobs import make_plan
-from burnish.driver.requests import Optimizer, Options
+from burnish.driver.jobs import Plan, make_plan
+from burnish.driver.requests import Compiled, Optimizer, Options
 from burnish.toolchain import find_tool
 
 
@@ -24,22 +24,40 @@ def compile_and_improve(
     """
     clang = find_tool("clang++" if cxx else "clang")
     plan = make_plan(clang, arguments)
+    if options.compiled:
+        return _improve_only(plan, options, options.compiled, optimizer)
     if plan is None or not plan.compilations:
         processes.replace_by([clang, *arguments])
     try:
         with processes.signals_raise():
-            start = time.monotonic()
             before = {path: processes.stamp(path) for path in plan.outputs}
+            start = time.monotonic()
             code = processes.run([clang, *arguments])
-            seconds = time.monotonic() - start
+            ended = time.monotonic()
+            compiled = Compiled(
+                ended - start,
+                ended,
+                frozenset(path for path in before if processes.stamp(path) not in (None, before[path])),
+            )
             if code == 0:
                 # Imported only now: most commands of a configure script never get here.
                 from burnish.driver.objects import improve_objects
 
-                written = frozenset(
-                    path for path in before if processes.stamp(path) not in (None, before[path])
-                )
-                improve_objects(plan, written, options, optimizer, clang_seconds=seconds)
+                improve_objects(plan, compiled, options, optimizer)
     except processes.Interrupted as interrupted:
         code = -interrupted.signum
     return code if code >= 0 else processes.die_of(-code)
+
+
+def _improve_only(plan: Plan | None, options: Options, compiled: Compiled, optimizer: Optimizer) -> int:
+    """Make smaller what clang wrote when the launcher ran it."""
+    from burnish.driver.objects import improve_objects
+
+    if plan is None:
+        return 0
+    try:
+        with processes.signals_raise():
+            improve_objects(plan, compiled, options, optimizer)
+    except processes.Interrupted as interrupted:
+        return processes.die_of(interrupted.signum)
+    return 0

@@ -21,30 +21,40 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class ObjectSizes:
+    """Bytes of an object in a linked, stripped program."""
+
+    loaded_bytes: int  # code, constants, data, unwind tables and relocations
+    text_bytes: int  # machine code
+    constant_bytes: int  # machine code and read-only data
+
+
+@dataclass(frozen=True)
 class Improved:
     """An object that is smaller than clang's."""
 
     object: Path
-    text_bytes: int
+    sizes: ObjectSizes
     trace: tuple[str, ...]
     evaluations: int
 
 
-def limits(clang_seconds: float, budget_seconds: float) -> Limits:
-    """Return how long burnish waits, from the time that clang's whole command took."""
+def limits(clang_seconds: float, search_seconds: float) -> Limits:
+    """Return how long burnish waits, from the time that clang's whole command and the search may take."""
     step = max(60.0, 20 * clang_seconds)
-    return Limits(step, step + 2 * budget_seconds)
+    return Limits(step, step + 2 * search_seconds)
 
 
-def text_bytes(path: Path) -> int:
-    """Return the size of an object's machine code.
+def object_sizes(path: Path, job: Job) -> ObjectSizes:
+    """Return what an object of a job comes to in a linked program.
 
     Raises:
         ValueError: it is no object.
     """
     from burnish import _native
 
-    return int(_native.object_sizes(path.read_bytes()).text_bytes)
+    sizes = _native.object_sizes(path.read_bytes(), job.position_independent)
+    return ObjectSizes(sizes.loaded_bytes, sizes.text_bytes, sizes.text_bytes + sizes.read_only_bytes)
 
 
 def improve(
@@ -52,8 +62,8 @@ def improve(
 ) -> Improved:
     """Make a smaller object than `reference`, which clang made by the job.
 
-    Smaller means strictly less of the objective. Where that is not the size of `.text`, `.text` may not
-    grow either: whatever is asked for, no object gets larger code than clang gives it.
+    Smaller means strictly less of the objective. Whatever that is, no object loads more bytes than clang's,
+    nor has more of them in code and read-only data together, which is what caches see at run time.
 
     Raises:
         Unimproved: clang's object is to stay; the message says why.
@@ -70,13 +80,18 @@ def improve(
     back.write_bytes(found.bitcode)
     processes.run_quietly(code_generation(job, back, better).command, waits.step_seconds)
     _same_symbols(reference, better)
-    before, after = text_bytes(reference), text_bytes(better)
-    if after > before:
-        raise Unimproved("what was found has more bytes of .text", found.evaluations)
-    if request.objective == "ir-instructions":
-        _fewer_instructions(job, back, waits, workspace)
-    elif after == before:
-        raise Unimproved("nothing smaller was found", found.evaluations)
+    before, after = object_sizes(reference, job), object_sizes(better, job)
+    if after.loaded_bytes > before.loaded_bytes:
+        raise Unimproved("what was found loads more bytes", found.evaluations)
+    if after.constant_bytes > before.constant_bytes:
+        raise Unimproved("what was found has more bytes of code and read-only data", found.evaluations)
+    match request.objective:
+        case "ir-instructions":
+            _fewer_instructions(job, back, waits, workspace)
+        case "text-bytes" if after.text_bytes >= before.text_bytes:
+            raise Unimproved("nothing smaller was found", found.evaluations)
+        case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
+            raise Unimproved("nothing smaller was found", found.evaluations)
     return Improved(better, after, found.trace, found.evaluations)
 
 

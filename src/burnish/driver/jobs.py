@@ -74,6 +74,11 @@ class Job:
         found = [argument for argument in self.command if _LEVEL.fullmatch(argument)]
         return found[-1].removeprefix("-") if found else "O0"
 
+    @property
+    def position_independent(self) -> bool:
+        """Whether the object can be part of a program or library that is loaded at any address."""
+        return self.value("-mrelocation-model") == "pic"
+
     def value(self, option: str) -> str | None:
         """Return what follows the option's last appearance."""
         for index in range(len(self.command) - 2, -1, -1):

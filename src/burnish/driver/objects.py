@@ -11,20 +11,20 @@ from burnish.core.errors import InputError
 from burnish.driver import build_log
 from burnish.driver.improve import limits
 from burnish.driver.jobs import Job, Plan
-from burnish.driver.outcomes import Build, Outcome, attempt, kept, passed_through, record
+from burnish.driver.outcomes import Build, Outcome, attempt, kept, passed_through, record, sizes_of
 from burnish.driver.programs import improve_program
-from burnish.driver.requests import Optimizer, Options
+from burnish.driver.requests import Compiled, Optimizer, Options
+from burnish.driver.worth import too_small
 from burnish.files import write_atomically
 
 
-def improve_objects(
-    plan: Plan, written: frozenset[Path], options: Options, optimizer: Optimizer, *, clang_seconds: float
-) -> None:
+def improve_objects(plan: Plan, compiled: Compiled, options: Options, optimizer: Optimizer) -> None:
     """Improve what clang wrote, and log it; a full disk or a log that cannot be written is no failure."""
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
-        waits = limits(clang_seconds, options.budget_seconds)
-        build = Build(plan, options, optimizer, waits, Path(workspace))
-        for outcome, output in _outcomes(build, written):
+        longest = options.build_seconds or options.budget.longest_seconds(compiled.clang_seconds)
+        waits = limits(compiled.clang_seconds, longest)
+        build = Build(plan, options, optimizer, waits, Path(workspace), compiled)
+        for outcome, output in _outcomes(build, compiled.written):
             with contextlib.suppress(OSError):
                 log = options.log or build_log.default_log()
                 build_log.append(log, record(outcome, output, plan.version))
@@ -39,6 +39,12 @@ def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome,
         elif job.output_path in written:
             yield _improve_object(build, job), job.output_path
     if linked and (program := build.plan.jobs[-1].output_path) in written:
+        size = sizes_of(program, linked[0])
+        if why := too_small(size.text_bytes if size else None, program=True):
+            for job in linked:
+                refused = build.refusal(job)
+                yield passed_through(job, refused) if refused else Outcome(job, "kept", why), program
+            return
         for outcome in improve_program(build, linked, program):
             yield outcome, program
 

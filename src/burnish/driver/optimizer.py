@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import PurePath
+
+import numpy as np
 
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
@@ -11,9 +14,15 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.worker import Limits
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
-from burnish.search import DEFAULT, Budget, search
+from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.search.memory import Memory
+from burnish.search.run import run
+from burnish.search.space import Proposals, Space
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
+
+LEAST_SECONDS = 1e-3  # for the policy's first choice, which is always tried
+ALL = 1 << 30  # evaluations
+SLOWEST_SECONDS = 600.0  # of one step, where it is no matter of time
 
 
 def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
@@ -25,24 +34,31 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     """
     task = make_task(Options(level=request.level))
     program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
-    limits = Limits(deadline_seconds=max(10.0, 2 * request.budget_seconds))
+    budget = _budget(request)
+    # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
+    deadline = SLOWEST_SECONDS if budget.seconds is None else max(10.0, 2 * budget.seconds)
+    limits = Limits(deadline_seconds=deadline, forked=True)
     guide = policies.find_adviser(request.policy or policies.DEFAULT, task, request.objective)
     adviser = guide[0] if guide else None
+    if request.remembered:
+        adviser = None
     if request.memory:
         adviser = remembered = Memory(request.memory, task, program, request.objective, adviser)
-    found = search(
+    method = request.search or DEFAULT
+    found = run(
+        method,
+        _no_search if request.remembered else SEARCHES[method],
         task,
         program,
-        method=request.search or DEFAULT,
         objective=request.objective,
-        budget=Budget(seconds=request.budget_seconds),
+        budget=budget,
         seed=request.seed,
         adviser=adviser,
         workers=1,  # the build itself uses the other cores
         limits=limits,
     )
     if math.isinf(found.cost):
-        raise Unimproved(f"nothing was measured within {request.budget_seconds:g} seconds")
+        raise Unimproved("nothing was measured within the budget", found.evaluations)
     session = Sandbox(task.open, program, limits=limits)
     try:
         session.replay(found.trace)
@@ -56,3 +72,16 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     if request.memory:
         remembered.keep(found.trace, found.cost)
     return Optimized(content, found.trace, found.evaluations)
+
+
+def _budget(request: OptimizeRequest) -> Budget:
+    seconds = request.budget_seconds
+    if request.until is not None:
+        seconds = max(LEAST_SECONDS, request.until - time.monotonic())
+    evaluations = ALL if request.remembered else request.evaluations
+    return Budget(seconds, evaluations, request.vain)
+
+
+def _no_search(_space: Space, _rng: np.random.Generator) -> Proposals:
+    """End where a search would begin: what was remembered has been tried."""
+    yield from ()

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from burnish.driver import shares
+from burnish.driver.budgets import FileBudget
 from burnish.driver.build_log import Action, Record
-from burnish.driver.improve import Improved, Limits, improve, text_bytes
+from burnish.driver.improve import Improved, Limits, ObjectSizes, improve, object_sizes
 from burnish.driver.jobs import Job, Plan
 from burnish.driver.refusals import refusal
-from burnish.driver.requests import Optimizer, OptimizeRequest, Options, Unimproved
+from burnish.driver.requests import (
+    DEFAULT_OBJECTIVE,
+    Compiled,
+    Optimizer,
+    OptimizeRequest,
+    Options,
+    Unimproved,
+)
+from burnish.driver.worth import too_small
 
 # What the front end's levels mean to the passes (clang/lib/Frontend/CompilerInvocation.cpp).
 _SYNONYMS = {"Og": "O1", "Ofast": "O3"}
+
+# A search ends after so many evaluations without a gain: one for every few bytes that there are to lose.
+FEWEST_IN_VAIN, BYTES_IN_VAIN = 32, 4
 
 
 @dataclass(frozen=True)
@@ -27,6 +40,12 @@ class Build:
     optimizer: Optimizer
     waits: Limits
     workspace: Path
+    compiled: Compiled
+
+    @property
+    def clang_seconds(self) -> float:
+        """What clang took for one file."""
+        return self.compiled.clang_seconds / max(1, len(self.plan.compilations))
 
     def refusal(self, job: Job) -> str | None:
         """Return why the compilation is left to clang."""
@@ -41,30 +60,62 @@ class Outcome:
     action: Action
     reason: str = ""
     better: Improved | None = None  # where the action is "optimized"
-    text_bytes_before: int | None = None
+    before: ObjectSizes | None = None  # of clang's object; None where nobody looked at it
     evaluations: int = 0
     seconds: float = 0.0
 
 
 def passed_through(job: Job, why: str, reference: Path | None = None) -> Outcome:
     """Return the outcome of a compilation that is clang's alone; `reference` is its object."""
-    return Outcome(job, "passed through", why, text_bytes_before=_size(reference) if reference else None)
+    return Outcome(job, "passed through", why, before=sizes_of(reference, job) if reference else None)
 
 
 def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome:
     """Try to make a smaller object than `reference`, which clang made by the job."""
-    request = OptimizeRequest(
-        name=job.source,
-        objective=build.options.objective or "text-bytes",
-        level=_SYNONYMS.get(job.level, job.level),
-        budget_seconds=build.options.budget_seconds,
-        seed=build.options.seed,
-        search=build.options.search,
-        policy=build.options.policy,
-        memory=build.options.memory,
-    )
     start = time.monotonic()
-    before = _size(reference)
+    before = sizes_of(reference, job)
+    if why_not := too_small(before.text_bytes if before else None):
+        return Outcome(job, "kept", why_not, None, before)
+    if build.options.build_seconds is None:
+        request = _request(build, job, before, build.options.budget, start)
+        return _improved(build, job, reference, request, before, start, workspace)
+    with shares.share(build.options, build.clang_seconds) as seconds:
+        if not seconds:
+            return Outcome(job, "kept", "the build's budget is used up", None, before)
+        request = _request(build, job, before, FileBudget(seconds=seconds), start)
+        return _improved(build, job, reference, request, before, start, workspace)
+
+
+def _request(
+    build: Build, job: Job, before: ObjectSizes | None, budget: FileBudget, start: float
+) -> OptimizeRequest:
+    ended = build.compiled.ended if len(build.plan.compilations) == 1 else start
+    options = build.options
+    return OptimizeRequest(
+        name=job.source,
+        objective=options.objective or DEFAULT_OBJECTIVE,
+        level=_SYNONYMS.get(job.level, job.level),
+        budget_seconds=budget.seconds,
+        seed=options.seed,
+        search=options.search,
+        policy=options.policy,
+        memory=options.memory,
+        evaluations=budget.evaluations,
+        until=budget.until(build.clang_seconds, ended),
+        remembered=budget.remembered,
+        vain=max(FEWEST_IN_VAIN, before.text_bytes // BYTES_IN_VAIN) if before else None,
+    )
+
+
+def _improved(
+    build: Build,
+    job: Job,
+    reference: Path,
+    request: OptimizeRequest,
+    before: ObjectSizes | None,
+    start: float,
+    workspace: Path,
+) -> Outcome:
     try:
         better = improve(job, reference, request, build.optimizer, build.waits, workspace)
     except Unimproved as why:
@@ -78,14 +129,13 @@ def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome
 
 def kept(outcome: Outcome, why: str) -> Outcome:
     """Return the outcome where a smaller object was found and could not be used."""
-    return Outcome(
-        outcome.job, "kept", why, None, outcome.text_bytes_before, outcome.evaluations, outcome.seconds
-    )
+    return replace(outcome, action="kept", reason=why, better=None)
 
 
 def record(outcome: Outcome, output: Path, version: str) -> Record:
     """Return the line of the build log."""
-    better = outcome.better
+    better, before = outcome.better, outcome.before
+    after = better.sizes if better else before
     return Record(
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         directory=os.getcwd(),  # noqa: PTH109 - cheaper, and a build has thousands
@@ -94,8 +144,10 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
         level=outcome.job.level,
         action=outcome.action,
         reason=outcome.reason,
-        text_bytes_before=outcome.text_bytes_before,
-        text_bytes=better.text_bytes if better else outcome.text_bytes_before,
+        loaded_bytes_before=before.loaded_bytes if before else None,
+        loaded_bytes=after.loaded_bytes if after else None,
+        text_bytes_before=before.text_bytes if before else None,
+        text_bytes=after.text_bytes if after else None,
         seconds=round(outcome.seconds, 3),
         trace=better.trace if better else (),
         evaluations=outcome.evaluations,
@@ -103,8 +155,9 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
     )
 
 
-def _size(path: Path) -> int | None:
+def sizes_of(path: Path, job: Job) -> ObjectSizes | None:
+    """Return the sizes of an object, or of a program; None where it is neither."""
     try:
-        return text_bytes(path)
+        return object_sizes(path, job)
     except (OSError, ValueError, ImportError):
         return None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import platform
+
 from burnish.driver.jobs import Job
 
 LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
@@ -47,8 +50,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "-fvirtual-function-elimination",
         "-fembed-bitcode*",
     ),
-    "options given to LLVM itself, or plugins, change passes in ways that burnish does not see": (
-        "-mllvm",
+    "plugins and options of other layers change passes in ways that burnish does not see": (
         "-mmlir",
         "-load",
         "-fpass-plugin*",
@@ -107,6 +109,42 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "burnish's passes may unroll loops": ("-fno-unroll-loops",),
 }
 
+# Options of LLVM itself (-mllvm) that the code generator alone reads: it is clang's, and it gets them. What
+# ends in * stands for any ending. Any other may speak to a pass, and burnish's passes would not hear it.
+CODE_GENERATION = (
+    "-align-all-*",
+    "-disable-block-placement",
+    "-disable-branch-fold",
+    "-disable-machine-*",
+    "-disable-post-ra",
+    "-disable-tail-duplicate",
+    "-dwarf-*",
+    "-emit-dwarf-*",
+    "-enable-machine-outliner*",
+    "-enable-misched",
+    "-enable-post-misched",
+    "-enable-shrink-wrap*",
+    "-enable-tail-merge*",
+    "-generate-arange-section",
+    "-jump-table-density",
+    "-machine-outliner-*",
+    "-max-jump-table-size",
+    "-min-jump-table-entries",
+    "-misched*",
+    "-no-stack-coloring",
+    "-no-stack-slot-sharing",
+    "-optsize-jump-table-density",
+    "-regalloc*",
+    "-split-spill-mode",
+    "-tail-dup-*",
+    "-tail-merge-*",
+    "-verify-machineinstrs",
+    "-x86-*",
+)
+NOT_CODE_GENERATION = (
+    "it is not known to be the code generator's alone, and burnish's passes would not follow it"
+)
+
 # What the driver gives to cc1 at a level, and what was asked for where it is missing.
 _VECTORIZE = {"-vectorize-loops": "-fno-vectorize", "-vectorize-slp": "-fno-slp-vectorize"}
 _EXPECTED = {"Oz": ("-vectorize-slp",), **dict.fromkeys(("O2", "O3", "Os", "Ofast"), tuple(_VECTORIZE))}
@@ -131,18 +169,62 @@ def refusal(job: Job, *, every_level: bool) -> str | None:
     if job.level not in KNOWN_LEVELS:
         return f"-{job.level} is a level that burnish does not know"
     if not every_level and job.level not in SIZE_LEVELS:
-        return f"-{job.level}: no objective for speed yet; --objective text-bytes makes every level smaller"
+        return f"-{job.level}: no objective for speed yet; --objective loaded-bytes makes every level smaller"
     missing = [option for option in _EXPECTED.get(job.level, ()) if option not in job.command]
     if missing:
         return f"{_VECTORIZE[missing[0]]}: burnish's passes may vectorize"
+    if (triple := job.value("-triple")) and not is_native(triple):
+        return f"the target is {triple}: burnish's LLVM has {NATIVE} alone"
     return _refused_option(job)
 
 
+def table() -> str:
+    """Return what is refused and why as a table in Markdown, for the documentation."""
+    rows = [(f"`{option}`" for option in options) for options in REFUSED.values()]
+    lines = [f"| {', '.join(options)} | {why} |" for options, why in zip(rows, REFUSED, strict=True)]
+    known = ", ".join(f"`{option}`" for option in CODE_GENERATION)
+    lines.append(f"| `-mllvm OPTION`, but for {known} | {NOT_CODE_GENERATION} |")
+    vectorizers = ", ".join(f"`{option}`" for option in dict.fromkeys(_VECTORIZE.values()))
+    lines.append(f"| {vectorizers} | burnish's passes may vectorize |")
+    lines.append(
+        "| levels other than -Os and -Oz, without `--objective` | there is no objective for speed yet |"
+    )
+    lines.append(
+        "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |"
+    )
+    lines.append("| a program on standard input | it can be read once |")
+    lines.append("| a target that is not this machine's | burnish's LLVM has no other |")
+    return "\n".join(["| clang -cc1 is told | why the object stays clang's |", "|---|---|", *lines]) + "\n"
+
+
 def _refused_option(job: Job) -> str | None:
-    for argument in job.command[2:]:
+    for argument, value in itertools.pairwise([*job.command[2:], ""]):
+        if argument == "-mllvm" and not _is_code_generation(value):
+            return f"-mllvm {value.partition('=')[0]}: {NOT_CODE_GENERATION}"
         why = _EXACT.get(argument)
         if why is None and argument.startswith("-"):
             why = next((why for prefix, why in _PREFIXES.items() if argument.startswith(prefix)), None)
         if why:
             return f"{argument.partition('=')[0]}: {why}"
     return None
+
+
+def _is_code_generation(option: str) -> bool:
+    name = option.partition("=")[0]
+    name = f"-{name.lstrip('-')}"
+    return any(
+        name.startswith(known[:-1]) if known.endswith("*") else name == known for known in CODE_GENERATION
+    )
+
+
+# Of the machine's processors, and what triples call them.
+_PROCESSORS = {
+    "x86_64": ("x86", ("x86_64", "i386", "i486", "i586", "i686", "amd64")),
+    "aarch64": ("AArch64", ("aarch64", "arm64")),
+}
+NATIVE, _TRIPLES = _PROCESSORS.get(platform.machine(), (platform.machine(), (platform.machine(),)))
+
+
+def is_native(triple: str) -> bool:
+    """Say whether a target's code is for this machine's processors."""
+    return triple.startswith(_TRIPLES)

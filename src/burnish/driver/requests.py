@@ -6,20 +6,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-OBJECTIVES = ("text-bytes", "ir-instructions")
+from burnish.driver.budgets import DEFAULT, FileBudget
+
+DEFAULT_OBJECTIVE = "loaded-bytes"
+OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the launcher has done of a command: clang's part."""
+
+    clang_seconds: float  # that it took
+    ended: float  # when clang had ended, by time.monotonic()
+    written: frozenset[Path]  # the files that clang wrote and that are worth a search
 
 
 @dataclass(frozen=True)
 class Options:
     """burnish's own options of a drop-in compiler."""
 
-    objective: str | None = None  # None: text-bytes, and only where clang is told -Os or -Oz
-    budget_seconds: float = 2.0  # of search, for each file
+    objective: str | None = None  # None: loaded-bytes, and only where clang is told -Os or -Oz
+    budget: FileBudget = DEFAULT  # for each file
+    build_seconds: float | None = None  # of search for a whole build, in the place of `budget`
     search: str | None = None  # None: the optimizer's own choice
     policy: str | None = None  # None: the one that is shipped for the objective
     memory: Path | None = None  # see burnish.search.memory
     seed: int = 0
     log: Path | None = None  # None: the user's build log
+    compiled: Compiled | None = None  # None: clang is still to run
+    libraries: str = ""  # which C++ library programs are built with, in words
 
 
 @dataclass(frozen=True)
@@ -29,11 +44,15 @@ class OptimizeRequest:
     name: str  # of the source file, for messages
     objective: str  # one of OBJECTIVES
     level: str  # "O0" ... "O3", "Os", "Oz": what its code generation will run at
-    budget_seconds: float
+    budget_seconds: float | None  # of search; None: as `evaluations` or `until` says
     seed: int
     search: str | None  # None: the optimizer's own choice
     policy: str | None = None  # None: the one that is shipped for the objective
     memory: Path | None = None  # see burnish.search.memory
+    evaluations: int | None = None  # of search
+    until: float | None = None  # when the search has to end, by time.monotonic()
+    remembered: bool = False  # try what the memory has, and no more
+    vain: int | None = None  # evaluations in a row without a better trace after which it ends
 
 
 @dataclass(frozen=True)

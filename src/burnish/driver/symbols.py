@@ -33,7 +33,7 @@ def offered_symbols(elf: bytes) -> frozenset[tuple[bytes, bool, int]]:
 
 
 def _offered(elf: bytes, kind: int) -> Iterator[tuple[bytes, bool, int]]:
-    sections = _sections(elf, kind)
+    sections = section_headers(elf, kind)
     for table in sections:
         if table[1] != _SYMBOL_TABLE:
             continue
@@ -49,7 +49,13 @@ def _offered(elf: bytes, kind: int) -> Iterator[tuple[bytes, bool, int]]:
             yield elf[names + name : elf.index(b"\0", names + name)], weak, other & 3
 
 
-def _sections(elf: bytes, kind: int) -> list[tuple[int, ...]]:
+def section_headers(elf: bytes, kind: int) -> list[tuple[int, ...]]:
+    """Return (name, type, flags, address, offset, size, link, info, alignment, entry size) of each section.
+
+    Args:
+        elf: A little-endian ELF file.
+        kind: Its EI_CLASS: 1 for 32 bits, 2 for 64.
+    """
     layout, offset_at, size_at = _HEADER[kind]
     (start,) = struct.unpack_from(layout, elf, offset_at)
     size, count = struct.unpack_from("<HH", elf, size_at)

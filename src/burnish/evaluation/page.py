@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.evaluation.rows import FAILURE_FACTOR, Row
-from burnish.evaluation.statistics import CONFIDENCE, Mean, all_pairs, summarise
+from burnish.evaluation.statistics import CONFIDENCE, Mean, Summary, all_pairs, summarise, summarise_languages
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,8 +63,11 @@ def report_page(
         parts += ["<h2>Methods against each other</h2>", _pairs(rows, confidence)]
     for caption, figure in figures.items():
         parts += [f"<h2>{_text(caption)}</h2>", f'<div class="wide">{svg_of(figure)}</div>']
+    if languages := summarise_languages(rows, confidence=confidence):
+        parts += ["<h2>Languages</h2>", _groups("language", languages)]
     if len({row.project for row in rows}) > 1:
-        parts += ["<h2>Projects</h2>", _projects(rows, confidence)]
+        projects = summarise(rows, confidence=confidence, by_project=True)
+        parts += ["<h2>Projects</h2>", _groups("project", projects)]
     box = '<p><input data-filters="programs" placeholder="filter"></p>'
     parts += ["<h2>Programs</h2>", box, _programs(rows)]
     listed = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in settings.items())
@@ -128,21 +131,22 @@ def _pairs(rows: Sequence[Row], confidence: float) -> str:
     )
 
 
-def _projects(rows: Sequence[Row], confidence: float) -> str:
-    columns = ["project", "method", "budget", "programs", "ratio", "interval", "guarded"]
+def _groups(by: str, summaries: Sequence[Summary]) -> str:
+    columns = [by, "method", "budget", "programs", "ratio", "interval", "guarded", "total"]
     return _table(
         [*columns, "better", "equal", "worse"],
         [
             [
-                Cell(item.project),
+                Cell(item.language or item.project),
                 Cell(item.method),
                 Cell(item.budget),
                 _count(item.programs),
                 *_mean(item.unguarded)[:2],
                 _ratio(item.guarded.ratio),
+                _ratio(item.total),
                 *map(_count, (item.wins, item.ties, item.losses)),
             ]
-            for item in summarise(rows, confidence=confidence, by_project=True)
+            for item in summaries
         ],
     )
 

@@ -13,6 +13,7 @@ from burnish.core.errors import InputError
 from burnish.core.trace import Trace
 from burnish.files import LineFile
 from burnish.search.budget import written
+from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
 FAILURE_FACTOR = 2.0  # a failure costs at least so many times what the reference does
 
@@ -51,6 +52,13 @@ class Row:
     def key(self) -> tuple[str, str, str, str, int]:
         """What makes two rows of a file the same; the later one counts."""
         return self.program, self.digest, self.method, self.budget, self.seed
+
+    @property
+    def language(self) -> str:
+        """The language of the program's source, as its name says: "C", "C++", or "" where it says nothing."""
+        file = self.program.rpartition("/")[2].partition(":")[0]  # a function's program is FILE:FUNCTION
+        suffix = Path(file).suffix
+        return "C" if suffix in C_SUFFIXES else "C++" if suffix in CXX_SUFFIXES else ""
 
     @property
     def valid(self) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from burnish.core.errors import InputError
 from burnish.evaluation.intervals import bootstrap_interval, cluster_interval
 from burnish.evaluation.rows import Row
 
 CONFIDENCE = 0.95
-ALL = ""  # for all projects together
+ALL = ""  # for all projects, or all languages, together
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Summary:
     seconds: float  # mean
     evaluations: float  # mean
     overrun: float  # seconds beyond the budget, the most
+    language: str = ALL  # of the sources: ALL for whatever they are
 
     @property
     def share_better(self) -> float:
@@ -87,6 +88,25 @@ def summarise(
         key = row.budget, row.method, row.project if by_project else ALL
         groups.setdefault(key, []).append(row)
     return [_summary(key, group, confidence, seed) for key, group in groups.items()]
+
+
+def summarise_languages(
+    rows: Sequence[Row], *, confidence: float = CONFIDENCE, seed: int = 0
+) -> list[Summary]:
+    """Return what each method came to within each budget, C and C++ apart; nothing where not both are there.
+
+    Programs whose names do not say the language are left out. The arguments are those of `summarise`.
+    """
+    languages = sorted({row.language for row in rows} - {""})
+    if len(languages) < 2:
+        return []
+    return [
+        replace(summary, language=language)
+        for language in languages
+        for summary in summarise(
+            [row for row in rows if row.language == language], confidence=confidence, seed=seed
+        )
+    ]
 
 
 def compare_pair(

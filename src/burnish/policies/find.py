@@ -6,13 +6,14 @@ from pathlib import Path
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import Adviser
+from burnish.core.limit import unlimited
 from burnish.core.task import Task
 
 SHIPPED = Path(__file__).parent / "shipped"
 DEFAULT = "shipped"
 NONE = "none"
 AT = "@"
-LIKE = {"object-bytes": "text-bytes"}  # objectives for which the policy for another one is good, too
+LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for another one is good, too
 
 
 def shipped() -> dict[str, Path]:
@@ -41,6 +42,7 @@ def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] |
         return None
     known = shipped()
     if name == DEFAULT:
+        objective = unlimited(objective)
         wanted = f"{task.name}-{LIKE.get(objective, objective)}"
         return (_load(known[wanted], task), wanted) if wanted in known else None
     if name in known:

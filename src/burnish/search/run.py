@@ -82,6 +82,7 @@ def run(
     end = None if budget.seconds is None else start + budget.seconds
     goal = task.objective(objective)
     best = NOTHING
+    improved = 0  # evaluations until the best
     if goal.noisy and workers is None:
         workers = 1  # measurements would disturb each other, and compilers the measurements
     evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
@@ -95,16 +96,18 @@ def run(
         return max(seconds, evaluations)
 
     def evaluate(batch: Batch, end: float | None = end) -> list[Evaluation]:
-        nonlocal best, vain
-        before = evaluator.evaluations
+        nonlocal best, improved, vain
+        before, cost = evaluator.evaluations, best.cost
         most = None if budget.evaluations is None else budget.evaluations - evaluator.evaluations
         for evaluation in evaluator.evaluate(batch, most=most, end=end):
             best = min(best, evaluation, key=lambda item: item.order)
             if progress:
                 seconds = time.monotonic() - start
                 progress(Progress(best, evaluator.evaluations, evaluator.crashes, seconds))
+        improved = evaluator.evaluations if best.cost < cost else improved
         vain = 0 if evaluator.evaluations > before else vain + 1
-        if vain >= VAIN or (end is not None and time.monotonic() >= end):
+        in_vain = budget.vain is not None and evaluator.evaluations - improved >= budget.vain
+        if in_vain or vain >= VAIN or (end is not None and time.monotonic() >= end):
             raise BudgetSpent
         return evaluator.known(batch)
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from burnish.agents.sequence_values import SequenceValueLearner, SequenceValuesConfig
 from burnish.core.errors import InputError
+from burnish.core.limit import file_name
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
@@ -93,7 +94,7 @@ class SequenceValuesTraining:
         self.task = task_of(config)
         self.reference = self.task.reference
         self.objective = self.task.objective(config.objective).name
-        self.objectives = self.plan.objectives
+        self.objectives = tuple(self.task.objective(name).name for name in self.plan.objectives)
         if self.objective not in self.objectives:
             raise InputError(f"{config.name}: algorithm.objectives: {self.objective} is not among them")
         self.programs = choose(config.programs, "programs", level=self.reference)
@@ -187,7 +188,7 @@ class SequenceValuesTraining:
             tails = learn_tails(
                 Setup(self.task, self.objective, self._best(table, gains), self._site_actions()),
                 part,
-                self.state / f"tails-{self.objective}.jsonl",
+                self.state / f"tails-{file_name(self.objective)}.jsonl",
                 jobs=self.jobs,
                 seed=self.config.run.seed,
                 progress=lambda name, saved, count: self.note(f"tails {count}: {name} -{saved:.2%}"),
@@ -251,7 +252,7 @@ class SequenceValuesTraining:
             Ground(self.task, self.objective, self.jobs),
             self.programs,
             first,
-            self.state / f"bred-{self.objective}.jsonl",
+            self.state / f"bred-{file_name(self.objective)}.jsonl",
             count=self.plan.bred,
             slowest=self.plan.slowest,
             generations=self.plan.generations,

@@ -14,6 +14,7 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.worker import GIB, Limits, Worker
 from burnish.tasks.llvm_passes import TASK, Options, make_task
 from tests.conftest import OpenSandbox
+from tests.evaluation.broken_passes import broken_task
 from tests.sources import FILES, program
 
 LIMITS = Limits(deadline_seconds=10, memory_bytes=GIB)
@@ -54,6 +55,18 @@ def test_pass_that_allocates_without_end_is_stopped(open_sandbox: OpenSandbox) -
     with pytest.raises(CompilerMemory, match=r"out of memory"):
         session.apply(session.index("always-inline"))
     assert (session.digest(), session.trace) == (before, [])
+
+
+def test_module_that_a_pass_broke_is_a_crash_where_it_is_copied(open_sandbox: OpenSandbox) -> None:
+    task = broken_task("trigger-verifier-error")
+    session = open_sandbox(task.open, program("machine.c"), LIMITS)
+    before = session.digest()
+    for use in (session.fork, lambda: session.cost("text-bytes")):
+        session.apply(session.index("trigger-verifier-error"))
+        with pytest.raises(CompilerCrash, match="a pass broke the module: its bitcode cannot be read"):
+            use()
+        session.trace.clear()
+        assert session.digest() == before  # in a new process
 
 
 def test_program_that_cannot_be_opened_within_the_limits_is_an_error(open_sandbox: OpenSandbox) -> None:

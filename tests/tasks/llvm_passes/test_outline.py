@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from burnish import _native
-from burnish.core.program import Program
+from burnish.core.program import Program, Workload
 from burnish.corpora.random_modules import random_module
 from burnish.execution import link
+from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
 
@@ -190,7 +191,92 @@ def test_functions_agree_on_what_they_ask_of_the_compiler() -> None:
     text = outlined(*bodies, attributes=[f"minsize {cpu}"] * 3)
     attribute = re.search(r"@outlined\(ptr %0\) unnamed_addr #(\d+) \{", text)
     assert attribute
-    assert f"attributes #{attribute.group(1)} = {{ minsize {cpu} }}" in text
+    assert f"attributes #{attribute.group(1)} = {{ minsize nounwind {cpu} }}" in text
+
+
+def outlined_line(text: str) -> str:
+    """Return the first line of what was outlined, with the attributes that its number stands for."""
+    match = re.search(r"^define internal [^\n]*@outlined\([^\n]*", text, re.MULTILINE)
+    assert match, text
+    attributes = dict(re.findall(r"^attributes (#\d+) = \{ (.*) \}$", text, re.MULTILINE))
+    return re.sub(r"#\d+", lambda number: attributes[number.group()], match.group())
+
+
+CALL_IN_THE_MIDDLE = "\n  call void @report(i32 1)" + step() + "\n  ret void"
+CALL_AT_THE_END = step() + "\n  call void @report(i32 %d)\n  ret void"
+
+
+@pytest.mark.parametrize(
+    ("body", "head", "attributes", "expected"),
+    [
+        # nothing can be thrown in a leaf, and it needs no table
+        (step() + "\n  ret void", "", "uwtable", {"nounwind"}),
+        (step() + "\n  ret void", "", "uwtable sanitize_address", {"nounwind", "uwtable"}),
+        # an exception may pass
+        (CALL_IN_THE_MIDDLE, "declare void @report(i32)", "uwtable", {"uwtable"}),
+        (CALL_AT_THE_END, "declare void @report(i32)", "uwtable", {"uwtable"}),
+        # none passes; but what is called may look at the stack, unless it is jumped to
+        (CALL_IN_THE_MIDDLE, "declare void @report(i32)", "nounwind uwtable", {"nounwind", "uwtable"}),
+        (CALL_IN_THE_MIDDLE, "declare void @report(i32) nounwind", "uwtable", {"nounwind", "uwtable"}),
+        (CALL_AT_THE_END, "declare void @report(i32)", "nounwind uwtable", {"nounwind"}),
+        (CALL_AT_THE_END, "declare void @report(i32) nounwind", "uwtable", {"nounwind"}),
+        (
+            CALL_AT_THE_END,
+            "define void @report(i32) { ret void }",  # may come in place of its call, and with it others
+            "nounwind uwtable",
+            {"nounwind", "uwtable"},
+        ),
+    ],
+)
+def test_unwind_information_is_left_where_something_unwinds(
+    body: str, head: str, attributes: str, expected: set[str]
+) -> None:
+    line = outlined_line(outlined(*[body] * 4, head=head + "\n", attributes=[attributes] * 4))
+    assert {word for word in ("nounwind", "uwtable") if word in line} == expected
+
+
+def test_a_call_may_be_a_jump_where_it_is_last() -> None:
+    body = body_of("outlined", outlined(*[CALL_AT_THE_END] * 4, head="declare void @report(i32)\n"))
+    assert body[-2:] == ["tail call void @report(i32 %5)", "ret void"]
+    by_value = "\n  call void @take(ptr byval(i64) %p)" + step() + "\n  ret void"
+    body = body_of("outlined", outlined(*[by_value] * 4, head="declare void @take(ptr byval(i64))\n"))
+    assert body[0] == "call void @take(ptr byval(i64) %0)"
+
+
+THROWING = r"""
+#include <cstdio>
+#include <stdexcept>
+struct Noisy { const char *name; ~Noisy() { std::printf("~%s ", name); } };
+volatile int sink;
+__attribute__((noinline)) void check(int a) { if (a % 3 == 0) throw a; }
+#define MIX(a) int x = a * 31 + sink; x ^= x >> 3; x = x * 17 + 5; check(x); x ^= sink; x *= 7; sink = x;
+__attribute__((noinline)) void one(int a) { MIX(a) std::printf("1:%d ", x); }
+__attribute__((noinline)) void two(int a) { MIX(a) std::printf("2:%d ", x + 1); }
+__attribute__((noinline)) void three(int a) { MIX(a) std::printf("3:%d ", x - 1); }
+__attribute__((noinline)) void four(int a) { MIX(a) std::printf("4:%d ", x - 2); }
+__attribute__((noinline)) void noisy(void (*f)(int), int a) { Noisy n{"noisy"}; f(a); }
+void (*const all[])(int) = {one, two, three, four};
+int main() {
+  for (int i = 0; i < 12; i++)
+    for (auto *f : all) {
+      try { noisy(f, i); } catch (int thrown) { std::printf("caught %d\n", thrown); sink = 0; }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-fno-asynchronous-unwind-tables"]])
+def test_exceptions_pass_through_what_was_outlined(tmp_path: Path, flags: list[str]) -> None:
+    source = tmp_path / "throwing.cpp"
+    source.write_text(THROWING)
+    module = TASK.open(load_program(source, flags)).module
+    module.run("clang<Oz>")
+    before = run_cplusplus(module, tmp_path)
+    module.run("outline<call-cost=0>")
+    module.verify()
+    assert any("@_Z5checki" in line for line in body_of("outlined", module.print()))
+    assert run_cplusplus(module, tmp_path) == before
+    assert before.count(b"caught") > 5
 
 
 @pytest.mark.parametrize("attribute", ["optnone noinline", "nooutline", 'section ".iram"'])
@@ -223,6 +309,13 @@ def test_twice_is_no_more_than_nested() -> None:
         module.verify()
         counts.append(module.instruction_count())
     assert before > counts[0] >= counts[1] >= counts[2] >= counts[3]
+
+
+def run_cplusplus(module: _native.Module, folder: Path) -> bytes:
+    """Build a module of C++ and return what it prints."""
+    workload = Workload(runs=(), link_arguments=("--driver-mode=g++",))
+    executable = link(module.emit_object("Oz"), workload, folder / "program")
+    return subprocess.run([executable], check=True, capture_output=True, timeout=20).stdout
 
 
 def printed(module: _native.Module, program: Program, folder: Path) -> bytes:

@@ -24,6 +24,18 @@ def run_pass(module: _native.Module, action: int, site: str, level: str) -> bool
         raise CompilerCrash(f"{item.text}: {error}") from None
 
 
+def clone_module(module: _native.Module) -> _native.Module:
+    """Return a copy of a module by its bitcode.
+
+    Raises:
+        CompilerCrash: a pass broke the module.
+    """
+    try:
+        return module.clone()
+    except _native.FatalError as error:
+        raise CompilerCrash(str(error)) from None
+
+
 def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
     """Return the object file that the back end makes of a module.
 

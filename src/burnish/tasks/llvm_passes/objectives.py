@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
+from burnish.core.limit import unlimited
 from burnish.core.objective import Objective
 from burnish.core.trace import split_entry
 from burnish.core.trade_off import factors
@@ -20,10 +22,17 @@ OBJECTIVES: dict[str, Objective] = {
     for item in (
         Objective("ir-instructions", "instructions", "IR instructions in all functions, at least 1"),
         Objective(
+            "loaded-bytes",
+            "bytes",
+            "bytes that a linked, stripped program loads for the object file that the back end emits: code, "
+            "read-only and writable data, unwind tables, dynamic relocations, at least 1",
+            dense=False,  # code generation costs as much as many passes
+        ),
+        Objective(
             "text-bytes",
             "bytes",
-            "bytes of executable sections in the object file that the back end emits, at least 1",
-            dense=False,  # code generation costs as much as many passes
+            "bytes of executable sections in that object file, at least 1",
+            dense=False,
         ),
         Objective(
             "object-bytes",
@@ -31,6 +40,13 @@ OBJECTIVES: dict[str, Objective] = {
             "bytes of that object file, with data, symbols and relocations",
             dense=False,
             by_site=False,
+        ),
+        Objective(
+            "slowdown",
+            "times",
+            "expected run time, by static block frequencies or a profile, in units of the reference's: "
+            "the mean of order 4 over its functions, none counted below 1",
+            dense=False,
         ),
         Objective(
             "seconds",
@@ -71,12 +87,14 @@ OBJECTIVES: dict[str, Objective] = {
     )
 }
 
+ORDER = 4  # of the mean that a slowdown is
+
 RUN_TIME = frozenset({"seconds", "cycles", "instructions"})
 
 
 def level_for(objective: str) -> str:
     """Return the clang level that an objective is compared with: what its users would otherwise take."""
-    return "O3" if RUN_TIME & factors(objective).keys() else "Oz"
+    return "O3" if RUN_TIME & factors(unlimited(objective)).keys() else "Oz"
 
 
 def cost(session: ModuleSession, objective: str) -> float:
@@ -91,10 +109,14 @@ def cost(session: ModuleSession, objective: str) -> float:
     match objective:
         case "ir-instructions":
             return float(max(1, session.opcode_counts()[0]))
+        case "loaded-bytes":
+            return float(max(1, session.sizes().loaded_bytes))
         case "text-bytes":
             return float(max(1, session.sizes().text_bytes))
         case "object-bytes":
             return float(session.sizes().object_bytes)
+        case "slowdown":
+            return slowdown(session.run_time(), session.reference_run_time())
         case "seconds" | "cycles" | "instructions":
             return session.stopwatch().measure(session.object_code(), objective)
         case "compile-seconds":
@@ -103,21 +125,49 @@ def cost(session: ModuleSession, objective: str) -> float:
 
 
 def costs(session: ModuleSession, objective: str) -> dict[str, float]:
-    """Return each function's share: instructions, or bytes of its symbol; {} for what has no such shares.
+    """Return each function's share; {} for what has no such shares.
+
+    That is its instructions, or the bytes of its symbol; of loaded bytes those with its unwind information
+    and the constants that no other function uses.
 
     Raises:
         UnknownName: there is no such objective.
     """
     if objective not in OBJECTIVES:
         raise UnknownName.among("objective", objective, OBJECTIVES)
+    pairs: Sequence[tuple[str, float]]
     match objective:
         case "ir-instructions":
             pairs = session.module.instruction_count_by_function()
+        case "loaded-bytes":
+            pairs = session.sizes().functions_loaded
         case "text-bytes":
             pairs = session.sizes().functions
+        case "slowdown":
+            reference = session.reference_run_time()
+            pairs = [
+                (name, cost / reference[name])
+                for name, cost in session.run_time().items()
+                if reference.get(name)
+            ]
         case _:
             return {}
     return {name: float(share) for name, share in pairs}
+
+
+def slowdown(now: Mapping[str, float], reference: Mapping[str, float]) -> float:
+    """Return by how much a module is expected to be slower than its reference, at least 1.
+
+    It is not known which function a program spends its time in. So each counts the same that is in both, what
+    one gains makes up for no other's loss, and the order of the mean lets a single slow one count: of ten,
+    one that takes 1.5 times as long makes 1.09, one that takes twice as long 1.26.
+
+    Args:
+        now: Of each function the expected cost of a call, above 0 (native/run_time.h).
+        reference: Likewise, of the reference.
+    """
+    ratios = [max(1.0, now[name] / cost) ** ORDER for name, cost in reference.items() if cost and name in now]
+    return float((sum(ratios) / len(ratios)) ** (1 / ORDER)) if ratios else 1.0
 
 
 def compile_seconds(session: ModuleSession) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from burnish.core.session import Mask, Observed, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES
-from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass
+from burnish.tasks.llvm_passes.modules import clone_module, emit_object, read_module, run_pass
 from burnish.tasks.llvm_passes.objectives import cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 
@@ -43,6 +44,16 @@ class Origin:
 
     program: Program
     prepare: Callable[[_native.Module], None]
+    reference: str | None  # the level that it is compared with; None where it is a level itself
+
+    @functools.cached_property
+    def run_time(self) -> dict[str, float] | None:
+        """What a call of each function of the reference is expected to cost."""
+        if self.reference is None:
+            return None
+        module = read_module(self.program)
+        _optimize(module, self.reference)
+        return dict(module.expected_run_time())
 
 
 class ModuleSession(Session):
@@ -100,7 +111,7 @@ class ModuleSession(Session):
         return cost(self, objective) if site == WHOLE_PROGRAM else self.costs(objective).get(site, 0.0)
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return each function's instructions, or the bytes of its symbol; nothing for other objectives."""
+        """Return each function's share of an objective that has such shares; see objectives.costs."""
         return costs(self, objective)
 
     def sites(self) -> tuple[str, ...]:
@@ -118,7 +129,7 @@ class ModuleSession(Session):
 
     def fork(self) -> ModuleSession:
         """Clone by bitcode: LLVM's CloneModule does not always continue identically."""
-        copy = ModuleSession(self.module.clone(), self.options, self.origin, self._stopwatch)
+        copy = ModuleSession(clone_module(self.module), self.options, self.origin, self._stopwatch)
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
         copy._counts, copy._sizes, copy._object = self._counts, self._sizes, self._object
@@ -133,7 +144,7 @@ class ModuleSession(Session):
     def sizes(self) -> _native.Sizes:
         """Return the sizes of the object that the back end makes of this state."""
         if self._sizes is None:
-            self._sizes = _native.object_sizes(self.object_code())
+            self._sizes = _native.object_sizes(self.object_code(), self.module.position_independent)
         return self._sizes
 
     def object_code(self) -> bytes:
@@ -141,6 +152,14 @@ class ModuleSession(Session):
         if self._object is None:
             self._object = emit_object(self.module, self.options.level, self.options.cpu)
         return self._object
+
+    def run_time(self) -> dict[str, float]:
+        """Return what a call of each function is expected to cost in this state."""
+        return dict(self.module.expected_run_time())
+
+    def reference_run_time(self) -> dict[str, float]:
+        """Return the same of the reference; a baseline is its own."""
+        return self.origin.run_time or self.run_time()
 
     def stopwatch(self) -> Stopwatch:
         """Return what times the program, shared with all forks.
@@ -172,7 +191,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
         InputError: there is no such level.
     """
     try:
-        return _open(Origin(program, partial(_prepare, options=options)), options)
+        return _open(Origin(program, partial(_prepare, options=options), options.level), options)
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None
 
@@ -186,7 +205,7 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
         CompilerCrash: LLVM gives up on it.
     """
     try:
-        return _open(Origin(program, partial(_optimize, level=level)), Options(level=level, cpu=cpu))
+        return _open(Origin(program, partial(_optimize, level=level), None), Options(level=level, cpu=cpu))
     except _native.FatalError as error:
         raise CompilerCrash(f"-{level}: {error}") from None
 

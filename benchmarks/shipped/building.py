@@ -1,0 +1,115 @@
+"""A project by a compiler: its objects, then its programs, linked and stripped."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from burnish import _native
+from burnish.core.errors import InputError
+from shipped.compilers import Compiler
+from shipped.projects import Project
+
+# "burnish cc" and lld are found beside this Python, activated or not
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+ENVIRONMENT = os.environ | {"PATH": PATH, "LC_ALL": "C"}
+
+
+@dataclass(frozen=True)
+class Built:
+    """A project as one compiler built it."""
+
+    folder: Path
+    programs: dict[str, str]  # names and paths; helpers too
+    objects: dict[str, int]  # .text bytes of each object, by name; of LTO's, 0
+    wall_seconds: float  # of compiling and linking with all jobs
+    cpu_seconds: float
+
+
+def build(project: Project, compiler: Compiler, folder: Path, *, tables: bool, jobs: int) -> Built:
+    """Build a project into a folder; what stands there from the same commands is not built again.
+
+    Raises:
+        InputError: it does not build; the message is what was printed last.
+    """
+    note = folder / "built.json"
+    recipe = repr(
+        (project.sha256, project.flags, project.sources, project.programs, project.helpers, compiler, tables)
+    )
+    if note.exists():
+        kept = json.loads(note.read_text())
+        if kept.pop("recipe") == recipe:
+            return Built(**(kept | {"folder": Path(kept["folder"])}))
+    if folder.exists():
+        shutil.rmtree(folder)
+    (folder / "objects").mkdir(parents=True)
+    made = _build(project, compiler, folder, tables, jobs)
+    note.write_text(json.dumps(asdict(made) | {"folder": str(folder), "recipe": recipe}))
+    return made
+
+
+def _build(project: Project, compiler: Compiler, folder: Path, tables: bool, jobs: int) -> Built:
+    own = project.programs | project.helpers
+    sources = dict.fromkeys([*project.sources, *(path for paths in own.values() for path in paths)])
+    objects = {source: folder / "objects" / _object_name(source, project.root) for source in sources}
+    driver = [*compiler.driver(project.language)]
+    if driver[0] == "burnish":
+        driver += ["--report", str(folder / "cc.jsonl")]
+    compiling = [*driver, *compiler.compile_flags(project.language, tables=tables), *project.flags, "-c"]
+    start, before = time.perf_counter(), _cpu_seconds()
+    # the largest first: they take longest
+    order = sorted(sources, key=lambda source: -source.stat().st_size)
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda source: run([*compiling, source, "-o", objects[source]], folder), order))
+    programs = {}
+    for name, paths in own.items():
+        programs[name] = str(folder / name)
+        linked = [objects[source] for source in (*paths, *project.sources)]
+        options = compiler.link_flags(project.language)
+        run([*driver, *options, "-o", programs[name], *linked, *project.libraries], folder)
+    wall, cpu = time.perf_counter() - start, _cpu_seconds() - before
+    sizes = {path.name: _text_bytes(path) for path in sorted(objects.values())}
+    return Built(folder, programs, sizes, wall, cpu)
+
+
+def run(command: Sequence[str | Path], directory: Path) -> str:
+    """Run a command and return what it printed.
+
+    Raises:
+        InputError: it failed.
+    """
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, cwd=directory, env=ENVIRONMENT, capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode:
+        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
+        raise InputError(
+            f"{' '.join(words[:2])} ... {' '.join(words[-3:])} fails with {done.returncode}:\n{last}"
+        )
+    return done.stdout
+
+
+def _object_name(source: Path, root: Path) -> str:
+    inside = source.relative_to(root) if source.is_relative_to(root) else Path(source.name)
+    return re.sub(r"[^\w.+-]", "_", str(inside)) + ".o"
+
+
+def _text_bytes(path: Path) -> int:
+    content = path.read_bytes()
+    return int(_native.object_sizes(content).text_bytes) if content[:4] == b"\x7fELF" else 0
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,94 @@
+"""The columns: compilers, with the options that make programs small."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.core.errors import MissingTool
+from burnish.toolchain import find_tool
+
+SECTIONS = ("-ffunction-sections", "-fdata-sections", "-fPIE")
+LINK = ("-pie", "-Wl,--gc-sections", "-fuse-ld=lld", "-s")
+WITHOUT_TABLES = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+# The system's C++ library and start files, as gcc links them: programs then differ by their own code alone.
+_CLANG_LINK = ("-rtlib=libgcc", "-unwindlib=libgcc")
+_CLANG_CXX = ("-stdlib=libstdc++",)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """One column."""
+
+    name: str
+    cc: tuple[str, ...]
+    cxx: tuple[str, ...]
+    flags: tuple[str, ...]  # of both compiling and linking
+    is_clang: bool = True
+
+    def driver(self, language: str) -> tuple[str, ...]:
+        """Return the command for a language, c or c++."""
+        return self.cxx if language == "c++" else self.cc
+
+    def compile_flags(self, language: str, *, tables: bool) -> tuple[str, ...]:
+        """Return the options for each file; `tables` says whether it has asynchronous unwind tables."""
+        library = _CLANG_CXX if self.is_clang and language == "c++" else ()
+        return (*self.flags, *SECTIONS, *library, *(() if tables else WITHOUT_TABLES))
+
+    def link_flags(self, language: str) -> tuple[str, ...]:
+        """Return the options for linking."""
+        library = _CLANG_CXX if language == "c++" else ()
+        return (*self.flags, *LINK, *((*_CLANG_LINK, *library) if self.is_clang else ()))
+
+    def version(self) -> str:
+        """Return the first line that the compiler says about itself."""
+        command = [*self.cc, "--version"]
+        if self.cc[:1] == ("burnish",):
+            command = [str(find_tool("clang")), "--version"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+def built_in() -> dict[str, Compiler]:
+    """Return the compilers that burnish is compared with, by name; the first is the baseline of all."""
+    clang = ((str(find_tool("clang")),), (str(find_tool("clang++")),))
+    gcc = (("gcc",), ("g++",))
+    outliner = ("-mllvm", "-enable-machine-outliner=always")
+    made = [
+        Compiler("clang -Oz", *clang, ("-Oz",)),
+        Compiler("clang -Oz, machine outliner", *clang, ("-Oz", *outliner)),
+        Compiler("clang -Oz -flto", *clang, ("-Oz", "-flto")),
+        Compiler("gcc -Os", *gcc, ("-Os",), is_clang=False),
+        Compiler("gcc -Oz", *gcc, ("-Oz",), is_clang=False),
+    ]
+    return {compiler.name: compiler for compiler in made}
+
+
+def of_command(command: str) -> Compiler:
+    """Return a drop-in for clang as a column, such as "burnish cc --budget 2" or "clang -Os".
+
+    It gets -Oz unless it names a level itself.
+    """
+    words = shlex.split(command)
+    levels = () if any(word.startswith("-O") for word in words) else ("-Oz",)
+    if words[:2] == ["burnish", "cc"]:
+        return Compiler(command, tuple(words), ("burnish", "c++", *words[2:]), levels)
+    cxx = {"clang": "clang++", "gcc": "g++", "cc": "c++"}.get(Path(words[0]).name, words[0])
+    return Compiler(
+        command,
+        tuple(words),
+        (str(Path(words[0]).with_name(cxx)), *words[1:]),
+        levels,
+        is_clang="gcc" not in Path(words[0]).name,
+    )
+
+
+def check(compiler: Compiler, path: str) -> None:
+    """Raise MissingTool where a compiler is not installed; `path` is the PATH that it is looked for on."""
+    for command in (compiler.cc[0], compiler.cxx[0]):
+        if not shutil.which(command, path=path):
+            raise MissingTool(
+                f"{compiler.name}: there is no {command}; leave the column out with --compilers"
+            )

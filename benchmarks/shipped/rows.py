@@ -1,0 +1,116 @@
+"""One project by one compiler beside clang -Oz: a line of JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from burnish.core.errors import InputError
+from burnish.driver.linked import KINDS, read_linked
+from shipped.building import Built, build
+from shipped.compilers import Compiler
+from shipped.projects import Project
+from shipped.running import Ran, run_all, run_tests, time_in_turns
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """How every project is measured."""
+
+    folder: Path  # of builds
+    inputs: Path
+    baseline: Compiler
+    rounds: int  # of timing
+    jobs: int
+
+
+def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool) -> Row:
+    """Build a project by a compiler and by the baseline, and compare what they ship.
+
+    Raises:
+        InputError: one of them does not build, or the baseline's own build fails.
+    """
+    inputs = project.inputs or bench.inputs
+    before = _build(bench, project, bench.baseline, tables)
+    expected = run_all(project, before, inputs)
+    again = run_all(project, before, inputs)
+    for command, one, other in zip(project.runs, expected, again, strict=True):
+        if one.code not in (0, 1) or one.digest != other.digest:
+            raise InputError(
+                f"{project.name}: {command}: ends with {one.code}, or prints something else each time"
+            )
+    after = _build(bench, project, compiler, tables)
+    row: Row = {
+        "project": project.name,
+        "version": project.version,
+        "sha256": project.sha256,
+        "compiler": compiler.name,
+        "compiler_version": compiler.version(),
+        "linker": "lld",
+        "tables": tables,
+        "programs": {name: _sizes(Path(after.programs[name])) for name in project.programs},
+        "objects": len(after.objects),
+        "objects_larger": sum(size > before.objects[name] for name, size in after.objects.items()),
+        "objects_text": sum(after.objects.values()),
+        "build_seconds": {"wall": after.wall_seconds, "cpu": after.cpu_seconds},
+        "outputs": _difference(project, expected, run_all(project, after, inputs)),
+        "tests": run_tests(project, after),
+    }
+    if compiler != bench.baseline:
+        medians = time_in_turns(project, [before, after], inputs, bench.rounds)
+        pairs = [(old, new) for old, new in zip(*medians, strict=True) if old > 0 and new > 0]
+        ratios = [math.log(new / old) for old, new in pairs]
+        row["run_seconds"] = {"baseline": medians[0], "compiler": medians[1], "rounds": bench.rounds}
+        row["run_ratio"] = math.exp(sum(ratios) / len(ratios)) if ratios else None
+    return row
+
+
+def read_rows(path: Path) -> dict[tuple[str, str, bool], Row]:
+    """Return the rows of a file by (project, compiler, tables); none where it is not there."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {(row["project"], row["compiler"], row["tables"]): row for row in rows}
+
+
+def _build(bench: Bench, project: Project, compiler: Compiler, tables: bool) -> Built:
+    name = re.sub(r"\W+", "-", compiler.name).strip("-")
+    folder = bench.folder / project.name / ("tables" if tables else "no-tables") / name
+    return build(project, compiler, folder, tables=tables, jobs=bench.jobs)
+
+
+def _sizes(program: Path) -> Row:
+    linked = read_linked(program)
+    sections: Counter[str] = Counter()
+    for section in linked.sections:
+        sections[section.name] += section.size_bytes
+    return {
+        "loaded_bytes": linked.loaded_bytes,
+        "bss_bytes": linked.bss_bytes,
+        "kinds": {kind: linked.of_kind(kind) for kind in KINDS},
+        "sections": dict(sections),
+    }
+
+
+def _difference(project: Project, expected: list[Ran], found: list[Ran]) -> str:
+    """Return "" where both did the same, else what differs first."""
+    for command, one, other in zip(project.runs, expected, found, strict=True):
+        if one.digest != other.digest:
+            if one.code != other.code:
+                return f"{command}: code {other.code}, expected {one.code}"
+            return f"{command}: {first_difference(one.printed, other.printed)}"
+    return ""
+
+
+def first_difference(before: bytes, after: bytes) -> str:
+    """Return the first lines that differ."""
+    texts = [text.decode(errors="replace") for text in (before, after)]
+    pairs = zip(*([*text.splitlines(), "<end>"] for text in texts), strict=False)
+    number, (old, new) = next((i, pair) for i, pair in enumerate(pairs, 1) if pair[0] != pair[1])
+    return f"line {number}\n  clang -Oz: {old}\n  new:       {new}"

@@ -1,0 +1,172 @@
+#include "command.h"
+
+#include <algorithm>
+#include <set>
+
+namespace burnish {
+namespace {
+
+// burnish.cli.cc reads and checks them.
+const std::set<std::string_view> OWN = {"--objective", "--budget",   "--build-budget", "--search", "--policy",
+                                        "--remember",  "--seed",     "--report"};
+
+// clang's options whose value is the next word (clang/Options/Options.td), as far as builds use them. One that is
+// missing makes its value look like an input, which is no source.
+const std::set<std::string_view> SEPARATE = {
+    "-o",          "-x",           "-I",          "-D",           "-U",          "-L",
+    "-l",          "-B",           "-F",          "-T",           "-u",          "-e",
+    "-z",          "-MF",          "-MT",         "-MQ",          "-MJ",         "-Xclang",
+    "-Xlinker",    "-Xassembler",  "-Xpreprocessor", "-Xanalyzer", "-mllvm",     "-mmlir",
+    "-arch",       "-target",      "--target",    "-include",     "-imacros",    "-isystem",
+    "-iquote",     "-idirafter",   "-isysroot",   "-iprefix",     "-iwithprefix", "-include-pch",
+    "-cxx-isystem", "-isystem-after", "-iwithprefixbefore", "--param", "--sysroot", "-dumpdir",
+    "-dumpbase",   "-framework",   "-G",          "-Tbss",        "-Tdata",      "-Ttext",
+    "-serialize-diagnostics", "--serialize-diagnostics", "-resource-dir"};
+
+// Where one of these is, clang writes no object, or does more than its jobs show; then the command is clang's alone.
+const std::set<std::string_view> CLANGS = {
+    "-E",  "-S",  "-M",  "-MM", "-###", "-v", "-help", "--help", "-fsyntax-only", "-emit-llvm", "-emit-ast",
+    "--preprocess", "--assemble", "--dependencies", "--user-dependencies", "--precompile", "--analyze",
+    "--version", "-dumpmachine", "-dumpversion", "-cc1", "-cc1as", "-verify-pch"};
+const std::vector<std::string_view> CLANGS_PREFIXES = {
+    "-MJ", "-fdriver-only", "-fproc-stat-report", "-gen-cdb-fragment-path", "-print-", "--print-"};
+
+// What changes how the other words are to be read, or where files are.
+const std::set<std::string_view> UNREAD = {"-x", "--language", "-Xclang", "-working-directory", "--config"};
+const std::vector<std::string_view> UNREAD_PREFIXES = {
+    "@", "-x", "--language=", "-working-directory=", "--config=", "--output", "--driver-mode", "--compile",
+    "-fopenmp-targets", "--offload", "-save-temps", "--save-temps"};
+
+const std::set<std::string_view> C = {"c", "i", "bc", "ll"};
+const std::set<std::string_view> CXX = {"cc", "cpp", "cxx", "c++", "C", "CC", "cp", "CPP", "CXX", "C++", "ii"};
+const std::set<std::string_view> LINKED = {"o", "a", "so", "lo", "s", "S", "sx"};
+// Compiled as well, each in a way of its own.
+const std::set<std::string_view> OTHER = {"m",   "mi",  "mm",  "mii", "M",   "cu",   "cui", "cl",  "clcpp", "hip",
+                                          "h",   "hh",  "H",   "hp",  "hpp", "hxx",  "h++", "tcc", "pch",   "pcm",
+                                          "f",   "for", "f90", "F",   "F90", "ixx",  "cppm", "ccm", "cxxm", "c++m",
+                                          "ast", "ifs", "rs",  "hlsl", "d"};
+
+const std::set<std::string_view> LEVELS = {"O0", "O1", "O2", "O3", "Os", "Oz", "Og"};
+
+std::string_view suffix(std::string_view path) {
+  auto dot = path.rfind('.');
+  auto slash = path.rfind('/');
+  if (dot == path.npos || (slash != path.npos && dot < slash))
+    return {};
+  return path.substr(dot + 1);
+}
+
+std::string object_of(std::string_view source) {
+  auto name = source.substr(source.rfind('/') + 1); // npos + 1 is 0
+  return std::string(name.substr(0, name.rfind('.'))) + ".o";
+}
+
+bool is_native(std::string_view target) {
+#if defined(__x86_64__) || defined(__i386__)
+  return starts_with_any(target, {"x86", "i386", "i486", "i586", "i686", "amd64"});
+#elif defined(__aarch64__)
+  return starts_with_any(target, {"aarch64", "arm64"});
+#else
+  return true;
+#endif
+}
+
+// Return how many of the arguments are burnish's own; npos where they cannot be read here.
+size_t read_own(Command &command, const Words &arguments) {
+  size_t i = 0;
+  while (i < arguments.size()) {
+    std::string_view word = arguments[i];
+    auto equals = word.find('=');
+    auto name = word.substr(0, equals);
+    if (word == "--help" || (word != "--" && !OWN.contains(name)))
+      return word == "--help" ? Words::size_type(-1) : i;
+    if (word == "--")
+      return i + 1;
+    if (equals == word.npos && i + 1 == arguments.size())
+      return -1;
+    std::string value(equals == word.npos ? std::string_view(arguments[i + 1]) : word.substr(equals + 1));
+    command.every_level |= name == "--objective";
+    if (name == "--report")
+      command.report = value;
+    size_t used = equals == word.npos ? 2 : 1;
+    command.own.insert(command.own.end(), arguments.begin() + i, arguments.begin() + i + used);
+    i += used;
+  }
+  return i;
+}
+
+// What the words of clang's command line say, one after the other.
+struct Reading {
+  bool compile_only = false, clangs = false, unread = false, inputs = false;
+  std::string output;
+};
+
+void read_word(Command &command, Reading &reading, std::string_view word, const std::string &value) {
+  reading.clangs |= CLANGS.contains(word) || starts_with_any(word, CLANGS_PREFIXES);
+  reading.unread |= UNREAD.contains(word) || starts_with_any(word, UNREAD_PREFIXES);
+  reading.compile_only |= word == "-c";
+  if (starts_with_any(word, {"-fno-pi", "-fno-PI", "-no-pie", "-mcmodel="}))
+    command.position_independent = false;
+  if (word == "-o")
+    reading.output = value;
+  else if (word.starts_with("-o"))
+    reading.output = word.substr(2);
+  if (word.starts_with("-O")) {
+    command.level = word.substr(1);
+    reading.unread |= !LEVELS.contains(command.level);
+  }
+  std::string target = word == "-target" || word == "--target" ? value : "";
+  if (word.starts_with("--target="))
+    target = word.substr(9);
+  if (!target.empty())
+    command.foreign = is_native(target) ? "" : target;
+  command.compiles_cxx |= (word == "-x" && value.starts_with("c++")) || word.starts_with("-xc++");
+  if (word == "-" || !word.starts_with("-")) {
+    auto ending = suffix(word);
+    reading.inputs = true;
+    reading.unread |= word == "-" || OTHER.contains(ending);
+    command.compiles_cxx |= CXX.contains(ending);
+    if (C.contains(ending) || CXX.contains(ending))
+      command.sources.emplace_back(word);
+  }
+}
+
+} // namespace
+
+bool starts_with_any(std::string_view word, const std::vector<std::string_view> &beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return word.starts_with(beginning); });
+}
+
+Command read_command(bool cxx, const Words &arguments) {
+  Command command;
+  command.cxx = cxx;
+  size_t own = read_own(command, arguments);
+  if (own > arguments.size()) {
+    command.own = arguments;
+    command.way = Way::Ask;
+    return command;
+  }
+  command.rest.assign(arguments.begin() + own, arguments.end());
+  Reading reading;
+  for (size_t i = 0; i < command.rest.size(); ++i) {
+    bool separate = SEPARATE.contains(command.rest[i]);
+    std::string value = separate && i + 1 < command.rest.size() ? command.rest[i + 1] : "";
+    read_word(command, reading, command.rest[i], value);
+    i += separate;
+  }
+  command.links = !reading.compile_only && !reading.clangs && (reading.inputs || reading.unread);
+  if (reading.clangs)
+    return command;
+  if (reading.unread)
+    command.way = Way::Ask;
+  else if (!command.sources.empty())
+    command.way = Way::Compile;
+  for (const auto &source : command.sources)
+    command.outputs.push_back(!reading.output.empty() ? reading.output
+                              : command.links         ? "a.out"
+                                                      : object_of(source));
+  return command;
+}
+
+} // namespace burnish

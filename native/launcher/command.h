@@ -1,0 +1,42 @@
+// What a command line asks of burnish and of clang, as far as that shows without asking clang.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace burnish {
+
+using Words = std::vector<std::string>;
+
+enum class Way {
+  Clang,   // nothing is compiled to an object: become clang
+  Compile, // run clang, then look at what it wrote
+  Ask,     // burnish has to ask clang what it would do
+};
+
+struct Command {
+  bool cxx = false;        // burnish-c++
+  Words own;               // burnish's own options, as they were given
+  Words rest;              // clang's arguments
+  std::string report;      // --report; empty: the user's build log
+  bool every_level = false; // an objective was given: it holds at every level
+
+  Way way = Way::Clang;
+  std::string level = "O0";    // the last -O
+  bool links = false;          // to a program or a library
+  bool position_independent = true; // as clang's default is
+  bool compiles_cxx = false;   // a source is C++ by its name or by -x
+  std::string foreign;         // a target that is asked for and not this machine's; empty: none
+  Words sources;               // that are compiled
+  Words outputs;               // of each source; the program, where the command links
+
+  bool size_level() const { return level == "Os" || level == "Oz"; }
+};
+
+// Takes what follows the program's name. A command that is not understood whole is Way::Ask.
+Command read_command(bool cxx, const Words &arguments);
+
+bool starts_with_any(std::string_view word, const std::vector<std::string_view> &beginnings);
+
+} // namespace burnish

@@ -1,0 +1,20 @@
+// Lines of the build log for what never reaches Python (burnish.driver.build_log).
+#pragma once
+
+#include "command.h"
+#include "object.h"
+
+#include <optional>
+
+namespace burnish {
+
+struct Line {
+  std::string source, output, action, reason;
+  std::optional<ObjectFacts> facts; // of the object; none where it was a temporary file
+  std::string clang;                // its version
+};
+
+// A log that cannot be written is no failure of a build.
+void append_line(const Command &command, const Line &line);
+
+} // namespace burnish

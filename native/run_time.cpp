@@ -1,0 +1,80 @@
+#include "run_time.h"
+
+#include "llvm/ADT/SCCIterator.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/CallGraph.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+constexpr double CALL = 4;     // call, ret, and what they keep the processor from; an argument is one move more
+constexpr double UNKNOWN = 20; // what is called elsewhere, or indirectly, or recursively
+
+class Estimate {
+public:
+  Estimate(const Module &module) : target(module.target()) {
+    CallGraph calls(module.ir());
+    for (auto component = scc_begin(&calls); !component.isAtEnd(); ++component) { // callees come first
+      DenseMap<const Function *, double> found; // known to none of the component: a recursive call is UNKNOWN
+      for (CallGraphNode *node : *component)
+        if (Function *function = node->getFunction(); function && !function->isDeclaration())
+          found[function] = of(*function);
+      costs.insert(found.begin(), found.end());
+    }
+  }
+
+  double operator[](const Function &function) const { return costs.lookup(&function); }
+
+private:
+  TargetMachine &target;
+  DenseMap<const Function *, double> costs;
+
+  double of(Function &function) const {
+    DominatorTree dominators(function);
+    LoopInfo loops(dominators);
+    BranchProbabilityInfo probabilities(function, loops, nullptr, &dominators);
+    BlockFrequencyInfo frequencies(function, probabilities, loops);
+    TargetTransformInfo costs = target.getTargetTransformInfo(function);
+    double entry = std::max<uint64_t>(1, frequencies.getEntryFreq().getFrequency()), sum = 0;
+    for (const BasicBlock &block : function) {
+      double once = 0;
+      for (const Instruction &instruction : block)
+        once += of(instruction, costs);
+      sum += once * frequencies.getBlockFreq(&block).getFrequency() / entry;
+    }
+    return sum;
+  }
+
+  double of(const Instruction &instruction, const TargetTransformInfo &target) const {
+    const auto *call = dyn_cast<CallBase>(&instruction);
+    if (!call || isa<IntrinsicInst>(call)) {
+      auto cost = target.getInstructionCost(&instruction, TargetTransformInfo::TCK_RecipThroughput);
+      return cost.isValid() ? std::clamp<double>(cost.getValue(), 0, UNKNOWN) : UNKNOWN;
+    }
+    const Function *callee = call->getCalledFunction();
+    auto known = callee ? costs.find(callee) : costs.end();
+    return CALL + call->arg_size() + (known == costs.end() ? UNKNOWN : known->second);
+  }
+};
+
+} // namespace
+
+std::vector<std::pair<std::string, double>> expected_run_time(const Module &module) {
+  Estimate estimate(module);
+  std::vector<std::pair<std::string, double>> found;
+  for (const Function &function : module.ir())
+    if (!function.isDeclaration())
+      found.emplace_back(function.getName().str(), estimate[function]);
+  return found;
+}
+
+} // namespace burnish

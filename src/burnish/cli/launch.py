@@ -1,0 +1,52 @@
+"""From `burnish cc` to burnish-cc, the native launcher, before anything else is imported."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import sysconfig
+from collections.abc import Sequence
+from typing import NoReturn
+
+from burnish.core.errors import MissingTool
+
+HANDED_OVER = ("--launched", "--compiled")  # what the launcher begins with when it calls Python
+
+
+def is_handed_over(arguments: Sequence[str]) -> bool:
+    """Say whether the launcher asks, and not a user."""
+    return bool(arguments) and arguments[0].startswith(HANDED_OVER)
+
+
+def launch(name: str, arguments: Sequence[str]) -> NoReturn:
+    """Become the launcher of `burnish cc` or `burnish c++`.
+
+    Raises:
+        MissingTool: it is neither beside burnish nor on PATH.
+    """
+    launcher = f"burnish-{name}"
+    path = find_launcher(launcher)
+    for ignored in ("SIGPIPE", "SIGXFSZ"):  # by Python, and a program would inherit that
+        signal.signal(getattr(signal, ignored), signal.SIG_DFL)
+    os.execv(path, [launcher, *arguments])
+
+
+def find_launcher(launcher: str) -> str:
+    """Return the path of burnish-cc or burnish-c++.
+
+    Raises:
+        MissingTool: it is neither beside burnish nor on PATH.
+    """
+    folders = (os.path.dirname(os.path.abspath(sys.argv[0])), sysconfig.get_path("scripts"))  # noqa: PTH100, PTH120
+    for folder in folders:
+        path = os.path.join(folder, launcher)  # noqa: PTH118 - pathlib would be a third of the time
+        if os.access(path, os.X_OK):
+            return path
+    if found := shutil.which(launcher):
+        return found
+    raise MissingTool(
+        f"{launcher} is neither in {folders[-1]} nor on PATH; it comes with burnish, so install that again: "
+        "pip install --force-reinstall burnish"
+    )

@@ -1,0 +1,95 @@
+"""burnish report --linked: what a linked program loads, beside another build of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.driver.linked import KINDS, Linked, read_linked
+from burnish.driver.report import change_percent
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def show_linked(program: Path, against: Path | None, *, as_json: bool) -> int:
+    """Print a program's allocated sections by kind; return the exit code.
+
+    Raises:
+        InputError: one of the files is no linked program.
+    """
+    found = read_linked(program)
+    other = read_linked(against) if against else None
+    if as_json:
+        sys.stdout.write(json.dumps(_as_json(program, found, against, other)) + "\n")
+    else:
+        from rich.console import Console
+
+        Console(highlight=False).print(_table(program, found, against, other))
+    return 0
+
+
+def _as_json(program: Path, found: Linked, against: Path | None, other: Linked | None) -> dict[str, object]:
+    row: dict[str, object] = {"program": _figures(program, found)}
+    if not other or not against:
+        return row
+    change = change_percent(other.loaded_bytes, found.loaded_bytes)
+    return row | {"against": _figures(against, other), "change_percent": change}
+
+
+def _figures(path: Path, linked: Linked) -> dict[str, object]:
+    sections: Counter[str] = Counter()  # one name may be there twice
+    for section in linked.sections:
+        sections[section.name] += section.size_bytes
+    return {
+        "path": str(path),
+        "loaded_bytes": linked.loaded_bytes,
+        "bss_bytes": linked.bss_bytes,
+        "kinds": {kind: linked.of_kind(kind) for kind in KINDS},
+        "sections": dict(sections),
+    }
+
+
+def _table(program: Path, found: Linked, against: Path | None, other: Linked | None) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("bytes")
+    if other:
+        table.add_column(Text(str(against)), justify="right", overflow="fold")
+    table.add_column(Text(str(program)), justify="right", overflow="fold")
+    if other:
+        table.add_column("", justify="right")
+        table.add_column("change", justify="right")
+    else:
+        table.add_column("sections", overflow="fold")
+    for kind in (*KINDS, "loaded", "bss"):
+        sizes = [_bytes(linked, kind) for linked in (other, found) if linked]
+        more = [_difference(*sizes), _percent(*sizes)] if other else [_names(kind, found)]
+        row = [kind, *(f"{size:,}" for size in sizes), *more]
+        table.add_row(*map(Text, row), end_section=kind in (KINDS[-1], "loaded"))
+    return table
+
+
+def _bytes(linked: Linked, kind: str) -> int:
+    return linked.loaded_bytes if kind == "loaded" else linked.of_kind(kind)
+
+
+def _names(kind: str, linked: Linked) -> str:
+    if kind == "loaded":
+        return "all of the above: what the file holds of the program in memory"
+    return " ".join(dict.fromkeys(section.name for section in linked.sections if section.kind == kind))
+
+
+def _difference(before: int, after: int) -> str:
+    return f"{after - before:+,}" if after != before else "0"
+
+
+def _percent(before: int, after: int) -> str:
+    change = change_percent(before, after)
+    return "" if change is None else f"{change:+.2f} %" if change else "0 %"

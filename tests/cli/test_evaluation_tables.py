@@ -1,0 +1,30 @@
+"""The tables of an evaluation: what people read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from burnish.cli.evaluation_tables import print_tables
+from tests.evaluation.rows import row
+
+
+def lines(text: str) -> list[list[str]]:
+    """Return the first two cells of each line: the method, and its ratio."""
+    return [re.split(r"\s{2,}| \[", line.strip())[:2] for line in text.splitlines()]
+
+
+def test_c_and_cpp_are_below_each_method(capsys: pytest.CaptureFixture[str]) -> None:
+    costs = {"a.c": (50.0, 100.0), "b.cc": (25.0, 100.0), "c.cc": (100.0, 50.0)}
+    rows = [row(name, cost[i], method="mn"[i]) for i in range(2) for name, cost in costs.items()]
+    print_tables(rows, confidence=0.95)
+    found = lines(capsys.readouterr().out)
+    start = found.index(["m", "2.000"])
+    assert found[start : start + 3] == [["m", "2.000"], ["C: 1", "2.000"], ["C++: 2", "2.000"]]
+    assert found[start + 3 : start + 6] == [["n", "1.260"], ["C: 1", "1.000"], ["C++: 2", "1.414"]]
+
+
+def test_programs_of_one_language_have_one_row(capsys: pytest.CaptureFixture[str]) -> None:
+    print_tables([row("a.c", 50.0), row("b.c", 50.0)], confidence=0.95)
+    assert "C: " not in capsys.readouterr().out

@@ -1,0 +1,128 @@
+"""What burnish may take for a file, and for a build."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from burnish.core.errors import CompilerCrash
+from burnish.core.worker import Limits, Worker
+from burnish.driver import optimizer, shares
+from burnish.driver.budgets import FileBudget
+from burnish.driver.requests import OptimizeRequest, Options
+from burnish.driver.shares import State
+from tests.sources import program
+
+REQUEST = OptimizeRequest("m.c", "ir-instructions", "Oz", None, 0, None, "none")
+
+
+def test_a_multiple_counts_from_when_clang_had_ended() -> None:
+    """All that burnish takes is counted: what came before the search, and code generation after it."""
+    until = FileBudget(multiple=4).until(2.0, 100.0)
+    assert until is not None
+    assert 100 + 2 < until < 100 + 4 * 2
+    assert FileBudget(multiple=4).until(20.0, 100.0) == pytest.approx(100 + 10 * (until - 100))
+    assert FileBudget(seconds=2).until(2.0, 100.0) is None
+
+
+def at_speed(clock: Callable[[], float], speed: float) -> Callable[[], float]:
+    start = clock()
+    return lambda: start + speed * (clock() - start)
+
+
+def test_evaluations_give_the_same_on_a_slow_machine_and_on_a_fast_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By clocks that run a thousand times as fast, and as slowly."""
+    request = replace(REQUEST, objective="loaded-bytes", evaluations=60, policy="shipped", vain=500)
+    bitcode = program("hash_table.c").content
+    found = optimizer.optimize(bitcode, request)
+    assert found.evaluations == 60
+    clocks = {name: getattr(time, name) for name in ("monotonic", "perf_counter")}
+    for speed in (1000.0, 0.001):
+        for name, clock in clocks.items():
+            monkeypatch.setattr(time, name, at_speed(clock, speed))
+        assert optimizer.optimize(bitcode, request) == found
+        monkeypatch.undo()
+
+
+def test_a_search_ends_when_nothing_is_left_to_gain() -> None:
+    request = replace(REQUEST, evaluations=100_000)
+    bitcode = program("recursion.c").content
+    few, more = (optimizer.optimize(bitcode, replace(request, vain=vain)) for vain in (40, 80))
+    assert 40 <= few.evaluations < more.evaluations < 2000
+
+
+def test_remembered_is_no_search(tmp_path: Path) -> None:
+    request = replace(REQUEST, memory=tmp_path / "memory")
+    bitcode = program("machine.c").content
+    first = optimizer.optimize(bitcode, replace(request, evaluations=60))
+    again = optimizer.optimize(bitcode, replace(request, remembered=True))
+    assert (again.bitcode, again.trace) == (first.bitcode, first.trace)
+    assert again.evaluations <= 3
+    other = optimizer.optimize(program("matrix.c").content, replace(request, remembered=True))
+    assert other.trace == ("clang<Oz>",)
+    assert other.evaluations <= 2
+
+
+def test_a_forked_worker_is_a_worker() -> None:
+    worker = Worker(Limits(forked=True))
+    assert worker.call(os.getppid) == os.getpid()
+    with pytest.raises(CompilerCrash, match="exit code 3"):
+        worker.call(os._exit, 3)
+    assert worker.call(partial(pow, 2), 5) == 32
+    worker.close()
+
+
+def test_shares_go_by_clangs_time_and_never_beyond_the_budget() -> None:
+    known = State("b", 60.0, 60.0, last=30.0)
+    parts = [known.share(clang) for clang in (1.0, 2.0, 7.0, 5.0, 15.0)]
+    assert parts == pytest.approx([2.0, 4.0, 14.0, 10.0, 30.0])
+    assert known.left == pytest.approx(0.0)
+    first = State("b", 60.0, 60.0)
+    parts = [first.share(1.0) for _ in range(200)]
+    assert sum(parts) <= 60.0
+    assert all(part > 0.3 for part in parts[:10])
+    assert min(parts) == 0.0 or min(parts) > 0.05
+
+
+def announce(log: Path, seconds: float) -> float:
+    with shares.share(Options(build_seconds=10.0, log=log), seconds) as share:
+        return share
+
+
+def test_what_is_not_used_goes_back_and_no_compiler_disturbs_another(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with ProcessPoolExecutor(8) as pool:
+        given = list(pool.map(announce, [log] * 100, [0.1] * 100))
+    state = State(**json.loads((tmp_path / "log.budget").read_text()))
+    assert state.done == pytest.approx(10.0)
+    assert all(given)
+    assert 0 <= 10.0 - state.left < 0.5 * sum(given)
+
+
+def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
+    """A build is what one command of a shell starts, however deep."""
+    log = tmp_path / "log"
+    code = (
+        "import sys, time; from pathlib import Path; from burnish.driver import shares; "
+        "from burnish.driver.requests import Options\n"
+        "with shares.share(Options(build_seconds=10.0, log=Path(sys.argv[1])), 1.0): time.sleep(0.2)"
+    )
+    one = f"{sys.executable} -c '{code}' {log}"
+    left = []
+    for command in ('sh -c "$ONE; sh -c \\"$ONE\\""; true', 'sh -c "$ONE"; true'):
+        subprocess.run(["setsid", "sh", "-c", command], check=True, env=os.environ | {"ONE": one}, timeout=60)
+        state = State(**json.loads((tmp_path / "log.budget").read_text()))
+        left.append((state.done, state.last))
+    assert left == [(2.0, 0.0), (1.0, 2.0)]

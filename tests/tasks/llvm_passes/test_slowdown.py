@@ -1,0 +1,105 @@
+"""The expected run time: what static frequencies say of loops, calls and functions called in loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from burnish import _native
+from burnish.core.program import Program
+from burnish.search import Budget, search
+from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes.objectives import slowdown
+from burnish.tasks.llvm_passes.session import open_baseline, open_session
+from burnish.toolchain import compile_to_bitcode
+from tests.sources import program
+
+LOOPS = """
+static __attribute__((noinline)) int leaf(int x) { return x * 3 + 1; }
+int once(int x) { return leaf(x); }
+int ten(int x) { for (int i = 0; i < 10; i++) x = leaf(x); return x; }
+int nested(int x) { for (int i = 0; i < 99; i++) for (int j = 0; j < 99; j++) x = leaf(x); return x; }
+int again(int x) { return x ? again(x - 1) + leaf(x) : 0; }
+int elsewhere(int);
+int calls(int x) { return elsewhere(x); }
+"""
+RARE = """
+int work(int *p, int n, int x) {
+  if (__builtin_expect(x == 7, EXPECTED)) for (int i = 0; i < n; i++) p[i] = p[i] / x;
+  return p[0];
+}
+"""
+
+
+def compiled(folder: Path, source: str, *options: str) -> Program:
+    (folder / "a.c").write_text(source)
+    return Program("a.c", "llvm", compile_to_bitcode(folder / "a.c", options))
+
+
+def test_loops_and_what_they_call_weigh_more(tmp_path: Path) -> None:
+    costs = dict(open_baseline(compiled(tmp_path, LOOPS), "Oz").module.expected_run_time())
+    assert costs.keys() == {"leaf", "once", "ten", "nested", "again", "calls"}
+    assert 0 < costs["leaf"] < costs["once"] < costs["ten"] < costs["nested"]
+    assert costs["ten"] > 8 * costs["leaf"]
+    assert costs["nested"] > 8 * costs["ten"]
+
+
+def test_what_is_expected_to_be_rare_weighs_little(tmp_path: Path) -> None:
+    rare, common = (
+        open_baseline(compiled(tmp_path, RARE.replace("EXPECTED", value)), "Oz").run_time()["work"]
+        for value in ("0", "1")
+    )
+    assert common > 20 * rare
+
+
+def test_a_slowdown_is_the_mean_of_order_4() -> None:
+    reference = {"a": 10.0, "b": 10.0, "gone": 5.0, "empty": 0.0}
+    assert slowdown({"a": 10.0, "b": 10.0, "new": 99.0, "empty": 3.0}, reference) == 1
+    assert slowdown({"a": 5.0, "b": 20.0}, reference) == pytest.approx(((1 + 2**4) / 2) ** 0.25)
+    assert slowdown({}, reference) == 1
+
+
+def test_what_goes_through_memory_is_slower() -> None:
+    reference = open_baseline(program("matrix.c"), "Oz")
+    assert reference.measure("slowdown") == 1
+    session = open_session(program("matrix.c"))
+    session.replay(["clang<Oz>"])
+    assert session.measure("slowdown") == 1
+    shares = session.site_costs("slowdown")
+    assert set(shares) == set(session.module.functions)
+    assert set(shares.values()) == {1.0}
+    session.replay(["reg2mem"])
+    assert session.measure("slowdown") > 1.1
+
+
+def test_beyond_the_limit_a_site_counts_more_than_double() -> None:
+    session = open_session(program("matrix.c"))
+    session.replay(["clang<Oz>", "reg2mem"])
+    costs, shares = session.site_costs("loaded-bytes"), session.site_costs("slowdown")
+    limited = session.site_costs("loaded-bytes while slowdown<=1.05")
+    assert limited.keys() == costs.keys()
+    for name, share in shares.items():
+        assert (limited[name] == costs[name]) == (share <= 1.05)
+        assert share <= 1.05 or limited[name] > 2 * costs[name]
+
+
+def test_a_search_stays_within_the_limit() -> None:
+    goal = "loaded-bytes while slowdown<=1.05"
+    budget = Budget(evaluations=120)
+    found = search(TASK, program("matrix.c"), method="genetic", objective=goal, budget=budget, workers=1)
+    session = open_session(program("matrix.c"))
+    session.replay(found.trace)
+    assert session.measure("slowdown") <= 1.05
+    assert (
+        found.cost
+        == session.measure("loaded-bytes")
+        <= open_baseline(program("matrix.c"), "Oz").measure("loaded-bytes")
+    )
+
+
+def test_expected_run_time_does_not_change_the_module() -> None:
+    module = _native.Module(program("classes.cpp").content, "classes.cpp")
+    before = module.digest()
+    assert module.expected_run_time() == module.expected_run_time()
+    assert module.digest() == before
