@@ -47,7 +47,7 @@ def test_languages_apart_by_hand() -> None:
     assert (c.language, c.programs, c.unguarded.ratio) == ("C", 1, 1.0)
     assert (cpp.language, cpp.programs, cpp.unguarded.ratio) == ("C++", 2, pytest.approx(math.sqrt(8)))
     assert cpp.total == pytest.approx(200 / 75)
-    assert (cpp.method, cpp.budget) == ("m", "10")
+    assert (cpp.method, cpp.budget) == ("m", "10 evaluations")
     (both,) = summarise(rows)
     assert (both.language, both.programs) == ("", 4)
 
