@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import signal
 import subprocess
@@ -80,6 +81,33 @@ def test_nothing_left_to_compare_is_an_error(tmp_path: Path, capsys: pytest.Capt
     assert main(["evaluate", str(broken), *words]) == 2
     assert "nothing is left to compare: " in (error := capsys.readouterr().err)
     assert "broken.ll was left out" in error
+
+
+def test_bad_file_does_not_keep_others_from_being_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.c"
+    broken.write_text("int f( {\n")
+    words = ["--methods", "Os,O3", "--budget", "1", "--out", str(tmp_path / "run")]
+    assert main(["evaluate", str(broken), str(tmp_path / "missing.c"), FILES[0], *words]) == 2
+    shown, error = capsys.readouterr()
+    assert "broken.c: left out: expected parameter declarator" in " ".join(error.split())
+    assert "missing.c: no such file" in " ".join(error.split())
+    assert "1 evaluation: 1 program" in shown and len(read_rows(tmp_path / "run" / "rows.jsonl")) == 2
+
+
+def test_row_that_the_disk_does_not_take_is_printed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "burnish.cli", "evaluate", FILES[0], "--methods", "O3"]
+    done = subprocess.run(
+        [*command, "--budget", "1", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)),  # a row is longer
+    )
+    assert done.returncode == 2
+    assert "rows.jsonl: cannot write there: File too large" in done.stderr and "Traceback" not in done.stderr
+    assert Row.from_json(done.stdout.splitlines()[0]).method == "O3"
 
 
 def test_folders_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.cli.progress import SearchProgress
-from burnish.cli.results import check_same, load_elsewhere, load_source, read_results, task_of
+from burnish.cli.results import Troubles, check_same, load_elsewhere, load_source, read_results, task_of
 from burnish.cli.workloads import read_run
 from burnish.core.errors import InputError
 from burnish.core.program import Program, Workload
@@ -55,9 +55,11 @@ def main(arguments: Sequence[str]) -> int:
         RunLimits(timeout_seconds=options.timeout),
     )
     good = True
+    troubles = Troubles(len(rows))
     for row in rows:
-        good = _validate(row, options.program, settings, as_json=options.json) and good
-    return 0 if good else 1
+        with troubles:
+            good = _validate(row, options.program, settings, as_json=options.json) and good
+    return 2 if troubles.any else 0 if good else 1
 
 
 def _parser() -> argparse.ArgumentParser:
