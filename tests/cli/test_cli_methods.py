@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,6 +92,51 @@ def test_methods_and_budgets_are_added_to_a_folder(tmp_path: Path) -> None:
     ]
 
 
+def test_nothing_left_to_compare_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.ll"
+    broken.write_text("not a module\n")
+    words = ["--methods", "random", "--budget", "1", "--out", str(tmp_path / "run")]
+    assert main(["evaluate", str(broken), *words]) == 2
+    assert "nothing is left to compare: " in (error := capsys.readouterr().err)
+    assert "broken.ll was left out" in error
+
+
+def test_bad_file_does_not_keep_others_from_being_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.c"
+    broken.write_text("int f( {\n")
+    words = ["--methods", "Os,O3", "--budget", "1", "--out", str(tmp_path / "run")]
+    assert main(["evaluate", str(broken), str(tmp_path / "missing.c"), FILES[0], *words]) == 2
+    shown, error = capsys.readouterr()
+    assert "broken.c: left out: expected parameter declarator" in " ".join(error.split())
+    assert "missing.c: no such file" in " ".join(error.split())
+    assert "1 evaluation: 1 program" in shown and len(read_rows(tmp_path / "run" / "rows.jsonl")) == 2
+
+
+def test_row_that_the_disk_does_not_take_is_printed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "burnish.cli", "evaluate", FILES[0], "--methods", "O3"]
+    done = subprocess.run(
+        [*command, "--budget", "1", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)),  # a row is longer
+    )
+    assert done.returncode == 2
+    assert "rows.jsonl: cannot write there: File too large" in done.stderr and "Traceback" not in done.stderr
+    assert Row.from_json(done.stdout.splitlines()[0]).method == "O3"
+
+
+def test_folders_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "src").mkdir()
+    shutil.copy(FILES[0], tmp_path / "src")
+    words = ["--methods", "Os,O3", "--budget", "1", "--out", str(tmp_path / "run")]
+    assert main(["evaluate", str(tmp_path / "src"), *words]) == 0
+    shown = capsys.readouterr().out
+    assert "1 evaluation: 1 program" in shown and "apart" not in shown and "[0" not in shown
+
+
 @pytest.mark.parametrize(
     "change",
     [["--objective", "text-bytes"], ["--seed", "1"], ["--level", "O2"], ["--without", "gvn"]],
@@ -99,7 +146,8 @@ def test_folder_of_something_else_is_refused(
 ) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    assert evaluate(folder, "--sample", "0") == 0
+    assert evaluate(folder, "--sample", "0") == 2
+    assert "nothing is left to compare: no program was drawn" in capsys.readouterr().err
     assert evaluate(folder, *change) == 2
     assert "take another folder" in capsys.readouterr().err
 

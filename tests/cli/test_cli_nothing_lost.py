@@ -197,7 +197,7 @@ def test_one_ctrl_c_ends_the_run_and_keeps_what_was_found(
     files = ["src/a.c", "sub/a.c", "sub/deep/b.c", "sub/deep/c.cpp"]
     with pytest.MonkeyPatch.context() as patch:
         interrupt(patch, 40, "src/a.c" if jobs == "1" else "sub/a.c")
-        words = ["-o", "out", "--result", "r.jsonl", "--quiet", "--jobs", jobs]
+        words = ["-o", "out", "--result", "r.jsonl", "--quiet", "--jobs", jobs, "--objective", "text-bytes"]
         assert optimize(*files, *words, budget="100000") == 130
     shown, error = capsys.readouterr()
     done = ["src/a.c"] if jobs == "1" else ["src/a.c", "sub/a.c"]
@@ -208,7 +208,7 @@ def test_one_ctrl_c_ends_the_run_and_keeps_what_was_found(
     assert all(name in shown for name in tree("out"))
     assert f"{4 - len(done)} of 4 files were not begun; the same command with --resume goes on" in error
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    words = ["--result", "r.jsonl", "--resume", "--quiet", "--jobs", jobs, "-o", "out"]
+    words.append("--resume")
     assert optimize(*files, *words, budget="2") == 0  # those that were cut off are searched, too
     assert len(rows()) == len(done) + 4
 

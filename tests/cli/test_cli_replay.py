@@ -57,6 +57,18 @@ def test_json_says_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert [(line["same"], line["problem"]) for line in lines] == [(True, ""), (True, "")]
 
 
+def test_program_that_is_gone_does_not_keep_others_from_being_replayed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = (row.to_json() for row in rows(folder))
+    gone = json.dumps(json.loads(first) | {"source": ["gone.c"]})
+    for command in ("replay", "validate"):
+        assert main([command, write(folder, gone, second), "--json"]) == 2
+        shown, error = capsys.readouterr()
+        assert error == "burnish: error: gone.c: no such file\n"
+        assert json.loads(shown)["program"] == rows(folder)[1].program
+
+
 def test_program_may_have_moved(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,7 +62,8 @@ def test_right_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     shown = capsys.readouterr().out
     assert "kernels:fft: 2 steps: right\n" in shown
     assert "prints the same as unoptimized on 2 inputs" in shown
-    assert f"{file.name}: -Oz was kept: right\n" in shown
+    assert f"{file.name}: -Oz was kept: replayed and verified; what it does was not compared" in shown
+    assert shown.count("right") == 1
     assert "outputs were not compared: the program has no workload" in shown
 
 

@@ -80,8 +80,8 @@ def test_languages_have_a_table_where_there_are_two() -> None:
     rows = [row(name, cost) for name, cost in (("a.c", 50.0), ("b.cc", 25.0), ("c.cc", 100.0))]
     _, languages, _ = Outline(report_page(rows, {}, {})).tables
     assert [line[:5] for line in languages[1:]] == [
-        ["C", "m", "10", "1", "2.0000"],
-        ["C++", "m", "10", "2", "2.0000"],
+        ["C", "m", "10 evaluations", "1", "2.0000"],
+        ["C++", "m", "10 evaluations", "2", "2.0000"],
     ]
     assert [line[7] for line in languages[1:]] == ["2.0000", "1.6000"]
 

@@ -47,7 +47,7 @@ def test_languages_apart_by_hand() -> None:
     assert (c.language, c.programs, c.unguarded.ratio) == ("C", 1, 1.0)
     assert (cpp.language, cpp.programs, cpp.unguarded.ratio) == ("C++", 2, pytest.approx(math.sqrt(8)))
     assert cpp.total == pytest.approx(200 / 75)
-    assert (cpp.method, cpp.budget) == ("m", "10")
+    assert (cpp.method, cpp.budget) == ("m", "10 evaluations")
     (both,) = summarise(rows)
     assert (both.language, both.programs) == ("", 4)
 
@@ -104,6 +104,14 @@ def test_pair_by_hand() -> None:
     assert (pair.wins, pair.ties, pair.losses) == (1, 1, 1)
     assert pair.mean.ratio == pytest.approx(1)
     assert not pair.apart
+
+
+def test_one_program_has_no_interval_and_nothing_is_apart() -> None:
+    pair = compare_pair([*of("one", 50.0), *of("other", 100.0)], "one", "other", "10 evaluations")
+    assert (pair.mean.ratio, pair.mean.low, pair.mean.high) == (pytest.approx(2), None, None)
+    assert not pair.apart
+    one, other = summarise([*of("one", 50.0), *of("other", 100.0)])
+    assert one.unguarded.low is one.guarded.high is other.unguarded.low is None
 
 
 def test_pairs_are_resampled_together() -> None:

@@ -19,7 +19,7 @@ from burnish.core.worker import GIB, Limits
 from burnish.corpora.references import with_version
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
-from burnish.evaluation.compare import Plan, compare_methods
+from burnish.evaluation.compare import Figures, Plan, Refused, compare_methods
 from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.leaderboard import Origin, append_rows
 from burnish.evaluation.rows import Row
@@ -58,6 +58,8 @@ def main(arguments: Sequence[str]) -> int:
     finally:
         folder.close()
     rows = rows_of(folder, plan, cases)
+    if not rows and not interrupted:
+        raise InputError(f"nothing is left to compare: {_why_none(folder, cases)}")
     if options.json:
         means = summarise(rows, confidence=options.confidence)
         for summary in (*means, *summarise_languages(rows, confidence=options.confidence)):
@@ -81,7 +83,29 @@ def main(arguments: Sequence[str]) -> int:
         )
     if interrupted:
         print(f"Interrupted: {len(rows)} rows are kept; the same command goes on.")
-    return 130 if interrupted else 1 if any(not row.valid for row in rows) else 0
+    return 130 if interrupted else 2 if folder.refused else 1 if any(not row.valid for row in rows) else 0
+
+
+def _keep(folder: RunFolder, item: Row | Figures | Refused) -> None:
+    """Keep what came on disk; a row that the disk does not take is printed, as it took its time.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        folder.add(item)
+    except InputError:
+        if isinstance(item, Row):
+            print(item.to_json(), flush=True)
+        raise
+
+
+def _why_none(folder: RunFolder, cases: Sequence[Case]) -> str:
+    """Say why there is no row."""
+    if not cases:
+        return "no program was drawn; take a larger --sample"
+    left_out = [f"{item.program} was left out: {item.reason}" for item in folder.refused]
+    return "; ".join(left_out[:3]) + (f"; and {len(left_out) - 3} more" if len(left_out) > 3 else "")
 
 
 def _append(
@@ -127,7 +151,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Compare methods on programs, at equal time or evaluations, on one core a program. The "
         "budget holds from the program's bytes to the trace. Every result is replayed in new processes and "
         "checked before it counts. A failure costs what the program costs unoptimized, and at least twice "
-        "what clang's level does. Exit code 1 if anything failed.",
+        "what clang's level does. Exit code 1 if anything failed, 2 if a program "
+        "could not be used; the others are compared.",
     )
     add = parser.add_argument
     names = "a file, or a name: corpus:zopfli, kernels:fft, random:0..9"
@@ -183,7 +208,7 @@ def _run(plan: Plan, cases: Sequence[Case], folder: RunFolder, options: argparse
     with EvaluationProgress(plan, len(cases), done, quiet=options.json) as progress:
         try:
             for item in results:
-                folder.add(item)
+                _keep(folder, item)
                 progress(item)
         except KeyboardInterrupt:
             return True

@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from burnish.cli.progress import SearchProgress
-from burnish.cli.results import load_source, load_variant, read_results, task_of
+from burnish.cli.results import Troubles, load_source, load_variant, read_results, task_of
 from burnish.cli.tables import UNITS, ratio_text
+from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.evaluation.evaluate import Evaluated, Summary, evaluate_result, ratio_of, summarise
@@ -30,18 +31,23 @@ def main(arguments: Sequence[str]) -> int:
     effort = Effort(options.repeats, options.confidence, options.seed)
     comparer = Comparer(effort)
     evaluated: list[Evaluated] = []
+    troubles = Troubles(len(rows))
     for row in rows:
-        for item in _evaluate(row, options, comparer):
-            evaluated.append(item)
-            if options.json:
-                print(json.dumps(asdict(item)), flush=True)
+        with troubles:
+            for item in _evaluate(row, options, comparer):
+                evaluated.append(item)
+                if options.json:
+                    print(json.dumps(asdict(item)), flush=True)
+    if not evaluated:
+        none = "no program could be read" if troubles.any else f"--against {options.against!r} names no level"
+        raise InputError(f"nothing is left to compare: {none}")
     summaries = summarise(evaluated, confidence=options.confidence)
     if options.json:
         for summary in summaries:
             print(json.dumps({"summary": asdict(summary)}))
     else:
         _print(evaluated, summaries, effort)
-    return 1 if any(item.failure for item in evaluated) else 0
+    return 2 if troubles.any else 1 if any(item.failure for item in evaluated) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,7 +72,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _evaluate(row: Result, options: argparse.Namespace, comparer: Comparer) -> list[Evaluated]:
     task = task_of(row)
-    against = options.against.split(",") if options.against else [task.reference]
+    named = task.reference if options.against is None else options.against
+    against = [name for name in named.split(",") if name]
     program = load_source(row)
     if program.digest != row.digest:
         problem = "the program is not the one that the result is of: it was changed since"

@@ -92,7 +92,7 @@ def _pairs(pairs: Sequence[Pair], confidence: float) -> Table:
             ratio_text(mean.ratio, mean.low, mean.high),
             _by_project(mean),
             f"{item.wins} {item.ties} {item.losses}",
-            "apart" if item.apart else "not apart",
+            "" if mean.low is None else "apart" if item.apart else "not apart",
         )
     return table
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from burnish.cli.arguments import split_at_dashes
 from burnish.cli.costs import cost_text
-from burnish.cli.results import load_elsewhere, load_source, read_results, task_of
+from burnish.cli.results import Troubles, load_elsewhere, load_source, read_results, task_of
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
 from burnish.core.result import Result
 from burnish.evaluation import replay_result
@@ -25,23 +25,26 @@ def main(arguments: Sequence[str]) -> int:
     if options.program and len(rows) > 1:
         raise InputError(f"--program is for a single result; {options.result} has {len(rows)}")
     good = True
+    troubles = Troubles(len(rows))
     for row in rows:
-        problem = _check(row, options.program, clang)
-        good = good and not problem
-        if options.json:
-            print(json.dumps({"program": row.program, "same": not problem, "problem": problem}))
-        else:
-            what = f"-{row.fallback} was kept" if row.fallback else f"{len(row.trace)} steps"
-            cost = f"{cost_text(row.cost)} {row.objective}"
-            print(f"{row.program}: {what}, {cost}: {problem or 'the same again'}")
-    return 0 if good else 1
+        with troubles:
+            problem = _check(row, options.program, clang)
+            good = good and not problem
+            if options.json:
+                print(json.dumps({"program": row.program, "same": not problem, "problem": problem}))
+            else:
+                what = f"-{row.fallback} was kept" if row.fallback else f"{len(row.trace)} steps"
+                cost = f"{cost_text(row.cost)} {row.objective}"
+                print(f"{row.program}: {what}, {cost}: {problem or 'the same again'}")
+    return 2 if troubles.any else 0 if good else 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish replay",
         description="Replay every result in a file in new processes: the same module, the same cost? "
-        "Times are not measured again: see burnish evaluate. Exit code 1 if one differs.",
+        "Times are not measured again: see burnish evaluate. Exit code 1 if one differs, 2 if a "
+        "program is not there; the others are replayed.",
         epilog="--program is compiled with the result's options for clang, or with those that follow a "
         "double dash: burnish replay found.jsonl --program ../hot.c -- -I../include",
     )

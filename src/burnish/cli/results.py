@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 
 from burnish.cli.workloads import WORD, with_runs
 from burnish.core.errors import InputError
@@ -34,6 +36,26 @@ def read_results(path: Path) -> list[Result]:
     if not rows:
         raise InputError(f"{path}: no result in it")
     return rows
+
+
+class Troubles:
+    """Errors of single results among many: each is told, and the others go on."""
+
+    def __init__(self, rows: int) -> None:
+        self._alone = rows == 1
+        self.any = False
+
+    def __enter__(self) -> None:
+        """Begin with one result."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if self._alone or not isinstance(error, InputError):
+            return False
+        print(f"burnish: error: {error}", file=sys.stderr, flush=True)
+        self.any = True
+        return True
 
 
 def task_of(row: Result) -> Task:

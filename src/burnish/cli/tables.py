@@ -129,6 +129,6 @@ def _compared(timing: Mapping[str, float | str]) -> str:
     return f"compared with {against}: {verdict}; {interval} at {float(timing['confidence']):.0%} confidence"
 
 
-def ratio_text(ratio: float, low: float, high: float) -> str:
-    """Write a ratio and its interval."""
-    return f"{ratio:.3f} [{low:.3f}, {high:.3f}]"
+def ratio_text(ratio: float, low: float | None, high: float | None) -> str:
+    """Write a ratio and its interval, where there is one."""
+    return f"{ratio:.3f}" if low is None or high is None else f"{ratio:.3f} [{low:.3f}, {high:.3f}]"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.cli.progress import SearchProgress
-from burnish.cli.results import check_same, load_elsewhere, load_source, read_results, task_of
+from burnish.cli.results import Troubles, check_same, load_elsewhere, load_source, read_results, task_of
 from burnish.cli.workloads import read_run
 from burnish.core.errors import InputError
 from burnish.core.program import Program, Workload
@@ -55,9 +55,11 @@ def main(arguments: Sequence[str]) -> int:
         RunLimits(timeout_seconds=options.timeout),
     )
     good = True
+    troubles = Troubles(len(rows))
     for row in rows:
-        good = _validate(row, options.program, settings, as_json=options.json) and good
-    return 0 if good else 1
+        with troubles:
+            good = _validate(row, options.program, settings, as_json=options.json) and good
+    return 2 if troubles.any else 0 if good else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Check results: replay each in two new processes, verify the module, and compare what "
         "the program prints, on all of its inputs, with what it prints unoptimized. A trace that breaks its "
         "program is reduced to the shortest that does, and a folder for LLVM's bug tracker is written. "
-        "Exit code 1 if anything is wrong.",
+        "A program that is not run is never called right. Exit code 1 if anything is wrong.",
         epilog="Programs of your own: burnish validate found.jsonl --run '3 words' --run '-v < input.txt'",
     )
     add = parser.add_argument
@@ -154,7 +156,8 @@ def _as_text(row: Result, validation: Validation, errors: Sequence[str], folder:
     steps = f"{len(row.trace)} step{'' if len(row.trace) == 1 else 's'}"
     what = f"-{row.fallback} was kept" if row.fallback else steps
     failure, reduced, reproducer = validation.failure, validation.reduced, validation.reproducer
-    lines = [f"{row.program}: {what}: {f'WRONG: {failure}' if failure else 'right'}"]
+    good = "right" if validation.compared else "replayed and verified; what it does was not compared (--run)"
+    lines = [f"{row.program}: {what}: {f'WRONG: {failure}' if failure else good}"]
     lines += [f"  {check}" for check in validation.checks]
     lines += [f"  the program itself is undefined: {error}" for error in errors]
     if reduced:
@@ -172,7 +175,7 @@ def _as_json(
     failure, reduced, reproducer = validation.failure, validation.reduced, validation.reproducer
     return {
         "program": row.program,
-        "right": not failure and not errors,
+        "right": False if failure or errors else True if validation.compared else None,  # None: not known
         "checks": validation.checks,
         "kind": failure.kind if failure else "",
         "failure": str(failure) if failure else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.corpora.references import (
+    Programs,
     database_of,
     expand,
     is_reference,
@@ -65,8 +67,11 @@ def cases_of(texts: Sequence[str], *, level: str = "Oz") -> list[Case]:
     """
     found: dict[str, Case] = {}
     for text in texts:
-        programs = resolve(text, level=level)
         names = expand(text)
+        if names == [text] and not is_reference(text):  # read when it is needed: it may not be readable
+            programs: Sequence[Program] = Programs(names, functools.partial(resolve_one, level=level))
+        else:
+            programs = resolve(text, level=level)
         for index, name in enumerate(names):
             found.setdefault(name, Case(name, _project(name, programs, index), programs, index, level))
     if not found:

@@ -14,6 +14,7 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits, Worker, wait
+from burnish.corpora.repair import first_error
 from burnish.evaluation.afresh import Measured, measure_afresh
 from burnish.evaluation.budgets import BudgetRule, pipeline_seconds
 from burnish.evaluation.cases import Case
@@ -100,7 +101,7 @@ def compare_methods(
         known: What was measured of a program earlier.
 
     Raises:
-        InputError: there are more jobs than cores, or a program is not there.
+        InputError: there are more jobs than cores.
     """
     cores = sorted(os.sched_getaffinity(0))
     if not 1 <= jobs <= len(cores):
@@ -114,7 +115,11 @@ def compare_methods(
             for worker in workers:
                 while waiting and worker not in running:
                     number, case = waiting.popleft()
-                    program = case.load()
+                    try:
+                        program = case.load()
+                    except InputError as error:
+                        yield Refused(case.name, first_error(str(error)))
+                        continue
                     attempts = [one for one in attempts_at(plan, number) if not is_done(program, one)]
                     if attempts:
                         running[worker] = _Running(case, program, deque(attempts), known(program))

@@ -49,8 +49,8 @@ class Summary:
     programs: int
     failures: int  # not in the mean: they have no ratio
     ratio: float
-    low: float
-    high: float
+    low: float | None  # None: of one program, whose ratio is exact
+    high: float | None
 
 
 def evaluate_result(
@@ -125,13 +125,13 @@ def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 
             ratios = [ratio for row in rows if (ratio := _interval_of(row, goal))]
             logs, lows, highs = (list(map(math.log, column)) for column in zip(*ratios, strict=True))
             intervals = list(zip(lows, highs, strict=True))
-            low, high = bootstrap_interval(logs, intervals, confidence, seed=seed)
-            mean = math.fsum(logs) / len(logs)
+            low: float | None = None
+            high: float | None = None
+            if len(logs) > 1 or lows[0] < highs[0]:
+                low, high = map(math.exp, bootstrap_interval(logs, intervals, confidence, seed=seed))
+            mean = math.exp(math.fsum(logs) / len(logs))
             noisy = any(goal in row.noisy for row in rows)
-            summary = Summary(
-                goal, noisy, against, len(logs), failures, math.exp(mean), math.exp(low), math.exp(high)
-            )
-            summaries.append(summary)
+            summaries.append(Summary(goal, noisy, against, len(logs), failures, mean, low, high))
     return summaries
 
 

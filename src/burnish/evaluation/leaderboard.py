@@ -39,8 +39,8 @@ class Entry:
     seed: int
     confidence: float
     ratio: float  # geometric mean, unguarded
-    low: float
-    high: float
+    low: float | None  # None: of one program
+    high: float | None
     project_low: float | None
     project_high: float | None
     guarded: float

@@ -124,7 +124,7 @@ def _pairs(rows: Sequence[Row], confidence: float) -> str:
                 Cell(pair.budget),
                 *_mean(pair.mean),
                 *map(_count, (pair.wins, pair.ties, pair.losses)),
-                Cell("yes" if pair.apart else "no"),
+                Cell("" if pair.mean.low is None else "yes" if pair.apart else "no"),
             ]
             for pair in all_pairs(rows, confidence=confidence)
         ],
@@ -183,9 +183,10 @@ def _trace(row: Row) -> Cell:
 
 def _mean(mean: Mean) -> list[Cell]:
     by_project = "" if mean.project_low is None else f"{mean.project_low:.4f} to {mean.project_high:.4f}"
+    none = mean.low is None or mean.low == mean.high
     return [
         _ratio(mean.ratio),
-        Cell("" if mean.low == mean.high else f"{mean.low:.4f} to {mean.high:.4f}", mean.low),
+        Cell("" if none else f"{mean.low:.4f} to {mean.high:.4f}", mean.low),
         Cell(by_project, mean.project_low),
     ]
 

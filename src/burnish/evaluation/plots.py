@@ -57,7 +57,8 @@ def improvement_plot(rows: Sequence[Row], *, confidence: float = CONFIDENCE) -> 
         beside = 1.03 ** (number - (len(curves) - 1) / 2)  # so that intervals do not hide each other
         for item in (item for item in summaries if item.method == curve.method):
             mean = item.guarded
-            low, middle, high = _percents((mean.low, mean.ratio, mean.high))
+            ends = (mean.ratio if end is None else end for end in (mean.low, mean.high))
+            middle, low, high = _percents((mean.ratio, *ends))
             position = item.seconds if timed else item.evaluations
             axes.errorbar(
                 beside * max(position, first / 2),

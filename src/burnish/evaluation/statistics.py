@@ -19,8 +19,8 @@ class Mean:
     """A geometric mean of ratios over programs, with percentile intervals by the bootstrap."""
 
     ratio: float
-    low: float  # over which programs there are
-    high: float
+    low: float | None  # over which programs there are; None: one alone, whose ratio is exact
+    high: float | None
     project_low: float | None  # over which projects there are, whole; None: there is one alone
     project_high: float | None
 
@@ -67,8 +67,9 @@ class Pair:
 
     @property
     def apart(self) -> bool:
-        """Whether the interval over programs excludes that they are alike."""
-        return not self.mean.low <= 1 <= self.mean.high
+        """Whether the interval over programs excludes that they are alike; one program says nothing of it."""
+        low, high = self.mean.low, self.mean.high
+        return low is not None and high is not None and not low <= 1 <= high
 
 
 def summarise(
@@ -196,7 +197,10 @@ def _mean(
     seed: int,
 ) -> Mean:
     ratio = math.exp(math.fsum(logs) / len(logs))
-    low, high = map(math.exp, bootstrap_interval(logs, intervals, confidence, seed=seed))
+    low: float | None = None
+    high: float | None = None
+    if len(logs) > 1 or intervals[0][0] < intervals[0][1]:  # of one program, what is not known of its time
+        low, high = map(math.exp, bootstrap_interval(logs, intervals, confidence, seed=seed))
     if len(set(projects)) == 1:
         return Mean(ratio, low, high, None, None)
     return Mean(ratio, low, high, *map(math.exp, cluster_interval(logs, projects, confidence, seed=seed)))

@@ -30,6 +30,7 @@ class Validation:
     failure: Failure | None = None
     reduced: Reduced | None = None  # the shortest part of the trace that fails in the same way
     reproducer: Reproducer | None = field(default=None, repr=False)
+    compared: bool = True  # whether the program was run, and what it did compared; else it may still be wrong
 
 
 def validate(
@@ -78,7 +79,8 @@ def validate(
         if failure:
             return _reduced(judge, trace, failure, checks, reduce_seconds, note)
         if not program.workload:
-            return Validation((*checks, "outputs were not compared: the program has no workload"), unstable)
+            checks += ("outputs were not compared: the program has no workload",)
+            return Validation(checks, unstable, compared=False)
         inputs = len(program.workload.runs)
         checks += (f"prints the same as unoptimized on {inputs} input{'s' if inputs > 1 else ''}",)
         if unstable or not sanitize_address:
