@@ -1,19 +1,28 @@
 """Random actions on real programs: what does the compiler do, and what is left behind?
 
     python benchmarks/random_actions.py [--programs 20] [--actions 10000]
+    python benchmarks/random_actions.py --of outline [--episodes 5000] [--seed 0] [--plain]
 
 Uniformly random actions, at the whole program and at its eight largest functions, in episodes of 50 steps;
 the module is verified at the end of each. Counted are crashes, time-outs, modules that the verifier rejects,
 and afterwards child processes and files in the temporary folder that were not there before.
+
+With `--of`, a third of the actions are of those passes and a sixth are clang's pipelines; programs are the
+kernels and the files of tests/data, with debug information unless `--plain`, C++ with and without exceptions.
+Episodes have 5 to 25 steps; the module is verified after each, and the trace is replayed in another process.
+What fails is tried with stock opt on the state before: what opt has, too, is counted apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -21,9 +30,18 @@ import numpy as np
 from rich.progress import track
 
 from burnish import Env, Limits, Program, load_task
-from burnish.core.errors import CompilerCrash
+from burnish.core.errors import CompilerCrash, CompilerTimeout
+from burnish.core.sandbox import Sandbox
 from burnish.corpora import Unit, fetch, find_package, translation_units
+from burnish.corpora.kernels import find_kernel, kernel_names
+from burnish.programs import load_program
 from burnish.tasks.llvm_passes import LANGUAGE
+from burnish.tasks.llvm_passes.actions import PASSES
+from burnish.toolchain import find_tool
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.validate import actions
+from tests.sources import DATA
 
 PACKAGES = ("zopfli", "lz4", "cmarkgfm", "box2d")
 EPISODE = 50
@@ -38,7 +56,14 @@ def main() -> None:
     parser.add_argument("--actions", type=int, default=10_000)
     parser.add_argument("--deadline", type=float, default=20.0)
     parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
+    parser.add_argument("--of", default="", metavar="PASS,...", help="passes of ours, more often than others")
+    parser.add_argument("--episodes", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plain", action="store_true", help="without debug information")
     options = parser.parse_args()
+    if options.of:
+        play_often(options)
+        return
     programs = some_programs(options.sources, options.programs)
     before = left_behind()
     start = time.monotonic()
@@ -85,6 +110,79 @@ def play(programs: list[Program], actions: int, limits: Limits) -> Counter[str]:
             print(f"{info['program']}: {error}; {env.trace}")
     env.close()
     return counts
+
+
+def play_often(options: argparse.Namespace) -> None:
+    """Play episodes of mostly some passes, and print what fails."""
+    programs = own_programs([] if options.plain else ["-g"])
+    counts: Counter[str] = Counter()
+    for number in track(range(options.episodes), description="episodes"):
+        rng = np.random.default_rng([options.seed, number])
+        program = programs[rng.integers(len(programs))]
+        trace = actions(rng, int(rng.integers(5, 26)), options.of)
+        counts["actions"] += len(trace)
+        if found := failure(program, trace, Limits(deadline_seconds=options.deadline)):
+            what, steps, message = found
+            counts[what] += 1
+            print(f"{number}: {program.name}: {what}: {message[:160]}\n    {steps}")
+    print(f"{len(programs)} programs, {options.episodes} episodes, {counts['actions']} actions")
+    for what in ("fails", "fails with opt, too", "time-out", "replays differently"):
+        print(f"  {what}: {counts[what]}")
+
+
+def own_programs(flags: list[str]) -> list[Program]:
+    """Return the kernels and the tests' files, compiled with some flags; C++ with and without exceptions."""
+    sources = [find_kernel(name).source for name in kernel_names()]
+    sources += sorted(path for path in DATA.rglob("*.c*") if path.suffix in (".c", ".cpp"))
+    programs = []
+    for source in sources:
+        for more in ([], ["-fno-exceptions"]) if source.suffix == ".cpp" else ([],):
+            if more and "throw" in source.read_text():
+                continue
+            standard = ["-std=c++20"] if source.suffix == ".cpp" else []
+            program = load_program(source, [*standard, *flags, *more])
+            programs.append(replace(program, name=" ".join([source.name, *more])))
+    return programs
+
+
+def failure(program: Program, trace: list[str], limits: Limits) -> tuple[str, list[str], str] | None:
+    """Return what goes wrong with a trace: the kind, the steps up to there, the message."""
+    session = Sandbox(TASK.open, program, limits=limits)
+    steps: list[str] = []
+    try:
+        for text in trace:
+            steps.append(text)
+            session.replay([text])
+            session.verify()
+        digest = session.digest()
+        session.shutdown()
+        session = Sandbox(TASK.open, program, limits=limits)
+        session.replay(trace)
+        return ("replays differently", steps, "") if session.digest() != digest else None
+    except CompilerTimeout as error:
+        return "time-out", steps, str(error)
+    except CompilerCrash as error:
+        return "fails with opt, too" if fails_in_opt(program, steps, limits) else "fails", steps, str(error)
+    finally:
+        session.shutdown()
+
+
+def fails_in_opt(program: Program, steps: list[str], limits: Limits) -> bool:
+    """Whether stock opt fails at the last step, from the bitcode of the state before it."""
+    session = Sandbox(TASK.open, program, limits=limits)
+    try:
+        session.replay(steps[:-1])
+        before = session.observe("bitcode")
+    except CompilerCrash:
+        return False
+    finally:
+        session.shutdown()
+    pipeline = next(item.pipeline for item in PASSES if item.text == steps[-1])
+    if pipeline.startswith("clang<"):
+        pipeline = {"clang<O1": "default<O1>", "clang<O3": "default<O3>"}.get(pipeline[:8], "default<O2>")
+    command = [str(find_tool("opt")), f"-passes={pipeline}", "-verify-each", "-disable-output", "-"]
+    done = subprocess.run(command, input=before, capture_output=True, check=False)
+    return done.returncode != 0 and b"unknown pass" not in done.stderr
 
 
 def left_behind() -> set[str]:

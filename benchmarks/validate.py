@@ -58,11 +58,11 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--suite", choices=tuple(SUITES), default="kernels")
-    parser.add_argument("--of", default="", metavar="PASS")
+    parser.add_argument("--of", default="", metavar="PASS,...")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--reduce-seconds", type=float, default=600)
     options = parser.parse_args()
-    if not any(text.startswith(options.of) for text in TASK.actions):
+    if not any(text.startswith(tuple(options.of.split(","))) for text in TASK.actions):
         parser.error(f"--of {options.of}: no action begins so: burnish tasks llvm_passes lists them")
     if not options.out:
         kind = [options.of, options.suite if options.suite != "kernels" else ""]
@@ -99,10 +99,11 @@ def draw(seed: int, number: int, suite: str, often: str) -> tuple[Program, Trace
 
 
 def actions(rng: np.random.Generator, count: int, often: str) -> list[str]:
-    """Return random actions; where a pass is named, a third are of it, and a sixth clang's pipelines."""
+    """Return random actions; where passes are named, a third are of them, and a sixth clang's pipelines."""
     if not often:
         return [TASK.actions[i] for i in rng.integers(len(TASK.actions), size=count)]
-    parts = [[text for text in TASK.actions if text.startswith(name)] for name in (often, "clang<", "")]
+    begins = [tuple(often.split(",")), "clang<", ""]
+    parts = [[text for text in TASK.actions if text.startswith(begin)] for begin in begins]
     return [str(rng.choice(parts[i])) for i in rng.choice(3, size=count, p=[1 / 3, 1 / 6, 1 / 2])]
 
 

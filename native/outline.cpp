@@ -1,5 +1,7 @@
 #include "outline.h"
 
+#include "machine_bytes.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/MapVector.h"
@@ -29,6 +31,7 @@ namespace {
 
 constexpr unsigned LONGEST = 256; // instructions of a region
 constexpr unsigned RESULTS = 3;   // values that x86-64 returns in registers
+constexpr int CAUTION_BYTES = 4;  // more for each call with each step of call_cost
 constexpr size_t WORK = 256;      // looked at for each instruction of the module, at most: time stays linear
 
 // What an outlined function has from the functions that it comes from, which have to agree on it.
@@ -69,27 +72,21 @@ bool may_get_calls(const Function &function) {
   return any_of(SANITIZERS, has) || any_of(INSTRUMENTATION, has);
 }
 
-// A call that stays one in machine code; a memcpy may as well, but nothing unwinds through it.
-bool is_real_call(const Instruction &instruction) {
-  return isa<CallBase>(instruction) && !isa<IntrinsicInst>(instruction);
-}
-
 // Whether the back end jumps to what is called last, whatever is optimized in between: all arguments are in
 // registers, and who is called has no body that could come in its place.
-bool is_jump(const Instruction &instruction) {
+bool may_be_jump(const Instruction &instruction) {
   const auto *call = dyn_cast<CallInst>(&instruction);
-  if (!call || !call->isTailCall() || call->getCallingConv() != CallingConv::C ||
+  if (!call || call->isNoTailCall() || call->getCallingConv() != CallingConv::C ||
       call->getFunctionType()->isVarArg() || call->hasStructRetAttr() || call->arg_size() > 6 ||
       call->getFunction()->getFnAttribute("disable-tail-calls").getValueAsBool())
     return false;
   const Function *callee = call->getCalledFunction();
   if (!callee || !(callee->isDeclaration() || callee->hasFnAttribute(Attribute::NoInline)))
     return false;
-  const auto *end = dyn_cast_or_null<ReturnInst>(call->getNextNode());
-  return end && (!end->getReturnValue() || end->getReturnValue() == call) &&
-         all_of(call->args(), [](const Use &use) {
-           return use->getType()->isPointerTy() || use->getType()->isIntegerTy(32) || use->getType()->isIntegerTy(64);
-         });
+  return all_of(seq(call->arg_size()), [&](unsigned i) {
+    Type *type = call->getArgOperand(i)->getType();
+    return !call->isByValArgument(i) && (type->isPointerTy() || type->isIntegerTy(32) || type->isIntegerTy(64));
+  });
 }
 
 // Code in a section of its own may have to stay there: as the machine outliner, we take none of it.
@@ -348,6 +345,7 @@ private:
   int call_cost;
   Text text;
   std::priority_queue<Region> queue;
+  DenseMap<const Function *, std::unique_ptr<Liveness>> known_liveness;
 
   Instruction &at(unsigned place) const { return *text.instructions[place]; }
 
@@ -447,7 +445,7 @@ private:
   }
 
   // Keeps the places that are left, and notes what outlining them saves; no plan where it does not.
-  std::optional<Plan> evaluate(Region &region) const {
+  std::optional<Plan> evaluate(Region &region) {
     std::vector<unsigned> left;
     for (unsigned start : region.starts)
       if ((left.empty() || left.back() + region.length <= start) && is_free(start, region.length))
@@ -461,8 +459,8 @@ private:
       return std::nullopt;
     int parts = plan.results.size() > 1 ? plan.results.size() : 0; // extractvalue at each place, insertvalue once
     int instructions = places * (length - 1 - parts) - branches_left(region) - (length + parts + 1);
-    int size = size_saved(region, plan);
-    region.saved = instructions + size;
+    int size = call_cost ? bytes_saved(region, plan) : size_saved(region, plan);
+    region.saved = call_cost ? size : instructions + size;
     return instructions > 0 && size > 0 ? std::optional(std::move(plan)) : std::nullopt;
   }
 
@@ -481,7 +479,7 @@ private:
     return all_of(seq(start, start + length), [&](unsigned place) { return text.instructions[place]; });
   }
 
-  // In machine instructions, as the target's cost model counts them.
+  // In machine instructions, as the target's cost model counts them; a call counts as none.
   int size_saved(const Region &region, const Plan &plan) const {
     const auto &target = functions.getResult<TargetIRAnalysis>(*at(region.starts[0]).getFunction());
     InstructionCost body = 0;
@@ -494,9 +492,141 @@ private:
     if (!body.isValid())
       return 0;
     int places = region.starts.size(), whole = body.getValue(), arguments = plan.parameters.size();
-    int call = call_cost + arguments + std::max(0, arguments - 6) * 2; // beyond six they go through the stack
+    int call = arguments + std::max(0, arguments - 6) * 2; // beyond six they go through the stack
     int function = whole + 1 + (calls ? 2 : 0);                        // ret; the stack's alignment
     return places * (whole - call) - function;
+  }
+
+  // In bytes that are loaded: the code and what .eh_frame says of it.
+  int bytes_saved(const Region &region, const Plan &plan) {
+    const Function &any = *at(region.starts[0]).getFunction();
+    const auto &target = functions.getResult<TargetIRAnalysis>(const_cast<Function &>(any));
+    int whole = 0;
+    for (unsigned offset = 0; offset < region.length; offset++)
+      whole += estimated_bytes(at(region.starts[0] + offset), target);
+    int places = region.starts.size();
+    int saved = places * (whole - (call_cost - 1) * CAUTION_BYTES) - function_bytes(region, plan, whole);
+    for (unsigned start : region.starts)
+      saved -= call_bytes(start, region.length, plan);
+    std::map<const Function *, int> registers; // that each would have to save for its calls
+    for (unsigned start : region.starts) {
+      if (is_last(start, region.length, plan))
+        continue;
+      const Function *function = at(start).getFunction();
+      Live across = live_across(start, region.length, plan);
+      int general = std::min(across.general, SAVED_REGISTERS);
+      int more = general - liveness(*function).saved;
+      int &most = registers[function];
+      most = std::max(most, more);
+      int spilled = std::min(across.fresh_general, std::max(0, across.general - SAVED_REGISTERS));
+      saved -= SPILL_BYTES * (spilled + across.fresh_floating);
+    }
+    for (auto [function, more] : registers) {
+      int table = function->hasFnAttribute(Attribute::UWTable) ? TABLE_BYTES : 0;
+      if (more > 0)
+        saved -= more * (PUSH_BYTES + table);
+      else if (!liveness(*function).calls)
+        saved -= PUSH_BYTES; // the stack's alignment
+    }
+    return saved;
+  }
+
+  int function_bytes(const Region &region, const Plan &plan, int whole) const {
+    const Function &any = *at(region.starts[0]).getFunction();
+    Unwinding unwinds = unwinding(region, plan);
+    int bytes = whole + 1; // ret
+    if (unwinds.calls) {
+      int registers = registers_within(region, plan);
+      bytes += std::max(registers, 1) * PUSH_BYTES + (unwinds.table ? registers * TABLE_BYTES : 0);
+    }
+    if (unwinds.table)
+      bytes += ENTRY_BYTES;
+    if (!any.hasOptSize())
+      bytes += 8; // of alignment, on average
+    return bytes;
+  }
+
+  // How many values the function that is outlined has in registers during its calls, at most.
+  int registers_within(const Region &region, const Plan &plan) const {
+    unsigned start = region.starts[0], length = region.length;
+    std::vector<unsigned> last_use(length), last_of_parameter(plan.parameters.size());
+    size_t slot = 0;
+    for (unsigned offset = 0; offset < length; offset++)
+      for (const Use &use : values_of(at(start + offset))) {
+        int operand = plan.operands[slot++];
+        if (operand == Plan::WITHIN)
+          last_use[offset_of(use.get(), start, length)] = offset;
+        else if (operand >= 0)
+          last_of_parameter[operand] = offset;
+      }
+    for (unsigned offset : plan.results)
+      last_use[offset] = length;
+    int most = 0;
+    for (unsigned call = 0; call < length; call++) {
+      if (!is_real_call(at(start + call)))
+        continue;
+      int count = count_if(last_of_parameter, [&](unsigned last) { return last > call; });
+      for (unsigned offset = 0; offset < call; offset++)
+        count += last_use[offset] > call;
+      most = std::max(most, count);
+    }
+    return std::min(most, SAVED_REGISTERS);
+  }
+
+  // The call, its arguments and what becomes of its results.
+  int call_bytes(unsigned start, unsigned length, const Plan &plan) {
+    int bytes = 5 + 2 * int(plan.results.size());
+    std::vector<bool> seen(plan.parameters.size());
+    size_t slot = 0;
+    each_operand(start, length, [&](const Use &use, int) {
+      int operand = plan.operands[slot++];
+      if (operand < 0 || seen[operand])
+        return;
+      seen[operand] = true;
+      bytes += argument_bytes(*use);
+    });
+    int on_stack = std::max(0, int(plan.parameters.size()) - 6);
+    bytes += 6 * on_stack;
+    return bytes - is_last(start, length, plan); // ret
+  }
+
+  // Whether the call becomes a jump.
+  bool is_last(unsigned start, unsigned length, const Plan &plan) {
+    Instruction &last = at(start + length - 1);
+    const auto *end = dyn_cast<ReturnInst>(last.isTerminator() ? &exit_of(start, length)->front() : last.getNextNode());
+    if (!end || liveness(*end->getFunction()).memory)
+      return false;
+    const Value *returned = end->getReturnValue();
+    return !returned || (plan.results.size() == 1 && returned == &at(start + plan.results[0]));
+  }
+
+  // What is in registers before a region and used after it, too.
+  Live live_across(unsigned start, unsigned length, const Plan &plan) {
+    const Instruction &last = at(start + length - 1);
+    const Liveness &known = liveness(*last.getFunction());
+    Live live = last.isTerminator() ? known.before.lookup(&exit_of(start, length)->front()) : known.after.lookup(&last);
+    for (unsigned offset : plan.results) {
+      const Instruction &result = at(start + offset);
+      if (!is_used_outside(start, offset, length))
+        continue;
+      bool fresh = known.fresh.lookup(&result);
+      if (is_floating(result.getType())) {
+        live.floating--;
+        live.fresh_floating -= fresh;
+      } else {
+        live.general--;
+        live.fresh_general -= fresh;
+      }
+    }
+    return live;
+  }
+
+  // As it was before anything was outlined.
+  const Liveness &liveness(const Function &function) {
+    auto &known = known_liveness[&function];
+    if (!known)
+      known = std::make_unique<Liveness>(function);
+    return *known;
   }
 
   Plan make_plan(const Region &region) const {
@@ -596,7 +726,7 @@ private:
     } else {
       builder.CreateRetVoid();
     }
-    describe_unwinding(*function, region);
+    describe_unwinding(*function, unwinding(region, plan));
     return function;
   }
 
@@ -618,23 +748,37 @@ private:
     }
   }
 
-  // It has no memory of its own that who is called could point into, so every call may become a jump where it is
-  // the last. And it needs a table only where something unwinds through it.
-  void describe_unwinding(Function &function, const Region &region) const {
-    bool throws = false, stays = false;
-    for (Instruction &instruction : instructions(function)) {
-      auto *call = dyn_cast<CallInst>(&instruction);
-      if (call && call->getTailCallKind() == CallInst::TCK_None && none_of(seq(call->arg_size()), [&](unsigned i) {
-            return call->isByValArgument(i);
-          }))
-        call->setTailCall();
+  // What unwinds through an outlined function. It needs a table where something does.
+  struct Unwinding {
+    bool throws, calls, table;
+  };
+
+  Unwinding unwinding(const Region &region, const Plan &plan) const {
+    bool throws = false, calls = false;
+    unsigned first = region.starts[0], last = region.length - 1;
+    for (unsigned offset = 0; offset <= last; offset++) {
+      const Instruction &instruction = at(first + offset);
       throws |= instruction.mayThrow();
-      stays |= is_real_call(instruction) && !is_jump(instruction);
+      bool returned = plan.results.empty() || (plan.results.size() == 1 && plan.results[0] == last);
+      calls |= is_real_call(instruction) && !(offset == last && returned && may_be_jump(instruction));
     }
-    if (throws && !all_of(region.starts, [&](unsigned start) { return at(start).getFunction()->doesNotThrow(); }))
-      return;
-    function.setDoesNotThrow();
-    if (!stays && !may_get_calls(function))
+    throws &= !all_of(region.starts, [&](unsigned start) { return at(start).getFunction()->doesNotThrow(); });
+    const Function &function = *at(first).getFunction();
+    bool wanted = function.hasFnAttribute(Attribute::UWTable) && (calls || may_get_calls(function));
+    return {throws, calls, throws || wanted};
+  }
+
+  // It has no memory of its own that who is called could point into, so every call may become a jump where it is
+  // the last.
+  void describe_unwinding(Function &function, const Unwinding &unwinding) const {
+    for (Instruction &instruction : instructions(function))
+      if (auto *call = dyn_cast<CallInst>(&instruction);
+          call && call->getTailCallKind() == CallInst::TCK_None &&
+          none_of(seq(call->arg_size()), [&](unsigned i) { return call->isByValArgument(i); }))
+        call->setTailCall();
+    if (!unwinding.throws)
+      function.setDoesNotThrow();
+    if (!unwinding.table)
       function.removeFnAttr(Attribute::UWTable);
   }
 
@@ -648,6 +792,8 @@ private:
     IRBuilder<> builder(&at(start));
     builder.SetCurrentDebugLocation(location(start, length));
     CallInst *call = builder.CreateCall(function, arguments);
+    if (!liveness(*call->getFunction()).memory)
+      call->setTailCall(); // it cannot point into what is gone then
     for (unsigned i = 0; i < plan.results.size(); i++) {
       Value *result = plan.results.size() > 1 ? builder.CreateExtractValue(call, i) : call;
       at(start + plan.results[i]).replaceAllUsesWith(result);

@@ -9,9 +9,11 @@
 
 namespace burnish {
 
-// A region is outlined where fewer IR instructions are left and where the target's cost model
-// (TargetTransformInfo, code size) expects fewer machine instructions. `call_cost` is what a call costs there,
-// beside its arguments: 1 for the call itself, more where it is likely to move values out of registers.
+// A region is outlined where fewer IR instructions are left and where something smaller is expected: with a call_cost
+// of 0, fewer machine instructions, as the target's cost model counts them and with calls for nothing but their
+// arguments; from 1 on, fewer bytes that are loaded, as machine_bytes.h estimates them: the code, what a call
+// and its arguments take, the registers that a function has to save for it or the values that go to the stack, and
+// what .eh_frame and its header say of all that. Above 1, each step asks that a call saves 4 bytes more.
 //
 // An outlined function is nounwind where nothing in it can throw, or where no function that it comes from lets an
 // exception out. One that also stays on the stack during no call (a leaf, or its only call is the last and becomes a

@@ -18,9 +18,10 @@ from burnish.execution import link
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
+from burnish.toolchain import find_tool
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}
-OUTLINE = "outline<call-cost=1>"
+OUTLINE = "outline<call-cost=0>"
 STEP = """
   %a = load i32, ptr %p
   %b = mul i32 %a, {c}
@@ -55,7 +56,7 @@ def body_of(name: str, text: str) -> list[str]:
 
 def test_what_repeats_is_called() -> None:
     text = outlined(*[step() + "\n  ret void"] * 3)
-    assert all(body_of(f"f{i}", text) == ["call void @outlined(ptr %0)", "ret void"] for i in range(3))
+    assert all(body_of(f"f{i}", text) == ["tail call void @outlined(ptr %0)", "ret void"] for i in range(3))
     assert [line.split(" = ")[-1] for line in body_of("outlined", text)] == [
         "load i32, ptr %0, align 4",
         "mul i32 %2, 3",
@@ -70,17 +71,17 @@ def test_what_differs_is_a_parameter_and_what_is_the_same_is_not() -> None:
     constants = (3, 5, 9, 3)
     text = outlined(*(step(c) + "\n  ret void" for c in constants))
     calls = [body_of(f"f{i}", text)[0] for i in range(4)]
-    assert calls == [f"call void @outlined(ptr %0, i32 {c})" for c in constants]
+    assert calls == [f"tail call void @outlined(ptr %0, i32 {c})" for c in constants]
 
 
 def test_a_result_is_returned_and_several_are_a_structure() -> None:
     uses = ("or", "shl", "sub", "and", "lshr", "ashr")
     text = outlined(*(step() + f"\n  %y = {use} i32 5, %d\n  ret i32 %y" for use in uses), result="i32")
-    assert body_of("f0", text) == ["%2 = call i32 @outlined(ptr %0)", "%3 = or i32 5, %2", "ret i32 %3"]
+    assert body_of("f0", text) == ["%2 = tail call i32 @outlined(ptr %0)", "%3 = or i32 5, %2", "ret i32 %3"]
 
     text = outlined(*(step() + f"\n  %y = {use} i32 %b, %d\n  ret i32 %y" for use in uses), result="i32")
     assert body_of("f0", text) == [
-        "%2 = call { i32, i32 } @outlined(ptr %0)",
+        "%2 = tail call { i32, i32 } @outlined(ptr %0)",
         "%3 = extractvalue { i32, i32 } %2, 0",
         "%4 = extractvalue { i32, i32 } %2, 1",
         "%5 = or i32 %3, %4",
@@ -149,7 +150,7 @@ def test_branches_and_loops_are_outlined(body: str) -> None:
     text = outlined(*bodies, head=head, result="i32")
     for i, rest in enumerate(RESTS):
         call, *after = body_of(f"f{i}", text)
-        assert call.startswith("call void @outlined(ptr %0, i32 ")
+        assert call.startswith("tail call void @outlined(ptr %0, i32 ")
         assert after == [line.strip().replace("%z", "%2") for line in rest.splitlines()]
 
 
@@ -298,6 +299,51 @@ def test_costlier_calls_outline_less() -> None:
         counts.append(other.instruction_count())
     assert counts == sorted(counts)
     assert counts[0] < counts[3] <= module.instruction_count()
+
+
+def test_a_call_that_moves_values_out_of_registers_is_not_worth_it() -> None:
+    """The call's bytes are counted from a cost of 1 on: registers that it makes the function save, too."""
+    cheap, *costly = (f"outline<call-cost={cost}>" for cost in range(4))
+    text = "@table = external global [10 x i32]\n"
+    for i, how in enumerate(("", "volatile ")):
+        kept = "".join(
+            f"\n  %k{j} = load {how}i32, ptr getelementptr (i32, ptr @table, i32 {j})" for j in range(6)
+        )
+        used = "".join(
+            f"\n  store {how}i32 %k{j}, ptr getelementptr (i32, ptr @table, i32 {9 - j})" for j in range(6)
+        )
+        text += f"define void @f{i}(ptr %p) minsize uwtable {{{kept}{step()}{used}\n  ret void\n}}\n"
+    module = _native.Module(text.encode(), "test")
+    other = module.clone()
+    other.run(cheap)
+    assert "@outlined" in other.print()
+    for action in costly:
+        other = module.clone()
+        other.run(action)
+        assert "@outlined" not in other.print()
+
+
+def loaded_bytes(module: _native.Module, folder: Path) -> int:
+    """Return the sizes of code and unwind information in a module's object."""
+    path = folder / "sized.o"
+    path.write_bytes(module.emit_object("Oz"))
+    table = subprocess.run(
+        [find_tool("llvm-readelf"), "-SW", path], check=True, capture_output=True, text=True
+    ).stdout
+    sizes = re.findall(r"\] (\.text\S*|\.eh_frame) +(?:PROGBITS|X86_64_UNWIND) +\w+ \w+ (\w+)", table)
+    return sum(int(size, 16) for _, size in sizes)
+
+
+@pytest.mark.parametrize("cost", [1, 2, 3])
+def test_programs_become_smaller_by_code_and_unwind_information(cost: int, tmp_path: Path) -> None:
+    before, after = 0, 0
+    for seed in range(12):
+        module = TASK.open(random_module(seed)).module
+        module.run("clang<Oz>")
+        before += loaded_bytes(module, tmp_path)
+        module.run(f"outline<call-cost={cost}>")
+        after += loaded_bytes(module, tmp_path)
+    assert after <= before
 
 
 def test_twice_is_no_more_than_nested() -> None:
