@@ -138,6 +138,20 @@ high:
     assert hoisted(body) == ["mul br", "icmp br", "ret", "add ret", "add ret"]
 
 
+def test_what_is_free_rises_with_what_uses_it_or_by_itself() -> None:
+    way = "  %g{n} = getelementptr i8, ptr %p, i32 {at}\n  {use}"
+    load = "%x{n} = load i32, ptr %g{n}\n  call void @log(i32 %x{n})\n  store i32 {n}, ptr %q"
+    store = "store i32 {n}, ptr %g{n}"
+    for use, all_of_it, without in (
+        (load, "getelementptr load call br", "getelementptr load call br"),
+        (store, "getelementptr br", "br"),
+    ):
+        ways = [way.format(n=n, at=8, use=use.format(n=n)) for n in (1, 2)]
+        for action, expected in (("hoist-common", all_of_it), ("hoist-common<no-free>", without)):
+            blocks = operations(after(action, function(diamond(*ways))))
+            assert blocks[0] == expected
+
+
 def test_loads_and_stores_rise_past_what_does_not_touch_them() -> None:
     load = "  store i32 {0}, ptr %q\n  %x{0} = load i32, ptr %p\n  store i32 %x{0}, ptr %q"
     assert hoisted(diamond(load.format(1), load.format(2))) == [
@@ -308,7 +322,7 @@ two:
         "store atomic i32 1, ptr %p release, align 4",
     ],
 )
-@pytest.mark.parametrize("action", ["hoist-common", "sink-common"])
+@pytest.mark.parametrize("action", ["hoist-common", "hoist-common<no-free>", "sink-common"])
 def test_what_belongs_to_its_place_stays_there(action: str, instruction: str) -> None:
     way = f"  store i32 2, ptr %q\n  {instruction}"
     text = re.sub(r"ptr %[34]\b", "ptr", after(action, function(diamond(way, way))))
@@ -393,7 +407,7 @@ def check_random_program(seed: int, folder: Path) -> int:
     module = TASK.open(source).module
     changes = 0
     for _ in range(4):
-        for text in rng.permutation(["hoist-common", "sink-common"]):
+        for text in rng.permutation(["hoist-common", "hoist-common<no-free>", "sink-common"]):
             before = module.instruction_count()
             module.run(PIPELINES[text])
             module.verify()
