@@ -17,7 +17,7 @@ from burnish.corpora.random_modules import random_module
 from burnish.execution import link
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
-from tests.sources import program
+from tests.sources import DATA, program
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}
 HEAD = """
@@ -328,6 +328,22 @@ def test_what_belongs_to_its_place_stays_there(action: str, instruction: str) ->
     text = re.sub(r"ptr %[34]\b", "ptr", after(action, function(diamond(way, way))))
     kept = instruction.replace("ptr %p", "ptr").split(" nomerge")[0].split(" convergent")[0]
     assert text.count(f"  {kept}") == 2, text
+
+
+@pytest.mark.parametrize("action", ["hoist-common", "hoist-common<no-free>", "sink-common"])
+def test_control_that_is_special_stays_as_it_is(action: str) -> None:
+    text = after(action, (DATA / "control.ll").read_text())
+    words = ("musttail call", "invoke void", "callbr void", "va_arg", "lifetime.end.p0(ptr %2)", "resume")
+    assert [text.count(word) for word in words] == [2] * len(words)
+    assert text.count("indirectbr") == 1
+    assert text.count("call void @abort()") == 1  # a dead end is as good as a return
+
+
+def test_equal_switches_become_one_with_all_their_edges() -> None:
+    text = after("sink-common", (DATA / "control.ll").read_text())
+    switched = re.search(r"define i32 @switchsame.*?^}", text, re.DOTALL | re.MULTILINE)
+    assert switched and switched.group().count("switch i32") == 1
+    assert re.search(r"phi i32 \[ (%\d+), (%\d+) \], \[ \1, \2 \]", switched.group())
 
 
 def test_a_slot_on_the_stack_does_not_become_one_of_two() -> None:
