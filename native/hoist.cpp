@@ -86,9 +86,10 @@ private:
 
 class Hoister {
 public:
-  Hoister(Function &function, FunctionAnalysisManager &analyses)
-      : function(function), aliases(analyses.getResult<AAManager>(function)),
-        dominators(analyses.getResult<DominatorTreeAnalysis>(function)) {}
+  Hoister(Function &function, FunctionAnalysisManager &analyses, bool free)
+      : function(function), free(free), aliases(analyses.getResult<AAManager>(function)),
+        dominators(analyses.getResult<DominatorTreeAnalysis>(function)),
+        target(analyses.getResult<TargetIRAnalysis>(function)) {}
 
   // What comes up to a block may go on from there: the last blocks are the first.
   bool run() {
@@ -101,8 +102,10 @@ public:
 
 private:
   Function &function;
+  bool free;
   AAResults &aliases;
   DominatorTree &dominators;
+  const TargetTransformInfo &target;
 
   bool hoist_to(BasicBlock &block) {
     bool changed = false;
@@ -126,6 +129,38 @@ private:
     return ways;
   }
 
+  // Equal but for what is computed beside each, and may be equal itself.
+  static bool may_equal(const Instruction &one, const Instruction &other) {
+    auto is_beside = [](const Value *value, const Instruction &user) {
+      auto *instruction = dyn_cast<Instruction>(value);
+      return instruction && instruction->getParent() == user.getParent();
+    };
+    return all_of(zip(one.operands(), other.operands()), [&](auto pair) {
+      auto &[a, b] = pair;
+      return a.get() == b.get() || (is_beside(a, one) && is_beside(b, other));
+    });
+  }
+
+  // What costs nothing where it is (an address that its load computes) is worth it for a user that rises with it.
+  bool is_worth(ArrayRef<Instruction *> copies, unsigned depth = 3) const {
+    if (size_of(*copies[0], target) > 0)
+      return true;
+    return depth > 0 && any_of(copies[0]->users(), [&](User *user) {
+      auto *first = cast<Instruction>(user);
+      if (first->getParent() != copies[0]->getParent() || !may_merge(*first))
+        return false;
+      SmallVector<Instruction *> likes{first};
+      for (Instruction *copy : copies.drop_front())
+        for (User *other : copy->users())
+          if (auto *like = cast<Instruction>(other);
+              like->getParent() == copy->getParent() && same_operation(*first, *like) && may_equal(*first, *like)) {
+            likes.push_back(like);
+            break;
+          }
+      return likes.size() == copies.size() && is_worth(likes, depth - 1);
+    });
+  }
+
   bool hoist(Instruction &instruction, BasicBlock &block) {
     Instruction *end = block.getTerminator();
     if (!may_merge(instruction) || !all_of(instruction.operands(), [&](const Use &use) {
@@ -134,7 +169,7 @@ private:
       return false;
     Ways ways(block, instruction, aliases, dominators);
     auto copies = ways.find();
-    if (copies.size() < 2)
+    if (copies.size() < 2 || (!free && !is_worth(copies)))
       return false;
     Instruction &kept = *copies[0];
     for (Instruction *copy : copies.drop_front())
@@ -153,7 +188,7 @@ private:
 } // namespace
 
 PreservedAnalyses Hoist::run(Function &function, FunctionAnalysisManager &analyses) {
-  if (!may_move_code(function) || !Hoister(function, analyses).run())
+  if (!may_move_code(function) || !Hoister(function, analyses, free).run())
     return PreservedAnalyses::all();
   PreservedAnalyses kept;
   kept.preserveSet<CFGAnalyses>();

@@ -8,7 +8,11 @@
 
 namespace burnish {
 
+// `free`: also what the target's cost model says costs nothing where it is, such as an address, alone. That leaves
+// fewer IR instructions, but it may keep a register occupied.
 struct Hoist : llvm::PassInfoMixin<Hoist> {
+  bool free;
+  explicit Hoist(bool free) : free(free) {}
   llvm::PreservedAnalyses run(llvm::Function &, llvm::FunctionAnalysisManager &);
 };
 

@@ -138,8 +138,8 @@ void register_parameterised(PassBuilder &builder, TargetMachine *target) {
     return false;
   });
   builder.registerPipelineParsingCallback([](StringRef name, FunctionPassManager &passes, Elements) {
-    if (name == "hoist-common") {
-      passes.addPass(Hoist());
+    if (name == "hoist-common" || name == "hoist-common<no-free>") {
+      passes.addPass(Hoist(/*free=*/name == "hoist-common"));
       return true;
     }
     if (name == "sink-common") {

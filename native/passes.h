@@ -16,7 +16,7 @@ namespace burnish {
 //   inliner-wrapper<threshold=N>        ModuleInlinerWrapperPass(InlineParams)
 //   module-inline<threshold=N>          ModuleInlinerPass(InlineParams)
 //   outline<call-cost=N>                Outline(call_cost), of outline.h
-//   hoist-common                        Hoist(), of hoist.h
+//   hoist-common, hoist-common<no-free> Hoist(free), of hoist.h
 //   sink-common                         Sink(), of sink.h
 //   argpromotion<max-elements=N>        ArgumentPromotionPass(MaxElements)
 //   jump-threading<threshold=N>         JumpThreadingPass(Threshold)

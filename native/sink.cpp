@@ -599,7 +599,7 @@ private:
   // What has nothing left but a branch is left out.
   void remove_empty() {
     for (BasicBlock *block : left.takeVector())
-      if (block->size() == 1 && is_direct(*block) && !block->isEntryBlock())
+      if (block->size() == 1 && is_direct(*block) && !block->isEntryBlock() && !block->hasAddressTaken())
         TryToSimplifyUncondBranchFromEmptyBlock(block, &updater);
   }
 };

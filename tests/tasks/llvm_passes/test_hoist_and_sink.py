@@ -17,7 +17,7 @@ from burnish.corpora.random_modules import random_module
 from burnish.execution import link
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
-from tests.sources import program
+from tests.sources import DATA, program
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}
 HEAD = """
@@ -136,6 +136,20 @@ high:
   %y3 = add i32 %x3, 2
   ret i32 %y3"""
     assert hoisted(body) == ["mul br", "icmp br", "ret", "add ret", "add ret"]
+
+
+def test_what_is_free_rises_with_what_uses_it_or_by_itself() -> None:
+    way = "  %g{n} = getelementptr i8, ptr %p, i32 {at}\n  {use}"
+    load = "%x{n} = load i32, ptr %g{n}\n  call void @log(i32 %x{n})\n  store i32 {n}, ptr %q"
+    store = "store i32 {n}, ptr %g{n}"
+    for use, all_of_it, without in (
+        (load, "getelementptr load call br", "getelementptr load call br"),
+        (store, "getelementptr br", "br"),
+    ):
+        ways = [way.format(n=n, at=8, use=use.format(n=n)) for n in (1, 2)]
+        for action, expected in (("hoist-common", all_of_it), ("hoist-common<no-free>", without)):
+            blocks = operations(after(action, function(diamond(*ways))))
+            assert blocks[0] == expected
 
 
 def test_loads_and_stores_rise_past_what_does_not_touch_them() -> None:
@@ -308,12 +322,28 @@ two:
         "store atomic i32 1, ptr %p release, align 4",
     ],
 )
-@pytest.mark.parametrize("action", ["hoist-common", "sink-common"])
+@pytest.mark.parametrize("action", ["hoist-common", "hoist-common<no-free>", "sink-common"])
 def test_what_belongs_to_its_place_stays_there(action: str, instruction: str) -> None:
     way = f"  store i32 2, ptr %q\n  {instruction}"
     text = re.sub(r"ptr %[34]\b", "ptr", after(action, function(diamond(way, way))))
     kept = instruction.replace("ptr %p", "ptr").split(" nomerge")[0].split(" convergent")[0]
     assert text.count(f"  {kept}") == 2, text
+
+
+@pytest.mark.parametrize("action", ["hoist-common", "hoist-common<no-free>", "sink-common"])
+def test_control_that_is_special_stays_as_it_is(action: str) -> None:
+    text = after(action, (DATA / "control.ll").read_text())
+    words = ("musttail call", "invoke void", "callbr void", "va_arg", "lifetime.end.p0(ptr %2)", "resume")
+    assert [text.count(word) for word in words] == [2] * len(words)
+    assert text.count("indirectbr") == 1
+    assert text.count("call void @abort()") == 1  # a dead end is as good as a return
+
+
+def test_equal_switches_become_one_with_all_their_edges() -> None:
+    text = after("sink-common", (DATA / "control.ll").read_text())
+    switched = re.search(r"define i32 @switchsame.*?^}", text, re.DOTALL | re.MULTILINE)
+    assert switched and switched.group().count("switch i32") == 1
+    assert re.search(r"phi i32 \[ (%\d+), (%\d+) \], \[ \1, \2 \]", switched.group())
 
 
 def test_a_slot_on_the_stack_does_not_become_one_of_two() -> None:
@@ -393,7 +423,7 @@ def check_random_program(seed: int, folder: Path) -> int:
     module = TASK.open(source).module
     changes = 0
     for _ in range(4):
-        for text in rng.permutation(["hoist-common", "sink-common"]):
+        for text in rng.permutation(["hoist-common", "hoist-common<no-free>", "sink-common"]):
             before = module.instruction_count()
             module.run(PIPELINES[text])
             module.verify()

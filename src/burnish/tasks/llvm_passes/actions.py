@@ -90,7 +90,7 @@ simplifycfg<hoist-loads-stores-with-cond-faulting;speculate-unpredictables> simp
 sink slp-vectorizer slsr speculative-execution sroa<preserve-cfg> sroa<modify-cfg>
 tailcallelim typepromotion unreachableblockelim vector-combine
 loop-flatten loop-interchange loop-unroll-and-jam
-hoist-common sink-common
+hoist-common hoist-common<no-free> sink-common
 """
 
 _LOOP = """
