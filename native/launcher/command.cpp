@@ -31,8 +31,10 @@ const std::set<std::string_view> CLANGS = {
 const std::vector<std::string_view> CLANGS_PREFIXES = {
     "-MJ", "-fdriver-only", "-fproc-stat-report", "-gen-cdb-fragment-path", "-print-", "--print-"};
 
-// What changes how the other words are to be read, or where files are.
-const std::set<std::string_view> UNREAD = {"-x", "--language", "-Xclang", "-working-directory", "--config"};
+// What changes how the other words are to be read, or where files are; or has to be planned before clang runs, since
+// the plan itself would remove the file that clang wrote.
+const std::set<std::string_view> UNREAD = {"-x", "--language", "-Xclang", "-working-directory", "--config",
+                                           "-serialize-diagnostics", "--serialize-diagnostics"};
 const std::vector<std::string_view> UNREAD_PREFIXES = {
     "@", "-x", "--language=", "-working-directory=", "--config=", "--output", "--driver-mode", "--compile",
     "-fopenmp-targets", "--offload", "-save-temps", "--save-temps"};

@@ -90,7 +90,7 @@ std::string speed_reason(const Command &command) {
 }
 
 // Log what is not worth a search; return what is.
-Words worthwhile(const Command &command, const std::map<std::string, Stamp> &before) {
+Words worthwhile(const Command &command, const Words &ran, const std::map<std::string, Stamp> &before) {
   Words result;
   for (size_t i = 0; i < command.sources.size(); ++i) {
     const auto &output = command.outputs[i];
@@ -101,7 +101,7 @@ Words worthwhile(const Command &command, const std::map<std::string, Stamp> &bef
     auto clang = facts ? facts->clang : "";
     // what an object loads is counted by who reads the log, and only of those that can be at any address
     bool counted = !command.links && command.position_independent;
-    Line line = {command.sources[i], output, "", "", counted ? facts : std::nullopt, clang};
+    Line line = {command.sources[i], output, "", "", counted ? facts : std::nullopt, clang, ran};
     if (!command.every_level && !command.size_level()) {
       line.action = "passed through", line.reason = speed_reason(command);
     } else if (facts && facts->text_bytes < (command.links ? LEAST_PROGRAM_TEXT_BYTES : LEAST_TEXT_BYTES)) {
@@ -124,7 +124,9 @@ int compile(const Tools &tools, const Command &command, const Words &arguments) 
   auto ended = run(tools.clang, arguments);
   if (ended.code)
     return ended.code;
-  auto written = worthwhile(command, before);
+  Words ran = {tools.clang};
+  ran.insert(ran.end(), arguments.begin(), arguments.end());
+  auto written = worthwhile(command, ran, before);
   if (written.empty())
     return 0;
   char seconds[64];

@@ -64,13 +64,17 @@ void append_line(const Command &command, const Line &line) {
   std::tm parts = {};
   std::strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%S+00:00", gmtime_r(&seconds, &parts));
   std::string bytes = line.facts ? std::to_string(line.facts->text_bytes) : "null";
+  std::string words;
+  for (const auto &word : line.command)
+    words += (words.empty() ? "" : ", ") + json(word);
   std::string text = "{\"time\": " + json(now) + ", \"directory\": " + json(fs::current_path(error).native()) +
                      ", \"source\": " + json(line.source) + ", \"output\": " + json(line.output) +
                      ", \"level\": " + json(command.level) + ", \"action\": " + json(line.action) +
                      ", \"reason\": " + json(line.reason) +
                      ", \"loaded_bytes_before\": null, \"loaded_bytes\": null, \"text_bytes_before\": " + bytes +
                      ", \"text_bytes\": " + bytes + ", \"seconds\": 0.0, \"trace\": [], \"evaluations\": 0" +
-                     ", \"compiler\": " + json("clang " + (line.clang.empty() ? "unknown" : line.clang)) + "}\n";
+                     ", \"compiler\": " + json("clang " + (line.clang.empty() ? "unknown" : line.clang)) +
+                     ", \"command\": [" + words + "]}\n";
   int descriptor = open(log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0)
     return;

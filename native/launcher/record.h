@@ -12,6 +12,7 @@ struct Line {
   std::string source, output, action, reason;
   std::optional<ObjectFacts> facts; // of the object; none where it was a temporary file
   std::string clang;                // its version
+  Words command;                    // clang's, as it ran
 };
 
 // A log that cannot be written is no failure of a build.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +18,8 @@ import pytest
 from burnish.cli.launch import find_launcher
 from burnish.core.errors import MissingTool
 from burnish.driver import build_log, worth
+from burnish.driver.jobs import Job
+from burnish.driver.remaking import compilation
 from burnish.driver.report import measured
 from tests.driver.conftest import Compiler, make_stock
 from tests.driver.test_drop_in import UNTOUCHED
@@ -50,10 +54,18 @@ def make_python(directory: Path) -> Compiler:
     return Compiler(directory, command, log=log)
 
 
+def plain(job: Job) -> list[str]:
+    """Return a job without temporary files' random names, and the C++ library, which the launcher chooses."""
+    words = [re.sub(r"-[0-9a-f]{6,}\.", "-X.", word) for word in job.command]
+    headers = "-internal-isystem"
+    return [word for last, word in itertools.pairwise(words) if headers not in (last, word)]
+
+
 def told(compiler: Compiler) -> list[dict[str, object]]:
     """Return the build log as it is reported, without what differs from one run to the next."""
     assert compiler.log
-    rows = [asdict(measured(row)) for row in build_log.read(compiler.log)] if compiler.log.exists() else []
+    records = [measured(row) for row in build_log.read(compiler.log)] if compiler.log.exists() else []
+    rows = [asdict(row) | {"command": plain(compilation(row))} for row in records]
     for row in rows:
         del row["time"], row["seconds"]
     return rows
@@ -153,6 +165,13 @@ def test_it_dies_as_clang_dies(tmp_path: Path) -> None:
         wait_until(lambda: bool(children.read_text().split()))
         os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
         assert process.wait(30) == -signal.SIGKILL
+
+
+def test_a_file_of_diagnostics_stays(tmp_path: Path) -> None:
+    """Asked for its plan, clang removes it; so it has to be asked before."""
+    ours = make_launcher(tmp_path / "project", "--budget=5evaluations")
+    assert not ours("-Os", "-c", "sum.c", "--serialize-diagnostics", "sum.dia").returncode
+    assert "sum.dia" in ours.files()
 
 
 def test_a_search_begins_where_the_launcher_ends(tmp_path: Path) -> None:

@@ -34,7 +34,9 @@ class Record:
     trace: tuple[str, ...]
     evaluations: int
     compiler: str
-    command: tuple[str, ...] = ()  # clang -cc1 as it ran in the directory; () in lines of earlier versions
+    # clang -cc1 as it ran in the directory, or the whole command where the launcher logged it (see
+    # burnish.driver.remaking); () in lines of earlier versions
+    command: tuple[str, ...] = ()
 
     @property
     def output_path(self) -> pathlib.Path:

@@ -137,13 +137,15 @@ class Plan:
         return next((other for other in later if job.output in other.command), None)
 
 
-def make_plan(clang: Path, arguments: Sequence[str]) -> Plan | None:
-    """Ask clang what it would run; None where a plan would not show all of what clang does."""
+def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = None) -> Plan | None:
+    """Ask clang what it would run there; None where a plan would not show all of what clang does."""
     try:
         if not _can_be_planned(arguments):
             return None
         command = [str(clang), "-###", *arguments]
-        asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        asked = subprocess.run(
+            command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
     except OSError:  # an unreadable response file, or one argument too many for the system
         return None
     return None if asked.returncode else parse_plan(os.fsdecode(asked.stderr))
