@@ -61,6 +61,7 @@ bench: $(ready)
 	$(python) benchmarks/kernels.py
 	$(python) benchmarks/kernels.py --workloads
 	$(python) benchmarks/validate.py run --out $$(mktemp -d)/validate.jsonl
+	$(python) benchmarks/ships.py --cc "burnish cc --budget 3"
 
 # The types of the extension, read off the extension; kept in git for type checkers.
 stub: $(ready)

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from shipped import building
 from shipped.compilers import Compiler, built_in, check, of_command
 from shipped.projects import load_project, project_names
 from shipped.rows import Bench, Row, measure, read_rows
@@ -29,6 +28,8 @@ from shipped.tables import detail_table, loaded_table
 from shipped.texts import write_inputs
 
 from burnish.core.errors import BurnishError, UnknownName
+
+DEFAULT = "lua,mawk,expat,pcre2,jsoncpp,sqlite3,zopfli,lz4,cmarkgfm,brotli,pycosat,quickjs"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,7 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     inputs = write_inputs(options.folder / "inputs")
     bench = Bench(
-        options.folder.resolve() / "builds", inputs.resolve(), baseline, options.rounds, options.jobs
+        folder=options.folder.resolve() / "builds",
+        inputs=inputs.resolve(),
+        baseline=baseline,
+        rounds=options.rounds,
+        jobs=options.jobs,
+        configuring=tuple(map(of_command, options.cc)),
     )
     known = read_rows(options.out) if options.out else {}
     rows: list[Row] = []
@@ -88,12 +94,12 @@ def _columns(names: str | None, commands: Sequence[str]) -> list[Compiler]:
     columns = [known[name] for name in dict.fromkeys([baseline, *wanted])]
     columns += [of_command(command) for command in commands]
     for compiler in columns:
-        check(compiler, building.PATH)
+        check(compiler)
     return columns
 
 
 def _chosen(names: str) -> list[str]:
-    wanted = list(project_names()) if names == "all" else names.split(",")
+    wanted = names.split(",")
     for name in wanted:
         if name not in project_names():
             raise UnknownName.among("project", name, project_names())
@@ -144,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         "--compilers", help=f"beside clang -Oz, separated by ';' (default: all): {'; '.join(built_in())}"
     )
     parser.add_argument(
-        "--projects", default="all", help=f"of {', '.join(project_names())} (default: all of them)"
+        "--projects", default=DEFAULT, help=f"of {', '.join(project_names())} (default: {DEFAULT})"
     )
     parser.add_argument("--tables", choices=("with", "without", "both"), default="both", help="unwind tables")
     parser.add_argument("--rounds", type=int, default=7, help="of timing (default: 7)")

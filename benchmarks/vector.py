@@ -225,7 +225,7 @@ def make_way(name: str, programs: list[Program]) -> Way:
     in_process = partial(make, limits=None)
     match kind:
         case "step" | "ready":
-            several = gymnasium.make_vec("burnish/LLVMPasses-v0", int(count), programs=programs, **OPTIONS)
+            several = gymnasium.make_vec("burnish/LLVMPasses-v1", int(count), programs=programs, **OPTIONS)
             return InStep(several) if kind == "step" else WhenReady(several)
         case "async":
             return InStep(gymnasium.vector.AsyncVectorEnv([make] * int(count)))

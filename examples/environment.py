@@ -8,7 +8,7 @@ import numpy as np
 import burnish.envs  # noqa: F401 - registers the environments
 
 env = gymnasium.make(
-    "burnish/LLVMPasses-v0",
+    "burnish/LLVMPasses-v1",
     programs=Path(__file__).with_name("hot.c"),
     observation="autophase",
     objective="ir-instructions",

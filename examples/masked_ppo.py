@@ -10,7 +10,7 @@ import burnish.envs  # noqa: F401 - registers the environments
 
 torch.set_num_threads(1)  # the network is small; the compiler wants a core
 env = gymnasium.make(
-    "burnish/LLVMPasses-v0",
+    "burnish/LLVMPasses-v1",
     programs=Path(__file__).with_name("hot.c"),
     observation="opcode-counts-normalized",
     reward="over-Oz",  # a return of 1 is as good as -Oz

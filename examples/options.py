@@ -11,7 +11,7 @@ import burnish.envs  # noqa: F401 - registers the environments
 
 log = Path(tempfile.mkdtemp()) / "episodes.jsonl"
 env = gymnasium.make(
-    "burnish/LLVMPasses-v0",
+    "burnish/LLVMPasses-v1",
     programs=Path(__file__).with_name("hot.c"),
     observation=("autophase", "trace"),
     actions=["sroa<modify-cfg>", "instcombine<no-verify-fixpoint>", "simplifycfg", "gvn", "dce"],

@@ -15,7 +15,7 @@ def choose(mask: np.ndarray) -> int:
 
 
 several = gymnasium.make_vec(
-    "burnish/LLVMPasses-v0", num_envs=4, programs=Path(__file__).with_name("hot.c"), max_steps=10
+    "burnish/LLVMPasses-v1", num_envs=4, programs=Path(__file__).with_name("hot.c"), max_steps=10
 )
 
 # As Gymnasium has it: all wait for the slowest; what ended begins again in the next step.

@@ -1,6 +1,8 @@
 #include "passes.h"
 
+#include "hoist.h"
 #include "outline.h"
+#include "sink.h"
 
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/InlineCost.h"
@@ -136,6 +138,14 @@ void register_parameterised(PassBuilder &builder, TargetMachine *target) {
     return false;
   });
   builder.registerPipelineParsingCallback([](StringRef name, FunctionPassManager &passes, Elements) {
+    if (name == "hoist-common") {
+      passes.addPass(Hoist());
+      return true;
+    }
+    if (name == "sink-common") {
+      passes.addPass(Sink());
+      return true;
+    }
     if (auto body = parameters(name, "jump-threading"))
       if (auto n = number(*body, "threshold")) {
         passes.addPass(JumpThreadingPass(*n));

@@ -11,11 +11,13 @@ namespace burnish {
 //
 // With `functions`, a function-level text (simplifycfg, loop-mssa(licm), ...) runs on those only.
 //
-// Beyond LLVM's text syntax, through the passes' constructors (llvm/Transforms):
+// Beyond LLVM's text syntax, through the passes' constructors (llvm/Transforms and here):
 //   clang<LEVEL[;inline-threshold=N]>   the whole pipeline that clang runs at that level
 //   inliner-wrapper<threshold=N>        ModuleInlinerWrapperPass(InlineParams)
 //   module-inline<threshold=N>          ModuleInlinerPass(InlineParams)
 //   outline<call-cost=N>                Outline(call_cost), of outline.h
+//   hoist-common                        Hoist(), of hoist.h
+//   sink-common                         Sink(), of sink.h
 //   argpromotion<max-elements=N>        ArgumentPromotionPass(MaxElements)
 //   jump-threading<threshold=N>         JumpThreadingPass(Threshold)
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level,

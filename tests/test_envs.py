@@ -17,7 +17,7 @@ from burnish.core.vector import VectorEnv
 from burnish.envs import find_programs
 from tests.sources import DATA, program
 
-ID = "burnish/LLVMPasses-v0"
+ID = "burnish/LLVMPasses-v1"
 FILES = [DATA / "matrix.c", DATA / "strings.c"]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +17,8 @@ from pathlib import Path
 
 from burnish import _native
 from burnish.core.errors import InputError
-from shipped.compilers import Compiler
+from shipped.compilers import ENVIRONMENT, SECTIONS, Compiler
 from shipped.projects import Project
-
-# "burnish cc" and lld are found beside this Python, activated or not
-PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-ENVIRONMENT = os.environ | {"PATH": PATH, "LC_ALL": "C"}
 
 
 @dataclass(frozen=True)
@@ -80,6 +76,23 @@ def _build(project: Project, compiler: Compiler, folder: Path, tables: bool, job
     wall, cpu = time.perf_counter() - start, _cpu_seconds() - before
     sizes = {path.name: _text_bytes(path) for path in sorted(objects.values())}
     return Built(folder, programs, sizes, wall, cpu)
+
+
+def configure_seconds(project: Project, compiler: Compiler) -> float:
+    """Return how long the project's own configure script takes with a compiler, in a copy of its sources.
+
+    Raises:
+        InputError: it fails.
+    """
+    words = [*compiler.driver("c")]
+    with tempfile.TemporaryDirectory(prefix="burnish-configure-") as scratch:
+        if words[0] == "burnish":
+            words += ["--report", f"{scratch}/cc.jsonl"]
+        copy = shutil.copytree(project.root, Path(scratch, "sources"), symlinks=True)
+        flags = " ".join((*compiler.flags, *SECTIONS))
+        start = time.perf_counter()
+        run(["sh", "-c", f'CC="$1" CFLAGS="$2" {project.configure}', "sh", shlex.join(words), flags], copy)
+        return time.perf_counter() - start
 
 
 def run(command: Sequence[str | Path], directory: Path) -> str:

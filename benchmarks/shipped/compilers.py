@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.core.errors import MissingTool
 from burnish.toolchain import find_tool
 
+# "burnish cc" and lld are found beside this Python, activated or not
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+ENVIRONMENT = os.environ | {"PATH": PATH, "LC_ALL": "C"}
 SECTIONS = ("-ffunction-sections", "-fdata-sections", "-fPIE")
 LINK = ("-pie", "-Wl,--gc-sections", "-fuse-ld=lld", "-s")
 WITHOUT_TABLES = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
@@ -48,7 +53,9 @@ class Compiler:
         command = [*self.cc, "--version"]
         if self.cc[:1] == ("burnish",):
             command = [str(find_tool("clang")), "--version"]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+        return subprocess.run(
+            command, env=ENVIRONMENT, capture_output=True, text=True, check=True
+        ).stdout.splitlines()[0]
 
 
 def built_in() -> dict[str, Compiler]:
@@ -85,10 +92,10 @@ def of_command(command: str) -> Compiler:
     )
 
 
-def check(compiler: Compiler, path: str) -> None:
-    """Raise MissingTool where a compiler is not installed; `path` is the PATH that it is looked for on."""
+def check(compiler: Compiler) -> None:
+    """Raise MissingTool where a compiler is not installed."""
     for command in (compiler.cc[0], compiler.cxx[0]):
-        if not shutil.which(command, path=path):
+        if not shutil.which(command, path=PATH):
             raise MissingTool(
                 f"{compiler.name}: there is no {command}; leave the column out with --compilers"
             )

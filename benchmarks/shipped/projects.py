@@ -38,6 +38,7 @@ class Project:
     libraries: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()  # shell commands; see projects.toml
     tests: tuple[str, ...] = ()
+    configure: str = ""  # a shell command in a copy of the sources; "" where it has none
     inputs: Path | None = None  # None: those that texts.py writes
 
 
@@ -98,6 +99,7 @@ def _of_debian(name: str, row: Mapping[str, Any], directory: Path) -> Project:
         libraries=tuple(row.get("libraries", ())),
         runs=tuple(row["runs"]),
         tests=tuple(row.get("tests", ())),
+        configure=row.get("configure", ""),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import platform
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from typing import Any
 
 from burnish.core.errors import InputError
 from burnish.driver.linked import KINDS, read_linked
-from shipped.building import Built, build
+from shipped.building import Built, build, configure_seconds
 from shipped.compilers import Compiler
 from shipped.projects import Project
 from shipped.running import Ran, run_all, run_tests, time_in_turns
@@ -29,6 +31,7 @@ class Bench:
     baseline: Compiler
     rounds: int  # of timing
     jobs: int
+    configuring: tuple[Compiler, ...] = ()  # those whose time in configure scripts is measured
 
 
 def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool) -> Row:
@@ -53,6 +56,7 @@ def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool)
         "sha256": project.sha256,
         "compiler": compiler.name,
         "compiler_version": compiler.version(),
+        "machine": machine(),
         "linker": "lld",
         "tables": tables,
         "programs": {name: _sizes(Path(after.programs[name])) for name in project.programs},
@@ -63,6 +67,9 @@ def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool)
         "outputs": _difference(project, expected, run_all(project, after, inputs)),
         "tests": run_tests(project, after),
     }
+    if compiler in bench.configuring and project.configure and tables:
+        pair = [configure_seconds(project, one) for one in (bench.baseline, compiler)]
+        row["configure_seconds"] = dict(zip(("baseline", "compiler"), pair, strict=True))
     if compiler != bench.baseline:
         medians = time_in_turns(project, [before, after], inputs, bench.rounds)
         pairs = [(old, new) for old, new in zip(*medians, strict=True) if old > 0 and new > 0]
@@ -70,6 +77,13 @@ def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool)
         row["run_seconds"] = {"baseline": medians[0], "compiler": medians[1], "rounds": bench.rounds}
         row["run_ratio"] = math.exp(sum(ratios) / len(ratios)) if ratios else None
     return row
+
+
+def machine() -> str:
+    """Return the processor's name and the number of cores."""
+    info = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*: (.+)$", info.read_text() if info.exists() else "", re.MULTILINE)
+    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
 
 
 def read_rows(path: Path) -> dict[tuple[str, str, bool], Row]:

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shipped.building import ENVIRONMENT, Built
+from shipped.building import Built
+from shipped.compilers import ENVIRONMENT
 from shipped.projects import Project
 
 DEADLINE_SECONDS = 600

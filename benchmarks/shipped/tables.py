@@ -35,7 +35,17 @@ def loaded_table(rows: Sequence[Row], compilers: Sequence[str], *, tables: bool)
 def detail_table(rows: Sequence[Row], baseline: str, compiler: str, *, tables: bool) -> Table:
     """Return one compiler in detail, a line for each program."""
     table = Table(title=f"{compiler} against {baseline}, {_variant(tables)}", title_justify="left")
-    right = (".text", "read-only", "unwind", "relocations", "loaded", "larger", "run time", "build time")
+    right = (
+        ".text",
+        "read-only",
+        "unwind",
+        "relocations",
+        "loaded",
+        "larger",
+        "run time",
+        "build time",
+        "configure",
+    )
     for name in ("program", *right, "outputs", "tests"):
         table.add_column(name, justify="right" if name in right else "left")
     before, after = (dict(_programs(rows, name, tables)) for name in (baseline, compiler))
@@ -67,11 +77,13 @@ def _sizes(before: Sequence[int], after: Sequence[int]) -> list[str]:
 
 
 def _of_project(row: Row, baseline: Row) -> list[str]:
+    configure = row.get("configure_seconds")
     built = row["build_seconds"]["wall"] / baseline["build_seconds"]["wall"]
     return [
-        f"{row['objects_larger']}/{row['objects']}",
+        f"{row['objects_larger']}/{row['objects']}" if row["objects_text"] else "",  # LTO's have no code yet
         f"{100 * (row['run_ratio'] - 1):+.1f} %" if row.get("run_ratio") else "",
         f"x{built:.1f}",
+        f"x{configure['compiler'] / configure['baseline']:.1f}" if configure else "",
         "same" if not row["outputs"] else "DIFFERENT",
         "none" if row["tests"] is None else "FAIL" if row["tests"] else "pass",
     ]

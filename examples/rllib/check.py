@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 
 import burnish.envs  # noqa: F401 - registers the environments
 
-ID = "burnish/LLVMPasses-v0"
+ID = "burnish/LLVMPasses-v1"
 HOT = Path(__file__).resolve().parent.parent / "hot.c"
 
 for observation in ("opcode-counts", "ir", ("autophase", "bitcode")):

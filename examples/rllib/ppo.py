@@ -23,7 +23,7 @@ def make(config: Any) -> gymnasium.Env[Any, Any]:
     """Make an environment; importing burnish.envs registers the id in whatever process this runs in."""
     import burnish.envs  # noqa: F401
 
-    return gymnasium.make("burnish/LLVMPasses-v0", **config)
+    return gymnasium.make("burnish/LLVMPasses-v1", **config)
 
 
 def main() -> None:

@@ -1,10 +1,10 @@
 """Gymnasium's ids; importing this module registers them, as Gymnasium's users expect.
 
     import burnish.envs
-    env = gymnasium.make("burnish/LLVMPasses-v0", programs="hot.c")
-    several = gymnasium.make_vec("burnish/LLVMPasses-v0", num_envs=4, programs="corpus:train")
+    env = gymnasium.make("burnish/LLVMPasses-v1", programs="hot.c")
+    several = gymnasium.make_vec("burnish/LLVMPasses-v1", num_envs=4, programs="corpus:train")
 
-or, without the import, `gymnasium.make("burnish.envs:burnish/LLVMPasses-v0", ...)`.
+or, without the import, `gymnasium.make("burnish.envs:burnish/LLVMPasses-v1", ...)`.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _resolve(name: str | os.PathLike[str]) -> Sequence[Program]:
 
 
 gymnasium.register(
-    id="burnish/LLVMPasses-v0",
+    id="burnish/LLVMPasses-v1",
     entry_point="burnish.envs:make_llvm_passes",
     vector_entry_point="burnish.envs:make_llvm_passes_vector",
     disable_env_checker=True,  # the tests run it; here it would step a program that nobody asked for

@@ -149,13 +149,13 @@ def test_onnx_says_what_torch_says_with_any_number_of_anything(tmp_path: Path) -
     torch.manual_seed(0)
     policy = trained(mixture(), "factorised")
     before = {name: value.clone() for name, value in policy.state_dict().items()}
-    exported = load_action_policy(export_policy(policy, tmp_path, {"task": "llvm_passes-v0"}))
+    exported = load_action_policy(export_policy(policy, tmp_path, {"task": "llvm_passes-v1"}))
     assert policy.training, "it is left as it was"
     assert all(torch.equal(value, before[name]) for name, value in policy.state_dict().items())
     assert isinstance(exported, OnnxPolicy)
     assert exported.actions == ACTIONS
     assert exported.inputs == policy.encoder.inputs
-    assert exported.card == {"task": "llvm_passes-v0"}
+    assert exported.card == {"task": "llvm_passes-v1"}
     for sizes in ((1, 1, 0, 0), (1, 9, 20, 5), (2, 30, 90, 40), (5, 3, 2, 1), (3, 300, 900, 300)):
         agree(policy, exported, mixed(1, *sizes))
 

@@ -61,6 +61,24 @@ def test_methods_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.usefixtures("nothing_left")
+def test_methods_are_compared_without_some_actions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, board = tmp_path / "run", tmp_path / "board.jsonl"
+    words = ["--methods", "mixed@shipped,O3", "--without", "outline*,clang*", "--append", str(board)]
+    assert evaluate(folder, *words) == 0
+    assert "Left out of the actions: clang*,outline*" in capsys.readouterr().out
+    assert "Left out of the actions: clang*,outline*" in (folder / "report.html").read_text()
+    assert json.loads((folder / "run.json").read_text())["options"]["without"] == "clang*,outline*"
+    traces = [item.trace for item in read_rows(folder / "rows.jsonl") if item.method == "mixed@shipped"]
+    assert any(traces)
+    assert not [text for trace in traces for text in trace if text.startswith(("clang", "outline"))]
+    (first, _) = map(json.loads, board.read_text().splitlines())
+    assert first["options"] == {"without": "clang*,outline*"}
+    assert "--without 'clang*,outline*'" in first["command"] and "--level" not in first["command"]
+
+
+@pytest.mark.usefixtures("nothing_left")
 def test_methods_and_budgets_are_added_to_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert evaluate(folder, "--sample", "1") == 0
@@ -119,7 +137,10 @@ def test_folders_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "1 evaluation: 1 program" in shown and "apart" not in shown and "[0" not in shown
 
 
-@pytest.mark.parametrize("change", [["--objective", "text-bytes"], ["--seed", "1"], ["--level", "O2"]])
+@pytest.mark.parametrize(
+    "change",
+    [["--objective", "text-bytes"], ["--seed", "1"], ["--level", "O2"], ["--without", "gvn"]],
+)
 def test_folder_of_something_else_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: list[str]
 ) -> None:

@@ -197,3 +197,21 @@ def test_progress_is_silent_where_nobody_watches() -> None:
     done = subprocess.run(command, capture_output=True, check=True, timeout=120)
     assert done.stderr == b""
     assert json.loads(done.stdout)["program"] == "strings.c"
+
+
+def test_without_some_actions_results_say_so_and_replay(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--objective", "ir-instructions", "--without", "outline*", "--without", "mergefunc,gvn"]
+    assert main(["optimize", "strings.c", *words, "--budget", "60", "--workers", "1", "--result", "r"]) == 0
+    assert "Left out of the actions: gvn,mergefunc,outline*" in capsys.readouterr().out
+    (result,) = results(Path("r").read_text())
+    assert result.options == {"without": "gvn,mergefunc,outline*"}
+    assert result.method.startswith("mixed@") and result.trace
+    actions = {text.rpartition(": ")[2] for text in result.trace}
+    assert not actions & {"mergefunc", "gvn"} and not any(text.startswith("outline") for text in actions)
+    assert main(["replay", "r"]) == 0
+    assert "the same again" in capsys.readouterr().out
+
+
+def test_what_is_left_out_has_to_be_an_action(capsys: pytest.CaptureFixture[str]) -> None:
+    assert optimize("strings.c", "--without", "mergefun") == 2
+    assert "did you mean 'mergefunc'" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 from tests.sources import DATA
 
-ID = "burnish/LLVMPasses-v0"
+ID = "burnish/LLVMPasses-v1"
 PROGRAMS = [counters("a=8"), counters("a=6 b=4"), counters("a=5")]
 
 

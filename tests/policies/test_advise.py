@@ -157,8 +157,8 @@ def test_values_count_only_as_log_ratios_of_costs() -> None:
 
 
 def test_what_does_not_fit_is_an_error() -> None:
-    with pytest.raises(InputError, match="a policy for llvm_passes-v0, and this is counting-v4"):
-        adviser_of(carded(task="llvm_passes-v0"), TASK)
+    with pytest.raises(InputError, match="a policy for llvm_passes-v1, and this is counting-v4"):
+        adviser_of(carded(task="llvm_passes-v1"), TASK)
     with pytest.raises(InputError, match="does not say which observation"):
         adviser_of(ByHand(card={}), TASK)
     with pytest.raises(UnknownName, match="did you mean 'values'"):
@@ -222,5 +222,5 @@ def test_a_policys_file_is_found(tmp_path: Path) -> None:
 
 def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
     path = trained(tmp_path)
-    with pytest.raises(InputError, match=r"policy\.npz: a policy for llvm_passes-v0, and this is"):
+    with pytest.raises(InputError, match=r"policy\.npz: a policy for llvm_passes-v1, and this is"):
         load_adviser(path, TASK)

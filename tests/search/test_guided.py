@@ -21,8 +21,9 @@ from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
 from burnish.search.evaluate import Evaluator, PrefixTree
 from burnish.search.mcts import mcts
+from burnish.search.random import random_search
 from burnish.search.run import START_SHARE, run
-from burnish.search.space import Batch, Evaluation, Space
+from burnish.search.space import Batch, Evaluation, Proposals, Space
 from tests.core.counting_task import ACTIONS, OPTIMUM, TASK, counters, open_counters
 from tests.core.failures import failing_task
 from tests.search.guides import Misleading, Perfect, by, shortest
@@ -125,6 +126,36 @@ def test_starts_are_sent_what_they_cost() -> None:
         session.replay(trace)
         assert session.measure("total") == cost
     assert result.cost <= min(cost for cost in sent if cost)
+
+
+def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
+    """The starts are the same without it, and so are the tails; what is the same is evaluated once."""
+    sent: list[float | None] = []
+
+    def advise(session: Session) -> Guide:
+        def starts() -> Starts:
+            for trace in (
+                ("foreign", "halve"),
+                ("halve", "foreign"),
+                ("foreign",),
+                ("foreign", "subtract(1)"),
+            ):
+                sent.append((yield trace))
+
+        return Guide(starts(), (("foreign",), ("halve", "foreign")))
+
+    seen: list[Space] = []
+
+    def looks(space: Space, rng: np.random.Generator) -> Proposals:
+        seen.append(space)
+        return random_search(space, rng)
+
+    found = run("looks", looks, TASK, PROGRAM, budget=Budget(evaluations=10), adviser=advise, workers=1)
+    assert sent[0] == sent[1] and None not in sent
+    starts = {start.trace for start in seen[0].starts}
+    assert starts == {("halve",), ("subtract(1)",), ()} | set(TASK.starts)
+    assert set(seen[0].tails) <= {("halve",)}
+    assert "foreign" not in found.trace
 
 
 @pytest.mark.parametrize("guided_by", [None, lambda session: Guide(in_order([("halve",), ("subtract(3)",)]))])

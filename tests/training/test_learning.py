@@ -68,6 +68,22 @@ def curve(folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in TIMES} for row in read_log(folder / LOG)]
 
 
+def test_actions_that_are_left_out_are_not_learned() -> None:
+    config = replace(small("ppo"), without=("loop-rotate*", "mergefunc"))
+    learning = open_training(config, Path("nowhere"), lambda text: None)
+    try:
+        named = config.environment.actions
+        assert named
+        assert learning.describe()["options"] == {"without": "loop-rotate*,mergefunc"}
+        assert learning.actions == tuple(
+            name for name in named if not name.startswith(("loop-rotate", "mergefunc"))
+        )
+    finally:
+        learning.close()
+    with pytest.raises(UnknownName, match="'no-such'"):
+        open_training(replace(config, without=("no-such",)), Path("nowhere"), lambda text: None)
+
+
 @pytest.mark.parametrize(
     "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in LEARNERS]
 )
@@ -91,7 +107,7 @@ def check_export(outcome: Outcome, config: Config) -> None:
     """The exported file does on the validation programs what the network did."""
     assert outcome.policy and outcome.best
     card = json.loads(outcome.policy.with_suffix(".card.json").read_text())
-    assert card["task"] == "llvm_passes-v0"
+    assert card["task"] == "llvm_passes-v1"
     assert card["observation"] == ["autophase", "opcode-counts"]
     assert card["validation"][0]["use"] == config.validation[0].use
     assert card["training"]["config"] == config.to_dict()

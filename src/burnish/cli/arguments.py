@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 
 
@@ -12,3 +13,14 @@ def split_at_dashes(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...
         return words, ()
     cut = words.index("--")
     return words[:cut], tuple(words[cut + 1 :])
+
+
+def add_without(parser: argparse.ArgumentParser) -> None:
+    """Add the option that leaves actions out; its value is for burnish.tasks.llvm_passes.actions.left_out."""
+    without = "actions that are left out, which every result says: names, or beginnings such as 'outline*'"
+    parser.add_argument("--without", action="append", default=[], metavar="ACTION,...", help=without)
+
+
+def listed(values: Sequence[str]) -> list[str]:
+    """Return what an option that may be repeated names, with commas between several."""
+    return [text for value in values for text in value.split(",")]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from burnish.cli.arguments import add_without, listed
 from burnish.cli.evaluation_progress import EvaluationProgress
 from burnish.cli.evaluation_report import write_report
 from burnish.cli.evaluation_tables import print_tables
@@ -28,6 +29,7 @@ from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise, summ
 from burnish.evaluation.timing import Effort
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import TASK, Options, make_task
+from burnish.tasks.llvm_passes.actions import left_out
 from burnish.tasks.llvm_passes.objectives import level_for
 from burnish.toolchain import LEVELS
 
@@ -66,6 +68,8 @@ def main(arguments: Sequence[str]) -> int:
             print(json.dumps({"pair": asdict(pair)}))
     elif rows:
         print_tables(rows, folder.refused, confidence=options.confidence)
+        if without := task.options.get("without"):
+            print(f"Left out of the actions: {without}")
         if not interrupted:
             report = write_report(options.out, rows, folder.refused, confidence=options.confidence)
             print(f"wrote {report}")
@@ -114,7 +118,8 @@ def _append(
     for rule in plan.budgets:
         words += ["--budget", rule.text]
     words += ["--objective", plan.objective, "--seed", str(plan.seed), "--jobs", str(options.jobs)]
-    words += ["--level", plan.task.reference] if plan.task.options else []
+    words += ["--level", plan.task.reference] if "level" in plan.task.options else []
+    words += ["--without", plan.task.options["without"]] if "without" in plan.task.options else []
     words += ["--sample", str(options.sample)] if options.sample else []
     origin = Origin(
         name=options.name or "",
@@ -173,6 +178,7 @@ def _parser() -> argparse.ArgumentParser:
     append = "add an entry for each method and budget to this leaderboard"
     add("--append", type=Path, metavar="LEADERBOARD", help=append)
     add("--name", help="of the entries; default: the method's")
+    add_without(parser)
     add("--json", action="store_true", help="print one line of JSON for each mean, then for each pair")
     add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one pass; default: 60")
     add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
@@ -182,11 +188,11 @@ def _parser() -> argparse.ArgumentParser:
 def _task(options: argparse.Namespace) -> Task:
     task = load_task(options.task)
     if task.name != TASK.name:
-        if options.level:
-            raise InputError(f"--level is for {TASK.name}, not for {task.name}")
+        if options.level or options.without:
+            raise InputError(f"--level and --without are for {TASK.name}, not for {task.name}")
         return task
     level = options.level or (level_for(options.objective) if options.objective else task.reference)
-    return make_task(Options(level=level))
+    return make_task(Options(level=level, without=left_out(listed(options.without))))
 
 
 def _run(plan: Plan, cases: Sequence[Case], folder: RunFolder, options: argparse.Namespace) -> bool:

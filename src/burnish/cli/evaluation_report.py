@@ -41,7 +41,10 @@ def write_report(
         confidence: Of the intervals.
         logs: Of training runs, by name.
     """
+    settings = read_settings(folder)
     notes = [f"Left out: {item.program}: {item.reason}" for item in refused]
+    if without := settings.get("options", {}).get("without"):
+        notes.append(f"Left out of the actions: {without}")
     figures: dict[str, tuple[str, Figure]] = {}
     try:
         figures = _figures(folder, rows, logs or {}, confidence)
@@ -50,7 +53,7 @@ def write_report(
     for name, (_, figure) in figures.items():
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     captioned = dict(figures.values())
-    page = report_page(rows, read_settings(folder), captioned, notes=notes, confidence=confidence)
+    page = report_page(rows, settings, captioned, notes=notes, confidence=confidence)
     write_atomically(folder / REPORT, page.encode())
     return folder / REPORT
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from burnish.cli.arguments import split_at_dashes
+from burnish.cli.arguments import add_without, listed, split_at_dashes
 from burnish.cli.jobs import Job, Settings
 from burnish.cli.kept import KeptResults
 from burnish.cli.outputs import check_file, outputs_of
@@ -26,6 +26,7 @@ from burnish.policies import find as policies
 from burnish.programs import link_programs
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
+from burnish.tasks.llvm_passes.actions import left_out
 from burnish.tasks.llvm_passes.objectives import level_for
 from burnish.toolchain import IR_SUFFIXES, LEVELS
 
@@ -37,7 +38,8 @@ def main(arguments: Sequence[str]) -> int:
     given = options.files
     options.files = list(dict.fromkeys(name for text in given for name in expand(text)))
     level = options.level or level_for(options.objective)
-    task = make_task(Options(level=level, always_inline=not options.ignore_always_inline))
+    without = left_out(listed(options.without))
+    task = make_task(Options(level, not options.ignore_always_inline, without=without))
     settings = _settings(options, task)
     items = _linked(options, level, clang) if options.link else _single(options, given, level, clang)
     _announce(settings, task, quiet=options.json or options.quiet)
@@ -189,6 +191,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
     ignore = "do not honour always_inline first; every result says so"
     add("--ignore-always-inline", action="store_true", help=ignore)
+    add_without(parser)
     return parser
 
 

@@ -22,8 +22,15 @@ MOST_REASONS = 10
 
 def main(arguments: list[str]) -> int:
     """Run `burnish report`; return its exit code."""
-    options = _parser().parse_args(arguments)
+    own, link = _divide(arguments)
+    options = _parser().parse_args(own)
     try:
+        if options.advice:
+            from burnish.cli.report_advice import show_advice
+
+            return show_advice(link, options.file, as_json=options.json)
+        if link:
+            raise InputError(f"{' '.join(link[:3])} ...: a command after -- is for --advice")
         if options.against and not options.linked:
             raise InputError(f"--against {options.against}: of which program? --linked PROGRAM names it")
         if options.linked:
@@ -43,6 +50,12 @@ def main(arguments: list[str]) -> int:
     else:
         _print(summary, directory)
     return 0
+
+
+def _divide(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments before and after the first --."""
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    return arguments[:at], arguments[at + 1 :]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,6 +83,11 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="PROGRAM",
         help="beside what another build of it loads, such as clang's",
+    )
+    parser.add_argument(
+        "--advice",
+        action="store_true",
+        help="what other options would save, each tried: burnish report --advice -- clang -o a.out a.o",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     return parser

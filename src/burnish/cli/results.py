@@ -163,4 +163,5 @@ def _options(named: Mapping[str, str]) -> Options:
         level=named.get("level", default.level),
         always_inline=named.get("always_inline", "True") == "True",
         cpu=named.get("cpu", default.cpu),
+        without=named.get("without", default.without),
     )

@@ -112,6 +112,8 @@ def _notes(results: Sequence[Result]) -> list[str]:
         if "always_inline" in result.options:
             named = f"always_inline = {result.options['always_inline']}"
             notes.append(f"{result.program}: not comparable with clang's levels: {named}")
+    for without in sorted({result.options.get("without", "") for result in results} - {""}):
+        notes.append(f"Left out of the actions: {without}")
     checks = sorted({check for result in results if result.valid for check in result.verified})
     if checks:
         notes.append(f"Verified: {'; '.join(checks)}.")

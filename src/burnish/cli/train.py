@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from burnish.cli.arguments import add_without, listed
 from burnish.cli.train_progress import TrainProgress
 from burnish.core.errors import InputError
 from burnish.training.algorithms import open_training, without_torch
@@ -34,6 +35,8 @@ WHY = {
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     options = _parser().parse_args(arguments)
+    if options.without:
+        options.set.append(f"without={json.dumps(listed(options.without))}")
     if options.list or not (options.config or options.resume):
         _list_configurations()
         return 0 if options.list else 2
@@ -71,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--resume", type=Path, metavar="FOLDER", help="go on with a run by the configuration in its folder")
     setting = "change a key, such as run.iterations=20; can be repeated"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
+    add_without(parser)
     add("--json", action="store_true", help="print one line of JSON for each iteration")
     add("-q", "--quiet", action="store_true", help="show no progress")
     return parser

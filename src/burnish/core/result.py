@@ -15,7 +15,7 @@ from burnish.core.trace import Trace
 class Result:
     """One optimized program: what was found, against what, how, and whether it was verified."""
 
-    task: str  # with its version, "llvm_passes-v0"
+    task: str  # with its version, "llvm_passes-v1"
     program: str  # its name
     digest: str  # Program.digest
     objective: str

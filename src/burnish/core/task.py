@@ -43,7 +43,7 @@ class Task:
 
     @property
     def id(self) -> str:
-        """Name and version, such as 'llvm_passes-v0'."""
+        """Name and version, such as 'llvm_passes-v1'."""
         return f"{self.name}-v{self.version}"
 
     def objective(self, name: str | None = None) -> Objective:

@@ -23,4 +23,7 @@ place of clang's only where it is smaller.
     build_log  one line for each object
     report     what the last builds came to
     linked     what a linked program loads
+    advice     options that would make a linked program smaller, each measured
+    linking    the linker's command, with other options and objects
+    remaking   an object of the build log, compiled with other options
 """

@@ -34,11 +34,16 @@ class Record:
     trace: tuple[str, ...]
     evaluations: int
     compiler: str
+    command: tuple[str, ...] = ()  # clang -cc1 as it ran in the directory; () in lines of earlier versions
 
     @property
     def output_path(self) -> pathlib.Path:
         """The output as an absolute path."""
         return pathlib.Path(os.path.normpath(pathlib.Path(self.directory, self.output)))
+
+
+_NAMES = {field.name for field in fields(Record)}
+_REQUIRED = _NAMES - {"command"}
 
 
 def default_log() -> pathlib.Path:
@@ -79,6 +84,6 @@ def _record(line: str) -> Record | None:
         row: Any = json.loads(line)
     except json.JSONDecodeError:
         return None
-    if not isinstance(row, dict) or row.keys() != {field.name for field in fields(Record)}:
+    if not isinstance(row, dict) or not _REQUIRED <= row.keys() <= _NAMES:
         return None
-    return Record(**(row | {"trace": tuple(row["trace"])}))
+    return Record(**(row | {"trace": tuple(row["trace"]), "command": tuple(row.get("command", ()))}))

@@ -25,7 +25,7 @@ from burnish.driver.requests import (
 from burnish.driver.worth import too_small
 
 # What the front end's levels mean to the passes (clang/lib/Frontend/CompilerInvocation.cpp).
-_SYNONYMS = {"Og": "O1", "Ofast": "O3"}
+SYNONYMS = {"Og": "O1", "Ofast": "O3"}
 
 # A search ends after so many evaluations without a gain: one for every few bytes that there are to lose.
 FEWEST_IN_VAIN, BYTES_IN_VAIN = 32, 4
@@ -94,7 +94,7 @@ def _request(
     return OptimizeRequest(
         name=job.source,
         objective=options.objective or DEFAULT_OBJECTIVE,
-        level=_SYNONYMS.get(job.level, job.level),
+        level=SYNONYMS.get(job.level, job.level),
         budget_seconds=budget.seconds,
         seed=options.seed,
         search=options.search,
@@ -152,6 +152,7 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
         trace=better.trace if better else (),
         evaluations=outcome.evaluations,
         compiler=f"clang {version}",
+        command=outcome.job.command,
     )
 
 

@@ -42,7 +42,7 @@ class SequenceValues:
     """See the module. All arrays are float32 unless they say something else.
 
     Attributes:
-        task: Whose actions the sequences are of, such as "llvm_passes-v0".
+        task: Whose actions the sequences are of, such as "llvm_passes-v1".
         objective: What they gain in.
         observations: Names of arrays; side by side they are the F features.
         traces: The K sequences.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
-from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.core.worker import Limits
 from burnish.search.budget import Budget
 from burnish.search.evaluate import NOTHING, BudgetSpent, Evaluator
@@ -118,7 +118,7 @@ def run(
             left = start + START_SHARE * budget.seconds - now
             worker.until = now + max(least, CHOICE_SHARE * left)
         try:
-            return guide.starts.send(cost)
+            return _among(session.actions, guide.starts.send(cost))
         finally:
             worker.until = math.inf
 
@@ -171,8 +171,15 @@ def _explore(session: Sandbox, goal: Objective, adviser: Adviser | None) -> tupl
     actions = _legal(session, WHOLE_PROGRAM)
     site_actions = _legal(session, sites[0]) if sites and goal.by_site else ()
     prior = guide.prior.among(actions) if guide.prior and actions else None
-    tails = guide.tails if site_actions else ()
+    tails = (
+        tuple(filter(None, (_among(session.actions, tail) for tail in guide.tails))) if site_actions else ()
+    )
     return Space(actions, site_actions, sites, (), LONGEST, tails, prior, guide.policy), guide
+
+
+def _among(actions: Sequence[str], trace: Trace) -> Trace:
+    """Return a trace without what a policy knows, and the task, with fewer actions, does not have."""
+    return tuple(text for text in trace if split_entry(text)[1] in actions)
 
 
 def _legal(session: Sandbox, site: str) -> Trace:

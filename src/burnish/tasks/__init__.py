@@ -11,7 +11,7 @@ TASKS = ("llvm_passes",)
 
 
 def load_task(name: str) -> Task:
-    """Return a task by its name, with or without its version ("llvm_passes", "llvm_passes-v0").
+    """Return a task by its name, with or without its version ("llvm_passes", "llvm_passes-v1").
 
     Raises:
         UnknownName: there is no such task, or no such version of it.

@@ -112,6 +112,7 @@ class Config:
     task: str = "llvm_passes"
     objective: str | None = None  # the task's first one by default
     level: str | None = None  # clang's; by default what the objective is compared with
+    without: tuple[str, ...] | None = None  # actions that are left out, or beginnings of some: "outline*"
     description: str = ""
     environment: Environment = Environment()
     network: Mapping[str, Any] = field(default_factory=dict)  # the encoder's: see burnish.agents.networks

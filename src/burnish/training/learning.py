@@ -62,7 +62,7 @@ class PolicyTraining:
         self.task = task_of(config)
         self.reference = self.task.reference
         self.objective = self.task.objective(config.objective).name
-        self.actions = ActionChoice(self.task, config.environment.actions, 0).names
+        self.actions = ActionChoice(self.task, _offered(config, self.task), 0).names
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         self.encoder()  # what does not fit is found now, not after minutes
         self.seen: Observations = []
@@ -166,7 +166,7 @@ class PolicyTraining:
             observation=table.observation,
             objective=self.objective,
             reward=table.reward,
-            actions=table.actions,
+            actions=self.actions,
             max_steps=table.max_steps,
             order="cycle",  # `programs` are in a random order; see Chosen
             dense=table.dense,
@@ -212,6 +212,15 @@ class PolicyTraining:
         return make_lessons(folder / LESSONS, self.programs, school, note)
 
 
+def _offered(config: Config, task: Task) -> tuple[str, ...] | None:
+    """Return the actions that the configuration names, but for those that it leaves out; None for all."""
+    names = config.environment.actions
+    if names is None or not config.without:
+        return names
+    every = load_task(config.task).actions
+    return tuple(name for name in names if name in task.actions or name not in every)
+
+
 def task_of(config: Config) -> Task:
     """Return the task, for the level that the objective is compared with.
 
@@ -220,12 +229,16 @@ def task_of(config: Config) -> Task:
     """
     task = load_task(config.task)
     if task.name != "llvm_passes":
+        if config.without:
+            raise InputError(f"without: it is for llvm_passes, not for {task.name}")
         return task
     from burnish.tasks.llvm_passes import Options, make_task
+    from burnish.tasks.llvm_passes.actions import left_out
     from burnish.tasks.llvm_passes.objectives import level_for
 
     objective = task.objective(config.objective).name
-    return make_task(Options(level=config.level or level_for(objective)))
+    level = config.level or level_for(objective)
+    return make_task(Options(level=level, without=left_out(config.without or ())))
 
 
 def load_policy(policy: torch.nn.Module, folder: Path) -> None:

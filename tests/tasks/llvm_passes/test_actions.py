@@ -7,9 +7,16 @@ import re
 import pytest
 
 from burnish import _native
-from burnish.core.errors import IllegalAction
-from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.actions import ACTIONS, OMITTED, PASSES, RENAMED, as_opt_pipeline
+from burnish.core.errors import IllegalAction, InputError, UnknownName
+from burnish.tasks.llvm_passes import TASK, Options, make_task
+from burnish.tasks.llvm_passes.actions import (
+    ACTIONS,
+    OMITTED,
+    PASSES,
+    RENAMED,
+    as_opt_pipeline,
+    left_out,
+)
 from tests.sources import DATA, program
 
 COMPILERGYM = [line.lstrip("-") for line in (DATA / "compilergym_actions_llvm10.txt").read_text().split()]
@@ -82,3 +89,40 @@ def test_opt_pipeline_is_empty_where_opt_has_no_text() -> None:
     assert as_opt_pipeline(["clang<Oz>"]) == ""
     assert as_opt_pipeline(["main: gvn"]) == ""
     assert as_opt_pipeline(["inline"]) == "cgscc(inline)"
+
+
+def test_actions_are_left_out_by_name_or_beginning() -> None:
+    option = left_out(["outline*", " mergefunc", "outline*"])
+    assert option == "mergefunc,outline*"
+    task = make_task(Options(without=option))
+    gone = set(ACTIONS) - set(task.actions)
+    assert gone == {"mergefunc", *(text for text in ACTIONS if text.startswith("outline<"))}
+    assert task.options == {"without": option}
+    assert make_task(Options(without=left_out([]))).actions == ACTIONS
+
+
+def test_what_is_left_out_has_to_be_there_and_something_has_to_be_left() -> None:
+    with pytest.raises(UnknownName, match="'outlin'"):
+        left_out(["outlin"])
+    with pytest.raises(UnknownName, match=re.escape("outline*")):
+        left_out(["outline"])
+    with pytest.raises(InputError, match="no action is left"):
+        left_out(["*"])
+
+
+def test_fewer_actions_do_the_same_and_lead_to_the_same_state() -> None:
+    trace = ["sroa<modify-cfg>", "clang<Oz>", "multiply: gvn", "loop-rotate<header-duplication>"]
+    few, all_of_them = (make_task(Options(without=text)).open(program("matrix.c")) for text in ("a*", ""))
+    for session in (few, all_of_them):
+        session.replay(trace)
+    assert few.digest() == all_of_them.digest()
+    assert few.fork().actions == few.actions != all_of_them.actions
+    assert (few.observe("trace") == all_of_them.observe("trace")).all()
+    for site in ("", "multiply", "nowhere"):
+        allowed = [text for text, legal in zip(few.actions, few.legal(site), strict=True) if legal]
+        before = [
+            text for text, legal in zip(all_of_them.actions, all_of_them.legal(site), strict=True) if legal
+        ]
+        assert allowed == [text for text in before if not text.startswith("a")]
+    with pytest.raises(UnknownName):
+        few.index("adce")

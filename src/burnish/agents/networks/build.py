@@ -122,7 +122,7 @@ def _features(observation: Observation) -> int:
 def _numbers(kind: str, task: Task, observation: Observation) -> tuple[int, int | None]:
     """Return how many numbers there are in a sequence's language, and which one means nothing."""
     if observation.name == "trace":
-        return len(task.actions) + 1, 0
+        return int(observation.high) + 1, 0  # of all actions, also where some are left out
     if observation.kind != "sequence" or observation.shape or observation.high == float("inf"):
         raise _unfit(kind, observation)
     return int(observation.high) + 1, None

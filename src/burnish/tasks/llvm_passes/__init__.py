@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import partial
 
 from burnish.core.task import Task
-from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, opt_commandline
+from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, indices, opt_commandline
 from burnish.tasks.llvm_passes.baselines import baselines
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS
@@ -18,19 +18,21 @@ LANGUAGE = "llvm"
 
 
 def make_task(options: Options = Options()) -> Task:  # noqa: B008 - frozen
-    """Return the task for other options than the default's: speed levels, another CPU."""
+    """Return the task for other options than the default's: speed levels, another CPU, fewer actions."""
+    actions = tuple(ACTIONS[i] for i in indices(options.without))
+    start = f"clang<{options.level}>"
     return Task(
         name="llvm_passes",
         version=LIST_VERSION,
         language=LANGUAGE,
-        actions=ACTIONS,
+        actions=actions,
         observations=OBSERVATIONS,
         objectives=OBJECTIVES,
         open=partial(open_session, options=options),
         baselines=baselines(options.cpu),
         reference=options.level,
         max_steps=45,
-        starts=((f"clang<{options.level}>",),),
+        starts=((start,),) if start in actions else (),
         commandline=opt_commandline,
         options={
             name: str(value) for name, value in asdict(options).items() if value != getattr(Options(), name)

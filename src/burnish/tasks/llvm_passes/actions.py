@@ -1,4 +1,4 @@
-"""The actions: LLVM 23's passes, with their parameters, version 0.
+"""The actions: LLVM 23's passes, with their parameters, version 1.
 
 What is not in the list, and why, is in OMITTED. Chosen from LLVM's own catalogue
 (`burnish._native.pass_catalogue()`, llvm/lib/Passes/PassRegistry.def); a test checks every entry
@@ -7,13 +7,14 @@ against it, and every pass of CompilerGym's list of 124 against ACTIONS and OMIT
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 
-LIST_VERSION = 0
+LIST_VERSION = 1
 
 Unit = Literal["module", "cgscc", "function", "loop", "loop-mssa"]
 
@@ -89,6 +90,7 @@ simplifycfg<hoist-loads-stores-with-cond-faulting;speculate-unpredictables> simp
 sink slp-vectorizer slsr speculative-execution sroa<preserve-cfg> sroa<modify-cfg>
 tailcallelim typepromotion unreachableblockelim vector-combine
 loop-flatten loop-interchange loop-unroll-and-jam
+hoist-common sink-common
 """
 
 _LOOP = """
@@ -102,7 +104,10 @@ licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
 simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
 """
 
-_OWN = ("clang<", "inliner-wrapper<", "module-inline<", "outline<", "argpromotion<", "jump-threading<")
+_OWN = (
+    *("clang<", "inliner-wrapper<", "module-inline<", "argpromotion<", "jump-threading<"),
+    *("outline<", "hoist-common", "sink-common"),
+)
 
 _LOOP_NEST = frozenset({"loop-flatten", "loop-interchange", "loop-unroll-and-jam"})
 
@@ -120,6 +125,42 @@ PASSES: tuple[Pass, ...] = (
 )
 
 ACTIONS: tuple[str, ...] = tuple(item.text for item in PASSES)
+
+ANY = "*"
+
+
+def left_out(names: Iterable[str]) -> str:
+    """Return names of actions as an option of the task: each once, in order, with commas between.
+
+    Args:
+        names: Actions, or beginnings of some with a wildcard: "mergefunc", "outline*".
+
+    Raises:
+        UnknownName: there is no such action.
+        InputError: nothing is left.
+    """
+    patterns = sorted({name.strip() for name in names} - {""})
+    for pattern in patterns:
+        if not any(_matches(text, pattern) for text in ACTIONS):
+            beginning = [text for text in ACTIONS if text.partition("<")[0] == pattern]
+            raise UnknownName.among("action", pattern, [f"{pattern}{ANY}"] if beginning else ACTIONS)
+    without = ",".join(patterns)
+    if not indices(without):
+        raise InputError(f"without {without}: no action is left")
+    return without
+
+
+@cache
+def indices(without: str = "") -> tuple[int, ...]:
+    """Return which of PASSES are left without those that an option (see `left_out`) names."""
+    patterns = without.split(",") if without else []
+    return tuple(
+        i for i, text in enumerate(ACTIONS) if not any(_matches(text, pattern) for pattern in patterns)
+    )
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return text.startswith(pattern[:-1]) if pattern.endswith(ANY) else text == pattern
 
 
 RENAMED: dict[str, str] = {
@@ -171,8 +212,8 @@ OMITTED: dict[str, str] = {
     "forceattrs": _NO_EFFECT,
     "free-machine-function": _CRASHES,
     "function-import": _FATAL,
-    "gvn-hoist": _UNSTABLE,
-    "gvn-sink": _UNSTABLE,
+    "gvn-hoist": f"{_UNSTABLE}; hoist-common does its work",
+    "gvn-sink": f"{_UNSTABLE}; sink-common does its work",
     "insert-gcov-profiling": _INSTRUMENTS,
     "instnamer": "changes names only",
     "internalize": f"{_UNSOUND}: it hides symbols that other files may use",

@@ -12,6 +12,7 @@ from burnish.core.objective import Objective
 from burnish.core.trace import split_entry
 from burnish.core.trade_off import factors
 from burnish.execution.stopwatch import REPEATS
+from burnish.tasks.llvm_passes.actions import ACTIONS
 from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass
 
 if TYPE_CHECKING:
@@ -182,6 +183,6 @@ def compile_seconds(session: ModuleSession) -> float:
     session.origin.prepare(module)
     for entry in session.trace:
         site, action = split_entry(entry)
-        run_pass(module, session.index(action), site, session.options.level)
+        run_pass(module, ACTIONS.index(action), site, session.options.level)
     emit_object(module, session.options.level, session.options.cpu)
     return time.thread_time() - start

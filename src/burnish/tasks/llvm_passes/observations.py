@@ -19,6 +19,7 @@ from burnish.representations.graph import (
 from burnish.representations.ir2vec import DIMENSION, program_vector
 from burnish.representations.tokens import tokens
 from burnish.representations.vocabulary import SIZE
+from burnish.tasks.llvm_passes.actions import ACTIONS
 
 TRACE_LENGTH = 256
 
@@ -64,9 +65,10 @@ OBSERVATIONS: dict[str, Observation] = {
         ),
         Observation(
             "trace",
-            f"The last {TRACE_LENGTH} actions' indices, oldest first, plus one; 0 where there is none. "
+            f"The last {TRACE_LENGTH} actions' indices in the whole list, oldest first, plus one; 0: none. "
             "Where they applied is not in it.",
             shape=(TRACE_LENGTH,),
+            high=len(ACTIONS),
         ),
         _graph(
             "programl",

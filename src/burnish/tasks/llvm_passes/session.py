@@ -16,14 +16,12 @@ from burnish.core.program import Program
 from burnish.core.session import Mask, Observed, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.execution.stopwatch import Stopwatch
-from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES
+from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
 from burnish.tasks.llvm_passes.modules import clone_module, emit_object, read_module, run_pass
 from burnish.tasks.llvm_passes.objectives import cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 
-_EVERYWHERE: Mask = np.ones(len(PASSES), dtype=bool)
 _AT_FUNCTION: Mask = np.array([item.function_pipeline is not None for item in PASSES])
-_NOWHERE: Mask = np.zeros(len(PASSES), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,8 @@ class Options:
     """Honour `always_inline` first, as clang does at every level. Without it, a file that relies on
     it seems to shrink when nothing was optimized: such figures do not compare with clang's."""
     cpu: str = "x86-64"  # for functions that do not name their own
+    without: str = ""
+    """Actions that are left out, as `burnish.tasks.llvm_passes.actions.left_out` writes them."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class ModuleSession(Session):
         origin: Origin,
         stopwatch: Stopwatch | None = None,
     ) -> None:
-        super().__init__(ACTIONS)
+        self._passes = np.array(indices(options.without))  # number in `actions` -> in PASSES
+        super().__init__([ACTIONS[i] for i in self._passes])
         self.module = module
         self.options = options
         self.origin = origin
@@ -83,17 +84,21 @@ class ModuleSession(Session):
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Every pass applies to the program; function and loop passes apply to a function."""
         if site == WHOLE_PROGRAM:
-            return _EVERYWHERE.copy()
-        return (_AT_FUNCTION if self.module.has_function(site) else _NOWHERE).copy()
+            return np.ones(len(self.actions), dtype=bool)
+        if not self.module.has_function(site):
+            return np.zeros(len(self.actions), dtype=bool)
+        mask: Mask = _AT_FUNCTION[self._passes]
+        return mask
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Run one pass on the module or on one function."""
-        if not (0 <= action < len(PASSES)) or site != WHOLE_PROGRAM:
+        if not (0 <= action < len(self.actions)) or site != WHOLE_PROGRAM:
             self.check_legal(action, site)
-        changed = run_pass(self.module, action, site, self.options.level)
+        number = int(self._passes[action])
+        changed = run_pass(self.module, number, site, self.options.level)
         # even where LLVM reports no change: some passes forget to
         self._counts = self._sizes = self._object = None
-        self._applied.append(action)
+        self._applied.append(number)
         self.record(action, site)
         return changed
 

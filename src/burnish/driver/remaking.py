@@ -1,0 +1,68 @@
+"""An object of the build log, compiled again with other options and the same passes."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path, PurePath
+
+from burnish.core.errors import BurnishError, InputError
+from burnish.driver.build_log import Record
+from burnish.driver.improve import code_generation, front_end
+from burnish.driver.jobs import Job
+from burnish.driver.outcomes import SYNONYMS
+
+# Takes the words of a clang -cc1 line and returns others.
+Change = Callable[[tuple[str, ...]], tuple[str, ...]]
+
+
+def remake(record: Record, change: Change, output: Path) -> None:
+    """Compile a record's source with changed options to another object; burnish's passes run where they did.
+
+    Raises:
+        InputError: it does not compile any more, or the passes do not apply to it.
+    """
+    job = Job(change(record.command)).silenced()
+    if record.action != "optimized":
+        _run(job.with_output(output), record)
+        return
+    front, back = output.with_suffix(".front.bc"), output.with_suffix(".back.bc")
+    _run(front_end(job, front), record)
+    back.write_bytes(_replayed(front.read_bytes(), record))
+    _run(code_generation(job, back, output), record)
+
+
+def _replayed(bitcode: bytes, record: Record) -> bytes:
+    from burnish.core.program import Program
+    from burnish.core.sandbox import Sandbox
+    from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
+
+    task = make_task(Options(level=SYNONYMS.get(record.level, record.level)))
+    session = Sandbox(task.open, Program(PurePath(record.source).name, LANGUAGE, bitcode))
+    try:
+        session.replay(record.trace)
+        session.verify()
+        content = session.observe("bitcode")
+    except BurnishError as error:
+        raise InputError(f"{record.source}: its passes cannot be repeated: {error}") from None
+    finally:
+        session.shutdown()
+    assert isinstance(content, bytes)
+    return content
+
+
+def _run(job: Job, record: Record) -> None:
+    done = subprocess.run(
+        job.command,
+        cwd=record.directory,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        said = next(
+            (line for line in done.stderr.splitlines() if "error:" in line), f"code {done.returncode}"
+        )
+        raise InputError(f"{record.source}: it does not compile again: {said}")
