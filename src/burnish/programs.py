@@ -19,7 +19,7 @@ def load_program(
         path: The file.
         arguments: clang's options for C and C++.
         level: What clang's front end is told; it has no effect on .ll and .bc.
-        directory: Where clang runs, and where a relative path of a C or C++ file begins.
+        directory: Where clang runs, and where a relative path of a file begins.
 
     Raises:
         InputError: the file does not exist, is of another kind, or clang rejects it.
@@ -28,7 +28,7 @@ def load_program(
     if path.suffix not in IR_SUFFIXES:
         return Program(str(path), "llvm", compile_anywhere(path, arguments, level=level, directory=directory))
     try:
-        return Program(str(path), "llvm", path.read_bytes())
+        return Program(str(path), "llvm", (directory or Path()).joinpath(path).read_bytes())
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
 

@@ -87,12 +87,7 @@ def compile_anywhere(
     placeless = [f"-ffile-prefix-map={prefix}=" for prefix in (*_include_folders(arguments), FOLDER)]
     options = (*placeless, "-ffile-compilation-dir=.", *arguments)
     command = _front_end(source, options, level, directory)
-    words = [
-        "/bin/sh",
-        "-c",
-        OPEN_FOLDER,
-        str(folder.absolute() if directory is None else directory / folder),
-    ]
+    words = ["/bin/sh", "-c", OPEN_FOLDER, str(folder)]  # which runs in `directory`, too
     words += [*command, f"{FOLDER}{source.name}", "-o", "-"]
     done = subprocess.run(words, cwd=directory, capture_output=True, check=False)
     if done.returncode:

@@ -81,6 +81,26 @@ def test_program_may_have_moved(
     assert "the same again" in capsys.readouterr().out
 
 
+def test_results_replay_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("src", "in", "other"):
+        (tmp_path / name).mkdir()
+    shutil.copy(DATA / "matrix.c", tmp_path / "src")
+    (tmp_path / "in" / "two.h").write_text("#define TWO 2\n")
+    (tmp_path / "src" / "two.c").write_text("#include <two.h>\nint f(int x) { return x * TWO; }\n")
+    (tmp_path / "src" / "text.ll").write_text("define i32 @f() {\n  ret i32 1\n}\n")
+    monkeypatch.chdir(tmp_path)
+    options = ["--budget", "3", "--workers", "1", "--result", "r.jsonl"]
+    assert main(["optimize", "src", "src/text.ll", "-o", "out", *options, "--", "-Iin"]) == 0
+    monkeypatch.chdir(tmp_path / "other")
+    capsys.readouterr()
+    assert main(["replay", "../r.jsonl"]) == 0
+    assert capsys.readouterr().out.count("the same again") == 3
+    assert main(["validate", "../r.jsonl"]) == 0
+    assert main(["evaluate", "../r.jsonl"]) == 0
+
+
 def test_program_elsewhere_is_compiled_as_the_result_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

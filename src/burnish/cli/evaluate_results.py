@@ -74,19 +74,25 @@ def _evaluate(row: Result, options: argparse.Namespace, comparer: Comparer) -> l
     task = task_of(row)
     named = task.reference if options.against is None else options.against
     against = [name for name in named.split(",") if name]
-    program = load_source(row)
+    program = load_source(row, options.results.parent)
     if program.digest != row.digest:
         problem = "the program is not the one that the result is of: it was changed since"
         return [Evaluated(row.program, name, problem) for name in against]
     with SearchProgress(row.program, task.reference, quiet=options.json) as progress:
         return evaluate_result(
-            task, program, row, against, comparer=comparer, variants=_variants(row), note=progress.note
+            task,
+            program,
+            row,
+            against,
+            comparer=comparer,
+            variants=_variants(row, options),
+            note=progress.note,
         )
 
 
-def _variants(row: Result) -> dict[str, Program]:
+def _variants(row: Result, options: argparse.Namespace) -> dict[str, Program]:
     """Return the program as clang's front end makes it at -O0, which is other code."""
-    return {"O0": load_variant(row, "O0")}
+    return {"O0": load_variant(row, "O0", options.results.parent)}
 
 
 def _print(evaluated: Sequence[Evaluated], summaries: Sequence[Summary], effort: Effort) -> None:

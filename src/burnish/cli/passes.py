@@ -75,7 +75,7 @@ def _result(options: argparse.Namespace) -> tuple[Task, Program, Trace, Objectiv
     if row.fallback:
         raise InputError(f"{row.program}: -{row.fallback} was kept: there are no passes to explain")
     task = task_of(row)
-    program = resolve_one(options.file) if options.file else load_source(row)
+    program = resolve_one(options.file) if options.file else load_source(row, options.result.parent)
     check_same(program, row)
     return task, program, row.trace, _goal(task, options.objective or row.objective)
 

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     troubles = Troubles(len(rows))
     for row in rows:
         with troubles:
-            problem = _check(row, options.program, clang)
+            problem = _check(row, options, clang)
             good = good and not problem
             if options.json:
                 print(json.dumps({"program": row.program, "same": not problem, "problem": problem}))
@@ -54,10 +54,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check(row: Result, path: Path | None, clang: Sequence[str]) -> str:
+def _check(row: Result, options: argparse.Namespace, clang: Sequence[str]) -> str:
     """Return what is different from the result; "" for nothing."""
     task = task_of(row)
-    program = load_elsewhere(row, path, clang) if path else load_source(row)
+    if options.program:
+        program = load_elsewhere(row, options.program, clang)
+    else:
+        program = load_source(row, options.result.parent)
     if program.digest != row.digest:
         return f"the program is not the same: its digest is {program.digest}, the result's {row.digest}"
     try:

@@ -77,8 +77,13 @@ def task_named(name: str, options: Mapping[str, str]) -> Task:
     return make_task(_options(options)) if options else task
 
 
-def load_source(row: Result) -> Program:
+def load_source(row: Result, beside: Path | None = None) -> Program:
     """Load the program that a result is of from where the result says it is.
+
+    Args:
+        row: The result.
+        beside: The folder of the file of results: a source that is not where the result says, seen from here,
+            is where it says, seen from there; relative paths in clang's options are, too.
 
     Raises:
         InputError: it does not say, or the program is not there.
@@ -88,11 +93,22 @@ def load_source(row: Result) -> Program:
     files, runs, clang = _parts(row)
     if program := unbundled(row):
         return _with_its_runs(program, row, files, runs, clang)
-    programs = [resolve_one(file, clang, level=_level(row)) for file in files]
+    if beside and _is_from(beside, files):
+        programs = [load_program(file, clang, level=_level(row), directory=beside) for file in files]
+    else:
+        programs = [resolve_one(file, clang, level=_level(row)) for file in files]
     return with_runs(programs[0] if len(programs) == 1 else link_programs(programs), runs, files, clang)
 
 
-def load_variant(row: Result, level: str) -> Program:
+def _is_from(folder: Path, files: Sequence[str]) -> bool:
+    """Return whether files are there as seen from a folder, and not as seen from here."""
+    plain = [file for file in files if not is_reference(file)]
+    return plain == list(files) and all(
+        (folder / file).is_file() and not Path(file).exists() for file in plain
+    )
+
+
+def load_variant(row: Result, level: str, beside: Path | None = None) -> Program:
     """Load a result's program as clang's front end makes it at a level, from the result where it is in it.
 
     Raises:
@@ -100,7 +116,7 @@ def load_variant(row: Result, level: str) -> Program:
     """
     if row.bundle:
         return unbundled(row, level) or load_source(row)
-    return load_source(replace(row, options={**row.options, "level": level}))
+    return load_source(replace(row, options={**row.options, "level": level}), beside)
 
 
 def _with_its_runs(

@@ -101,7 +101,7 @@ def _sum(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _notes(results: Sequence[Result]) -> list[str]:
     """What the numbers alone do not say."""
     notes = []
-    kept = [Path(result.program).name for result in results if result.fallback]
+    kept = [_short(result, results) for result in results if result.fallback]
     if kept:
         notes.append(f"Nothing better than clang's own result was found, which is kept: {', '.join(kept)}")
     for result in results:

@@ -37,6 +37,7 @@ class Settings:
     reduce_seconds: float
     limits: Limits
     run_limits: RunLimits
+    beside: Path  # the folder of the results
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         options.reduce_seconds,
         Limits(options.deadline, int(options.memory * GIB)),
         RunLimits(timeout_seconds=options.timeout),
+        options.result.parent,
     )
     good = True
     troubles = Troubles(len(rows))
@@ -118,7 +120,7 @@ def _validate(row: Result, path: Path | None, settings: Settings, *, as_json: bo
 
 
 def _program(row: Result, path: Path | None, settings: Settings) -> Program:
-    program = load_elsewhere(row, path) if path else load_source(row)
+    program = load_elsewhere(row, path) if path else load_source(row, settings.beside)
     check_same(program, row)
     if program.name.startswith(KERNELS):
         program = load_kernel(program.name.removeprefix(KERNELS), settings.inputs)
