@@ -5,7 +5,9 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/CFG.h"
@@ -312,9 +314,10 @@ struct Plan {
 
 class Outliner {
 public:
-  Outliner(llvm::Module &module, ModuleAnalysisManager &analyses, int call_cost)
+  Outliner(llvm::Module &module, ModuleAnalysisManager &analyses, const Outline &options)
       : module(module), functions(analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager()),
-        call_cost(call_cost), text(module, functions) {}
+        call_cost(options.call_cost), max_frequency(options.max_frequency),
+        profile(analyses.getResult<ProfileSummaryAnalysis>(module)), text(module, functions) {}
 
   // What saves most comes first.
   bool run() {
@@ -343,6 +346,9 @@ private:
   llvm::Module &module;
   FunctionAnalysisManager &functions;
   int call_cost;
+  std::optional<int> max_frequency;
+  const ProfileSummaryInfo &profile;
+  DenseMap<const BasicBlock *, bool> known_hot; // as it was before anything was outlined
   Text text;
   std::priority_queue<Region> queue;
   DenseMap<const Function *, std::unique_ptr<Liveness>> known_liveness;
@@ -364,6 +370,7 @@ private:
         if (cost > work)
           return;
         work -= cost;
+        llvm::erase_if(starts, [&](unsigned start) { return is_hot(*at(start).getParent()); });
         llvm::sort(starts);
         for (auto &[flow, same] : by_flow(starts, length)) {
           Region region{length, std::move(same)};
@@ -372,6 +379,20 @@ private:
         }
       }
     }
+  }
+
+  // Whether a call there would be made often. A loop that is outlined as a whole is called from outside of it.
+  bool is_hot(const BasicBlock &block) {
+    if (!max_frequency)
+      return false;
+    auto [known, added] = known_hot.try_emplace(&block, false);
+    if (added) {
+      auto &frequencies = functions.getResult<BlockFrequencyAnalysis>(const_cast<Function &>(*block.getParent()));
+      double of_block = frequencies.getBlockFreq(&block).getFrequency();
+      known->second = of_block > double(*max_frequency) * frequencies.getEntryFreq().getFrequency() ||
+                      (profile.hasProfileSummary() && profile.isHotBlock(&block, &frequencies));
+    }
+    return known->second;
   }
 
   // The length of the longest region that begins there and has no other entry and one exit, or 0. The exit is what
@@ -878,7 +899,7 @@ private:
 } // namespace
 
 PreservedAnalyses Outline::run(llvm::Module &module, ModuleAnalysisManager &analyses) {
-  return Outliner(module, analyses, call_cost).run() ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  return Outliner(module, analyses, *this).run() ? PreservedAnalyses::none() : PreservedAnalyses::all();
 }
 
 } // namespace burnish

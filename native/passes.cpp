@@ -122,11 +122,14 @@ void register_parameterised(PassBuilder &builder, TargetMachine *target) {
         passes.addPass(ModuleInlinerPass(inline_params(*n)));
         return true;
       }
-    if (auto body = parameters(name, "outline"))
-      if (auto n = number(*body, "call-cost")) {
-        passes.addPass(Outline(*n));
-        return true;
-      }
+    if (auto body = parameters(name, "outline")) {
+      auto [cost, option] = body->split(';');
+      auto n = number(cost, "call-cost"), frequency = number(option, "max-frequency");
+      if (!n || (!option.empty() && !frequency))
+        return false;
+      passes.addPass(Outline(*n, frequency || *n == 0 ? frequency : Outline::USUAL_FREQUENCY));
+      return true;
+    }
     return false;
   });
   builder.registerPipelineParsingCallback([](StringRef name, CGSCCPassManager &passes, Elements) {

@@ -15,9 +15,11 @@ namespace burnish {
 //   clang<LEVEL[;inline-threshold=N]>   the whole pipeline that clang runs at that level
 //   inliner-wrapper<threshold=N>        ModuleInlinerWrapperPass(InlineParams)
 //   module-inline<threshold=N>          ModuleInlinerPass(InlineParams)
-//   outline<call-cost=N>                Outline(call_cost), of outline.h
 //   hoist-common, hoist-common<no-free> Hoist(free), of hoist.h
 //   sink-common                         Sink(), of sink.h
+//   outline<call-cost=N[;max-frequency=F]>
+//                                       Outline(call_cost, max_frequency), of outline.h; without F: 4, and for N = 0
+//                                       any frequency
 //   argpromotion<max-elements=N>        ArgumentPromotionPass(MaxElements)
 //   jump-threading<threshold=N>         JumpThreadingPass(Threshold)
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level,

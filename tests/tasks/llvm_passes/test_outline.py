@@ -301,6 +301,54 @@ def test_costlier_calls_outline_less() -> None:
     assert counts[0] < counts[3] <= module.instruction_count()
 
 
+SEVERAL = "".join(
+    f"\n  store volatile i32 {100 + i}, ptr getelementptr (i32, ptr inttoptr (i64 4096 to ptr), i32 {i})"
+    for i in range(8)
+)
+WITHIN_A_LOOP = """
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %x = call i32 @{name}()
+  {body}
+  %next = add i32 %i, {increment}
+  %more = icmp slt i32 %next, %x
+  br i1 %more, label %loop, label %end
+end:
+  ret void"""
+
+
+def test_what_runs_often_is_left_where_it_is_unless_the_pass_is_told() -> None:
+    functions = [
+        WITHIN_A_LOOP.format(name=name, body=step() + SEVERAL, increment=i + 1)
+        for i, name in enumerate(("one", "two", "three"))
+    ]
+    head = "".join(f"declare i32 @{name}()\n" for name in ("one", "two", "three"))
+    text = head + "".join(
+        f"define void @f{i}(ptr %p) minsize {{{body}\n}}\n" for i, body in enumerate(functions)
+    )
+    module = _native.Module(text.encode(), "test")
+    calls = {}
+    for action in (
+        "outline<call-cost=0>",
+        "outline<call-cost=0;max-frequency=4>",
+        "outline<call-cost=1>",
+        "outline<call-cost=1;max-frequency=4>",
+        "outline<call-cost=1;max-frequency=100>",
+    ):
+        other = module.clone()
+        other.run(action)
+        calls[action] = len(re.findall(r"call [^\n]*@outlined", other.print()))
+    assert [*calls.values()] == [3, 0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("wrong", ["max-frequency", "max-frequency=-1", "max-frequency=a", "frequency=4"])
+def test_a_frequency_is_a_number(wrong: str) -> None:
+    with pytest.raises(_native.PipelineError):
+        _native.check_pipeline(f"outline<call-cost=1;{wrong}>")
+
+
 def test_a_call_that_moves_values_out_of_registers_is_not_worth_it() -> None:
     """The call's bytes are counted from a cost of 1 on: registers that it makes the function save, too."""
     cheap, *costly = (f"outline<call-cost={cost}>" for cost in range(4))
