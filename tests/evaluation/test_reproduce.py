@@ -133,3 +133,11 @@ def test_tool_that_fails_or_hangs_is_a_crash() -> None:
         Stock("opt", ("-passes=no-such-pass",)).run(b"", ".ll", seconds=60)
     with pytest.raises(CompilerTimeout):
         Stock("opt", ("-passes=mem2reg",)).run(program("matrix.c").content, ".bc", seconds=0)
+
+
+@pytest.mark.parametrize(
+    "entry", ["outline<call-cost=1>", "hoist-common", "hoist-common<no-free>", "sink-common"]
+)
+def test_stock_tools_have_nothing_for_our_own_passes(entry: str) -> None:
+    assert stock([entry]) is None
+    assert stock(["mem2reg", entry]) is None

@@ -11,7 +11,7 @@ from pathlib import Path
 from burnish import _native
 from burnish.core.errors import CompilerCrash, CompilerTimeout, MissingTool
 from burnish.execution.folder import temporary_folder
-from burnish.tasks.llvm_passes.actions import as_opt_pipeline
+from burnish.tasks.llvm_passes.actions import OURS, as_opt_pipeline
 from burnish.toolchain import find_tool
 
 # The passes that native/passes.h adds: LLVM takes their parameters as options of the process.
@@ -80,6 +80,8 @@ def stock(entries: Sequence[str]) -> Stock | None:
 
 def _alone(text: str) -> Stock | None:
     """Return the command for one pass that is not LLVM's own, or not one of the task's."""
+    if text.startswith(OURS):
+        return None
     name, _, inside = text.rstrip(">").partition("<")
     words = inside.split(";")
     values = dict(word.split("=") for word in words if "=" in word)

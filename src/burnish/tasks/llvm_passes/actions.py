@@ -104,10 +104,9 @@ licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
 simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
 """
 
-_OWN = (
-    *("clang<", "inliner-wrapper<", "module-inline<", "argpromotion<", "jump-threading<"),
-    *("outline<", "hoist-common", "sink-common"),
-)
+OURS = ("outline<", "hoist-common", "sink-common")  # passes of native/, which no other tool has
+
+_OWN = ("clang<", "inliner-wrapper<", "module-inline<", "argpromotion<", "jump-threading<", *OURS)
 
 _LOOP_NEST = frozenset({"loop-flatten", "loop-interchange", "loop-unroll-and-jam"})
 
