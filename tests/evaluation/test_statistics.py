@@ -137,6 +137,7 @@ def test_failure_loses_against_anything_that_works() -> None:
 def test_programs_of_one_method_alone_are_left_out() -> None:
     pair = compare_pair([*of("one", 50.0, 10.0), *of("other", 100.0)], "one", "other", "10 evaluations")
     assert (pair.programs, pair.mean.ratio) == (1, pytest.approx(2))
+    assert compare_pair([*of("one", 50.0), *of("other", 100.0)], "one", "other", "10").programs == 1
     with pytest.raises(InputError, match="no program in common within 10"):
         compare_pair(of("one", 1.0), "one", "other", "10 evaluations")
 

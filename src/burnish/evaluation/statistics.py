@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from burnish.core.errors import InputError
 from burnish.evaluation.intervals import bootstrap_interval, cluster_interval
 from burnish.evaluation.rows import Row
+from burnish.search.budget import written
 
 CONFIDENCE = 0.95
 ALL = ""  # for all projects, or all languages, together
@@ -125,7 +126,7 @@ def compare_pair(
         rows: Of one objective and seed; programs that one of the two has no row of are left out.
         first: A method.
         second: Another.
-        budget: Of both.
+        budget: Of both, in any way that a budget can be written.
         guarded: Whether both keep the reference where they are not better.
         confidence: Of the intervals.
         seed: Of the resampling.
@@ -133,6 +134,7 @@ def compare_pair(
     Raises:
         InputError: they have no program in common.
     """
+    budget = written(budget)
     by_method = {
         method: {row.program: row for row in rows if row.method == method and row.budget == budget}
         for method in (first, second)
