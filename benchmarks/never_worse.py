@@ -1,9 +1,10 @@
-"""`burnish cc` on many translation units: is an object's .text ever larger than clang -Oz makes it?
+"""`burnish cc` on many translation units: does an object ever load more bytes than clang -Oz makes it?
 
     python benchmarks/never_worse.py --budget 2s [--output benchmarks/results/never_worse.jsonl]
 
 Every unit of the packages of the test split is compiled twice with the same options, by `clang -Oz -c` and by
-`burnish cc --budget B -Oz -c`, in a process each. Exit code 1 if one object is larger.
+`burnish cc --budget B -Oz -c`, in a process each. Exit code 1 if one object is larger: by loaded bytes, or by
+those of code and read-only data.
 """
 
 from __future__ import annotations
@@ -57,20 +58,24 @@ def all_units(options: argparse.Namespace) -> list[Unit]:
 
 
 def compare(unit: Unit, budget: str) -> dict[str, object]:
-    """Compile a unit in both ways and return its .text bytes."""
+    """Compile a unit in both ways and return its sizes."""
     clang = [str(find_tool("clang++" if unit.language == "c++" else "clang"))]
     burnish = [sys.executable, "-m", "burnish.cli", "c++" if unit.language == "c++" else "cc"]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.jsonl"
         sizes = [
-            text_bytes([*compiler, *unit.arguments, "-Oz", "-c", str(unit.source)], Path(folder) / "unit.o")
+            sizes_of([*compiler, *unit.arguments, "-Oz", "-c", str(unit.source)], Path(folder) / "unit.o")
             for compiler in (clang, [*burnish, "--budget", budget, "--report", str(log)])
         ]
         record = json.loads(log.read_text())
     return {
         "unit": unit.name,
-        "clang": sizes[0],
-        "burnish": sizes[1],
+        "clang": sizes[0].loaded_bytes,
+        "burnish": sizes[1].loaded_bytes,
+        "clang_text": sizes[0].text_bytes,
+        "burnish_text": sizes[1].text_bytes,
+        "clang_constant": sizes[0].text_bytes + sizes[0].read_only_bytes,
+        "burnish_constant": sizes[1].text_bytes + sizes[1].read_only_bytes,
         "action": record["action"],
         "reason": record["reason"],
         "evaluations": record["evaluations"],
@@ -78,22 +83,30 @@ def compare(unit: Unit, budget: str) -> dict[str, object]:
     }
 
 
-def text_bytes(command: list[str], output: Path) -> int:
+def sizes_of(command: list[str], output: Path) -> _native.Sizes:
     subprocess.run([*command, "-o", str(output)], check=True)
-    return _native.object_sizes(output.read_bytes()).text_bytes
+    return _native.object_sizes(output.read_bytes())
 
 
 def report(rows: list[dict[str, object]], seconds: float) -> int:
-    pairs = [(int(str(row["clang"])), int(str(row["burnish"]))) for row in rows]
-    larger = [row["unit"] for row, (before, after) in zip(rows, pairs, strict=True) if after > before]
-    smaller = sum(after < before for before, after in pairs)
-    logs = [math.log(before / after) for before, after in pairs if before and after]
-    total = [sum(column) for column in zip(*pairs, strict=True)]
+    def pairs(kind: str) -> list[tuple[int, int]]:
+        return [(int(str(row[f"clang{kind}"])), int(str(row[f"burnish{kind}"]))) for row in rows]
+
+    loaded, constant = pairs(""), pairs("_constant")
+    larger = [
+        row["unit"]
+        for row, (before, after), (least, most) in zip(rows, loaded, constant, strict=True)
+        if after > before or most > least
+    ]
+    smaller = sum(after < before for before, after in loaded)
     packages = dict.fromkeys(str(row["unit"]).partition("/")[0] for row in rows)
     print(f"{len(rows)} units of {', '.join(packages)} in {seconds:.0f} s")
     print(f"larger than clang -Oz: {len(larger)}; smaller: {smaller} ({100 * smaller / len(rows):.0f} %)")
-    print(f".text, -Oz / burnish: geometric mean {math.exp(sum(logs) / len(logs)):.4f}, ", end="")
-    print(f"in total {total[0] / total[1]:.4f} ({total[0]} -> {total[1]} bytes)")
+    for name, sizes in (("loaded bytes", loaded), (".text", pairs("_text"))):
+        logs = [math.log(before / after) for before, after in sizes if before and after]
+        total = [sum(column) for column in zip(*sizes, strict=True)]
+        print(f"{name}, -Oz / burnish: geometric mean {math.exp(sum(logs) / len(logs)):.4f}, ", end="")
+        print(f"in total {total[0] / total[1]:.4f} ({total[0]} -> {total[1]} bytes)")
     for unit in larger:
         print(f"LARGER: {unit}")
     return 1 if larger else 0

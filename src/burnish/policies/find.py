@@ -61,7 +61,7 @@ def made_for(name: str, task: Task, objective: str) -> str:
     own = getattr(adviser, "objective", None)  # of sequence values; other policies say it on their card
     if own is None:
         own = getattr(getattr(adviser, "policy", None), "card", {}).get("objective", objective)
-    return "" if own == objective else str(own)
+    return "" if unlimited(own) == unlimited(objective) else str(own)
 
 
 def check(name: str) -> None:

@@ -31,6 +31,7 @@ from burnish.core.limit import file_name
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
+from burnish.policies.find import find_adviser
 from burnish.policies.sequence_values import WORST, SequenceValues, size_of
 from burnish.search import Budget
 from burnish.training.collect import WORTH_KEEPING, Found, collect
@@ -62,6 +63,7 @@ class Plan:
     slowest: float = 0.15  # those on which the reference takes no more seconds
     generations: int = 60
     strongest: int = 40  # traces of the search, those that gained most, beside what was bred
+    also: tuple[str, ...] = ()  # policies, names or files, whose sequences are candidates as well
     size: int = 64  # sequences in the portfolio, at most
     table: int = 300  # programs that the portfolio is applied to
     tails: int = 32  # kept, at most
@@ -260,9 +262,21 @@ class SequenceValuesTraining:
         ):
             chosen, added = portfolio.chosen(self.plan.size)
             yield {"bred": len(portfolio.traces), "bred/ratio": math.exp(sum(added))}
+        others = [trace for name in self.plan.also for trace in self._of_policy(name)]
         mine = [item for item in found if item.objective == self.objective]
         strongest = sorted(mine, key=lambda item: -item.ratio)[: self.plan.strongest]
-        return tuple(dict.fromkeys([reference, *chosen, *(item.trace for item in strongest)]))
+        return tuple(dict.fromkeys([reference, *chosen, *others, *(item.trace for item in strongest)]))
+
+    def _of_policy(self, name: str) -> tuple[Trace, ...]:
+        """Return the sequences of a policy of this kind.
+
+        Raises:
+            UnknownName, InputError: there is no such policy, or it is of another kind.
+        """
+        adviser = find_adviser(name, self.task, self.objective)
+        if not adviser or not isinstance(adviser[0], SequenceValues):
+            raise InputError(f"{self.config.name}: algorithm.also: {name} is no policy of sequence values")
+        return adviser[0].traces
 
     def _portfolio(self, table: CostTable) -> list[int]:
         """Return the columns of the reference, and of what adds something to it for its time."""
