@@ -25,7 +25,7 @@ extern char **environ;
 namespace burnish {
 namespace {
 
-constexpr time_t RECENT_SECONDS = 10; // between two calls of one build
+constexpr time_t RECENT_SECONDS = 60; // between two calls of one build
 
 std::string content_of(const char *path) {
   std::string text(4096, '\0');

@@ -139,7 +139,7 @@ def test_processes_share_it(tmp_path: Path) -> None:
 def test_changed_file_begins_with_what_its_last_version_came_to(tmp_path: Path) -> None:
     task, memory = make_task(), tmp_path / "memory"
     found = optimize(
-        task, program("matrix.c"), budget=Budget(evaluations=80), policy="none", workers=1, memory=memory
+        task, program("matrix.c"), budget=Budget(evaluations=200), policy="none", workers=1, memory=memory
     )
     assert found.ratio("Oz") > 1
     changed = tmp_path / "other_name.c"

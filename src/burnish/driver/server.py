@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-IDLE_SECONDS = 5.0
+IDLE_SECONDS = 15.0
 LOOK_SECONDS = 0.5  # how often to look for children that have ended
 SIZE, CODE = struct.Struct("<Q"), struct.Struct("<i")
 
