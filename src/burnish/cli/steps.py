@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from burnish.cli.tables import UNITS
 from burnish.core.errors import CompilerCrash
 from burnish.core.objective import Objective
 from burnish.core.program import Program
@@ -80,10 +81,10 @@ def show_steps(rows: Sequence[Row], shown: Sequence[Objective], *, as_json: bool
         for row in rows:
             print(json.dumps(row))
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)  # to fit 80 columns
     table.add_column("step", overflow="fold")
     for goal in shown:
-        table.add_column(goal.unit if goal.dense else f".text {goal.unit}", justify="right")
+        table.add_column(UNITS.get(goal.name, goal.unit), justify="right", no_wrap=True)
         table.add_column("change", justify="right")
     table.add_column("ms", justify="right")
     if "without" in rows[0]:
