@@ -82,7 +82,9 @@ def of_command(command: str) -> Compiler:
     levels = () if any(word.startswith("-O") for word in words) else ("-Oz",)
     if words[:2] == ["burnish", "cc"]:
         return Compiler(command, tuple(words), ("burnish", "c++", *words[2:]), levels)
-    cxx = {"clang": "clang++", "gcc": "g++", "cc": "c++"}.get(Path(words[0]).name, words[0])
+    cxx = {"clang": "clang++", "gcc": "g++", "cc": "c++", "burnish-cc": "burnish-c++"}.get(
+        Path(words[0]).name, words[0]
+    )
     return Compiler(
         command,
         tuple(words),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.limit import unlimited
 from burnish.policies import find
 from burnish.policies.sequence_values import WORST, SequenceValues, load_sequence_values
 from burnish.tasks.llvm_passes import TASK
@@ -150,7 +151,7 @@ def test_shipped_policy_fits_its_task(name: str) -> None:
     task, _, objective = name.partition("-")
     path = find.shipped()[name]
     policy = load_sequence_values(path)
-    assert (policy.task, policy.objective, task) == (TASK.id, objective, TASK.name)
+    assert (policy.task, unlimited(policy.objective), task) == (TASK.id, objective, TASK.name)
     assert {action for trace in (*policy.traces, *policy.tails) for action in trace} <= set(TASK.actions)
     assert policy.gains.shape == (len(policy.keys), len(policy.traces))
     assert policy.time.shape == (2, len(policy.traces))
@@ -165,6 +166,8 @@ def test_policies_are_found_by_name() -> None:
     assert find.find_adviser("none", TASK, "text-bytes") is None
     assert find.find_adviser("shipped", TASK, "seconds") is None  # nothing was trained for it
     found = find.find_adviser("shipped", TASK, "object-bytes")
-    assert found and found[1] == "llvm_passes-text-bytes"
+    assert found and found[1] == "llvm_passes-loaded-bytes"
+    limited = find.find_adviser("shipped", TASK, "text-bytes while slowdown<=1.1")
+    assert limited and limited[1] == "llvm_passes-text-bytes"
     with pytest.raises(UnknownName, match="policy"):
         find.find_adviser("shiped", TASK, "text-bytes")
