@@ -150,7 +150,8 @@ private:
       if (!seen.insert(user).second)
         continue;
       if (const auto *instruction = dyn_cast<Instruction>(user)) {
-        if (instruction->getFunction() != &source)
+        const Function *function = instruction->getFunction(); // a copy's operands may not be mapped yet
+        if (function != &source && function->getParent() != &part)
           return false;
       } else if (isa<GlobalValue>(user)) {
         return false;

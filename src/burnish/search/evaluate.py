@@ -33,7 +33,7 @@ GRACE_SECONDS = 1.0  # beyond the end of a batch of sites alone: a worker that i
 
 NOTHING = Evaluation((), math.inf)
 
-_Key = tuple[Trace, bool, bool, int]
+_Key = tuple[Trace, bool, bool, int | None]
 
 
 class BudgetSpent(BurnishError):
@@ -82,8 +82,8 @@ class Evaluator:
         Raises:
             BudgetSpent: `most` or `end` cut the batch short, and it is not one of sites alone.
         """
-        if batch.alone:
-            self._evaluate_alone(batch, most, end)
+        if batch.alone is not None:
+            self._evaluate_alone(batch, batch.alone, most, end)
             return
         new = [trace for trace in dict.fromkeys(batch.traces) if _key(trace, batch) not in self._known]
         kept = new if most is None else new[:most]
@@ -100,7 +100,7 @@ class Evaluator:
 
     def known(self, batch: Batch) -> list[Evaluation]:
         """Return the evaluations of a batch that was evaluated, in its order."""
-        if not batch.alone:
+        if batch.alone is None:
             return [self._known[_key(trace, batch)] for trace in batch.traces]
         return [
             self._known.get(_key(trace, batch)) or Evaluation(trace, math.inf, trace, NOT_TRIED)
@@ -112,50 +112,55 @@ class Evaluator:
         for worker in self.workers:
             worker.close()
 
-    def _evaluate_alone(self, batch: Batch, most: int | None, end: float | None) -> None:
+    def _evaluate_alone(self, batch: Batch, before: int, most: int | None, end: float | None) -> None:
         """Evaluate what is new of a batch of sites alone, equal sites once, while there is a budget for it.
 
         One evaluation is left: what is joined has to be measured.
         """
-        parts = self._parts_after(batch.traces[0][: batch.alone], end)
+        parts = self._parts_after(batch.traces[0][:before], end)
+        if not parts:
+            return
         left = math.inf if most is None else len(parts) * (most - 1 - self._spent % 1)
         first: dict[str, str] = {}  # site, by identity
         equal: dict[Trace, list[Trace]] = {}  # by the trace that is tried for all
         for trace in dict.fromkeys(batch.traces):
-            site = split_entry(trace[batch.alone])[0]
+            site = split_entry(trace[before])[0]
             if site not in parts:
                 self._known[_key(trace, batch)] = Evaluation(trace, math.inf, trace, "not to be had alone")
             elif _key(trace, batch) not in self._known:
                 one = first.setdefault(parts[site][1] or site, site)
-                equal.setdefault(at_site(trace, batch.alone, one), []).append(trace)
+                equal.setdefault(at_site(trace, before, one), []).append(trace)
         chunks: dict[str, _Chunk] = {}
         for trace in list(equal)[: max(0, int(left)) if left < math.inf else None]:
-            site = split_entry(trace[batch.alone])[0]
-            call = partial(evaluate_alone, parts[site][0], self._setup[2], batch.alone)
+            site = split_entry(trace[before])[0]
+            call = partial(evaluate_alone, parts[site][0], self._setup[2], before)
             chunks.setdefault(site, _Chunk(call, [])).traces.append(trace)
         for evaluation, tried in self._run(deque(chunks.values()), end, soft=True):
             assert tried is not None
             self.trials += 1
             self._spent += Fraction(1, len(parts))
             for trace in equal[tried]:
-                site = split_entry(trace[batch.alone])[0]
-                self._known[_key(trace, batch)] = moved(evaluation, batch.alone, site)
+                site = split_entry(trace[before])[0]
+                self._known[_key(trace, batch)] = moved(evaluation, before, site)
 
     def _parts_after(self, trace: Trace, end: float | None) -> dict[str, tuple[Part, str]]:
         """Return each site alone as it is after a trace, with its identity."""
-        if trace not in self._parts:
-            found: dict[str, tuple[Part, str]] = {}
-            worker = self.workers[0]  # which evaluates what comes alone, and has the state
-            worker.until = math.inf if end is None else end
-            try:
-                for part, identity in worker.stream(take_parts, *self._setup, trace):
-                    found[part.site] = part, identity
-            except CompilerCrash:
-                self.crashes += 1
-            finally:
-                worker.until = math.inf
-            self._parts[trace] = found
-        return self._parts[trace]
+        if trace in self._parts:
+            return self._parts[trace]
+        found: dict[str, tuple[Part, str]] = {}
+        if end is not None and end <= time.monotonic():  # a worker that is cut short has to begin anew
+            return found
+        worker = self.workers[0]  # which evaluates what comes alone, and has the state
+        worker.until = math.inf if end is None else end
+        try:
+            for part, identity in worker.stream(take_parts, *self._setup, trace):
+                found[part.site] = part, identity
+        except CompilerCrash:
+            self.crashes += 1
+        finally:
+            worker.until = math.inf
+        self._parts[trace] = found
+        return found
 
     def _predict(self, keys: Sequence[_Key]) -> None:
         """Put predictions in the place of the states, which may be large, of what was evaluated."""

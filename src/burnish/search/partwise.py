@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +12,8 @@ from burnish.search.sitewise import draw_tail
 from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space
 
 COVERED = 0.98  # of the sites' costs: what is left are many sites with little to gain
-PROBED = 60  # sites at which all learned tails are tried before any is tried at all sites
+DRAWN = 24  # tails, where no learned ones are left
+PROBED = 60  # sites at least at which all tails are tried; the best of them are at the others
 WORTH = 0.002  # of the program's cost, that the sites must have gained for an evaluation of the whole
 
 
@@ -42,53 +44,79 @@ def partwise(
     base, joined = current.path, current
     found: dict[str, Evaluation] = {}  # the best at each site; its cost is the difference that it makes
     gain = 0.0  # of what was joined
-    pool, kept = list(space.tails), list(space.tails)
-    probed = sites[:: max(1, len(sites) // PROBED)] if len(pool) > group else []
-    if probed:  # which of them are worth it here
-        tried = yield Batch(
-            [_at(base, None, site, tail) for site in probed for tail in pool], alone=len(base)
-        )
-        pool = _covering(pool, [tried[i : i + len(pool)] for i in range(0, len(tried), len(pool))])
-    while pool or not learned:
-        tails, pool = pool[:group], pool[group:]
-        tails += [draw_tail(space, kept, rng, longest) for _ in range(group - len(tails))]
-        tried = yield Batch(
-            [_at(base, found.get(site), site, tail) for site in sites for tail in tails], alone=len(base)
-        )
-        if all(item.error for item in tried):  # no site can be had alone, or nothing is left of the budget
-            return
-        for site, trial in zip((site for site in sites for _ in tails), tried, strict=True):
-            if trial.cost < (found[site].cost if site in found else 0.0):
-                found[site] = trial
-                kept.insert(0, _tail(base, trial))
-        kept = list(dict.fromkeys(kept))
-        short = any(item.error == NOT_TRIED for item in tried)
-        now = -sum(item.cost for item in found.values())
-        if now > gain and (short or (learned and not pool) or now - gain > WORTH * joined.cost):
-            (candidate,) = yield Batch([_joined(base, found)], site_costs=True)
-            found = _cheaper(found, current, candidate)
-            gain = -sum(item.cost for item in found.values())
-            joined = min(joined, candidate, key=lambda item: item.order)
-            if gain < now and candidate.cost > joined.cost:
+    kept, pool = list(space.tails), list(space.tails)
+    if any(split_entry(text)[0] for text in base):  # they were tried there
+        pool = []
+    for turn in itertools.count():
+        pool = pool or [draw_tail(space, kept, rng, longest) for _ in range(DRAWN)]
+        stride = max(1, len(sites) // PROBED)
+        if stride > 1:
+            probed = sites[turn % stride :: stride]
+            drawn, tried = pool, (yield _trials(base, found, probed, pool))
+            if all(item.error for item in tried):  # no site can be had alone, or the budget is spent
+                return
+            pool = _covering(pool, tried, [found[site].cost if site in found else 0.0 for site in probed])
+            _keep(found, kept, probed, drawn, tried)
+        for tails in [pool[i : i + group] for i in range(0, len(pool), group)]:
+            tried = yield _trials(base, found, sites, tails)
+            if all(item.error for item in tried):  # no site can be had alone, or the budget is spent
+                return
+            _keep(found, kept, sites, tails, tried)
+            short = any(item.error == NOT_TRIED for item in tried)
+            now = -sum(item.cost for item in found.values())
+            last = learned and tails[-1] == pool[-1]
+            if now > gain and (short or last or now - gain > WORTH * joined.cost):
                 (candidate,) = yield Batch([_joined(base, found)], site_costs=True)
+                found = _cheaper(found, current, candidate)
+                gain = -sum(item.cost for item in found.values())
+                if gain < now and candidate.cost >= joined.cost:
+                    (candidate,) = yield Batch([_joined(base, found)], site_costs=True)
                 joined = min(joined, candidate, key=lambda item: item.order)
-        if short:
+            if short:
+                return
+        if learned:
             return
+        pool = []
 
 
-def _covering(tails: Sequence[Trace], tried: Sequence[Sequence[Evaluation]]) -> list[Trace]:
+def _trials(base: Trace, found: dict[str, Evaluation], sites: Sequence[str], tails: Sequence[Trace]) -> Batch:
+    """Return each tail at each site, behind the best one there: the tails of a site come together."""
+    before = {site: found[site].trace if site in found else base for site in sites}
+    return Batch(
+        [before[site] + tuple(entry(action, site) for action in tail) for site in sites for tail in tails],
+        alone=len(base),
+    )
+
+
+def _keep(
+    found: dict[str, Evaluation],
+    kept: list[Trace],
+    sites: Sequence[str],
+    tails: Sequence[Trace],
+    tried: Sequence[Evaluation],
+) -> None:
+    """Note what was better at a site than all before, and those tails for others to be drawn from."""
+    for (site, tail), trial in zip(itertools.product(sites, tails), tried, strict=True):
+        if trial.cost < (found[site].cost if site in found else 0.0):
+            found[site] = trial
+            if tail not in kept:
+                kept.append(tail)
+
+
+def _covering(tails: Sequence[Trace], tried: Sequence[Evaluation], least: Sequence[float]) -> list[Trace]:
     """Return the tails that some site needs, each next one that which adds the most to those before.
 
     Args:
         tails: What was tried.
-        tried: Of each site, what each tail came to.
+        tried: What each came to at the first site, then at the next one.
+        least: What each site came to before.
     """
-    costs = np.array([[min(0.0, item.cost) for item in row] for row in tried])  # [sites, tails]
-    least, chosen = np.zeros((len(costs), 1)), []
-    while (gains := np.maximum(0.0, least - costs).sum(axis=0)).any():
+    costs = np.array([item.cost for item in tried]).reshape(-1, len(tails))
+    so_far, chosen = np.array(least)[:, None], []
+    while (gains := np.maximum(0.0, so_far - costs).sum(axis=0)).any():
         best = int(np.argmax(gains))
         chosen.append(tails[best])
-        least = np.minimum(least, costs[:, best : best + 1])
+        so_far = np.minimum(so_far, costs[:, best : best + 1])
     return chosen
 
 
@@ -97,15 +125,6 @@ def _largest(costs: dict[str, float]) -> list[str]:
     ordered = sorted(costs, key=lambda site: (-costs[site], site))
     sums = np.cumsum([costs[site] for site in ordered])
     return ordered[: int(np.searchsorted(sums, COVERED * sums[-1])) + 1] if ordered else []
-
-
-def _at(base: Trace, best: Evaluation | None, site: str, tail: Trace) -> Trace:
-    before = best.trace if best else base
-    return before + tuple(entry(action, site) for action in tail)
-
-
-def _tail(base: Trace, trial: Evaluation) -> Trace:
-    return tuple(split_entry(text)[1] for text in trial.trace[len(base) :])
 
 
 def _joined(base: Trace, found: dict[str, Evaluation]) -> Trace:

@@ -26,7 +26,7 @@ LONGEST = 60  # entries of a trace, those at single sites not counted
 VAIN = 1000  # batches in a row without a new trace: all has been tried
 START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
 LARGE_SHARE = 0.04  # of the budget in seconds: a program whose first start takes longer is large
-RESERVE = 1.5  # times what the last evaluation of the whole took
+RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites took
 LARGE_SITES = 500  # under a budget in evaluations alone: likewise, from so many sites on
 CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a start: it has to be evaluated, too
 
@@ -106,13 +106,13 @@ def run(
         nonlocal best, improved, vain, reserve
         before, cost, begin = evaluator.trials, best.cost, time.monotonic()
         most = None if budget.evaluations is None else budget.evaluations - evaluator.evaluations
-        until = end - reserve if batch.alone and end is not None else end
+        until = end - reserve if batch.alone is not None and end is not None else end
         for evaluation in evaluator.evaluate(batch, most=most, end=until):
             best = min(best, evaluation, key=lambda item: item.order)
             if progress:
                 seconds = time.monotonic() - start
                 progress(Progress(best, evaluator.evaluations, evaluator.crashes, seconds))
-        if reserve and not batch.alone and evaluator.trials > before:
+        if reserve and batch.site_costs and _at_sites(batch.traces[0]) and evaluator.trials > before:
             reserve = RESERVE * (time.monotonic() - begin)
         improved = evaluator.evaluations if best.cost < cost else improved
         vain = 0 if evaluator.trials > before else vain + 1
@@ -146,8 +146,9 @@ def run(
             refined = first(replace(space, starts=tuple(tried.values())), np.random.default_rng(seed))
             for evaluation in _whole(refined, evaluate):
                 tried[evaluation.path] = evaluation
-        at_sites = tuple(text for text in best.trace if split_entry(text)[0] != WHOLE_PROGRAM)
-        begun, latest = len(tried), 1 - seconds / budget.seconds if large and budget.seconds else START_SHARE
+        at_sites = _at_sites(best.trace)
+        begun = len(tried)
+        latest = min(START_SHARE, 1 - seconds / budget.seconds) if large and budget.seconds else START_SHARE
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
             trace = choose(None, least=seconds)
             while (alone := len(tried) <= begun and not large) or spent() <= latest:
@@ -190,7 +191,7 @@ def _whole(proposals: Proposals, evaluate: Callable[[Batch], list[Evaluation]]) 
         batch = next(proposals)
         while True:
             evaluations = evaluate(batch)
-            if not batch.alone:
+            if batch.alone is None:
                 yield from evaluations
             batch = proposals.send(evaluations)
 
@@ -206,6 +207,10 @@ def _explore(session: Sandbox, goal: Objective, adviser: Adviser | None) -> tupl
         tuple(filter(None, (_among(session.actions, tail) for tail in guide.tails))) if site_actions else ()
     )
     return Space(actions, site_actions, sites, (), LONGEST, tails, prior, guide.policy), guide
+
+
+def _at_sites(trace: Trace) -> Trace:
+    return tuple(text for text in trace if split_entry(text)[0] != WHOLE_PROGRAM)
 
 
 def _among(actions: Sequence[str], trace: Trace) -> Trace:
