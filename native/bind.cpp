@@ -4,6 +4,7 @@
 #include "features.h"
 #include "graph.h"
 #include "module.h"
+#include "part.h"
 #include "passes.h"
 #include "run_time.h"
 #include "sizes.h"
@@ -144,6 +145,15 @@ nb::typed<nb::tuple, Vector, nb::typed<nb::list, nb::str>> instruction_sequence(
   return nb::make_tuple(vector(std::move(sequence.tokens)), decoded(sequence.texts));
 }
 
+nb::bytes part_bitcode(const Module &module, nb::str name) {
+  std::string function = encoded(name), bytes;
+  {
+    nb::gil_scoped_release release;
+    bytes = burnish::part_bitcode(module, function);
+  }
+  return to_bytes(bytes);
+}
+
 nb::bytes bitcode(const Module &module) {
   const std::string *bytes;
   {
@@ -216,6 +226,7 @@ NB_MODULE(_native, m) {
       .def("verify", &Module::verify, Without())
       .def("clone", &Module::clone, Without())
       .def("extract", [](const Module &module, nb::str name) { return module.extract(encoded(name)); }, "function"_a)
+      .def("part_bitcode", &part_bitcode, "function"_a)
       .def_static("link", &Module::link, "parts"_a, "internalize"_a = false, Without())
       .def_prop_ro("functions", [](const Module &module) { return decoded(module.functions()); },
                    nb::sig("def functions(self) -> list[str]"))

@@ -4,6 +4,7 @@
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -198,6 +199,16 @@ std::unique_ptr<Module> Module::clone() const {
   } catch (const InputError &error) { // no one's input: we wrote it
     throw FatalError(std::string("a pass broke the module: its bitcode cannot be read: ") + error.what());
   }
+}
+
+const llvm::Module &Module::without_debug_info() const {
+  if (ir_->debug_compile_units().empty())
+    return *ir_;
+  if (!stripped_) {
+    stripped_ = clone();
+    StripDebugInfo(*stripped_->ir_);
+  }
+  return *stripped_->ir_;
 }
 
 std::unique_ptr<Module> Module::extract(const std::string &function) const {

@@ -64,6 +64,8 @@ public:
   bool position_independent() const; // what clang compiled it for
 
   llvm::Module &ir() const { return *ir_; }
+  // The same, or a copy that is kept until the module changes.
+  const llvm::Module &without_debug_info() const;
   llvm::TargetMachine &target(const std::string &cpu = "x86-64") const;
 
 private:
@@ -72,10 +74,14 @@ private:
   mutable std::unique_ptr<llvm::TargetMachine> target_;
   mutable std::string target_cpu_;
   mutable std::string bitcode_;
+  mutable std::unique_ptr<Module> stripped_;
 
 public:
   std::shared_ptr<Managers> managers; // of passes.cpp: made once, emptied before every run
-  void changed() { bitcode_.clear(); }
+  void changed() {
+    bitcode_.clear();
+    stripped_.reset();
+  }
 };
 
 std::string llvm_version();

@@ -30,6 +30,9 @@ public:
           found[function] = of(*function);
       costs.insert(found.begin(), found.end());
     }
+    for (Function &function : module.ir()) // those that nothing reaches from outside
+      if (!function.isDeclaration() && !costs.count(&function))
+        costs[&function] = of(function);
   }
 
   double operator[](const Function &function) const { return costs.lookup(&function); }

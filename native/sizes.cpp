@@ -229,10 +229,20 @@ private:
       Function *function = function_of(reference.target, reference.target_offset);
       if (!function || frame == frames.end())
         continue;
-      function->loaded += frame->second;
+      function->loaded += frame->second - end_padding(content, frame->first);
       described[{reference.section, reference.offset}] = function - functions.data();
     }
     return bytes;
+  }
+
+  // The last FDE is filled up to 8 bytes, others to 4 (llvm/lib/MC/MCDwarf.cpp): whoever comes last has that for the
+  // section's sake. 20 bytes are the least that one has.
+  static int64_t end_padding(StringRef content, uint64_t frame) {
+    bool last = frame + 20 + 4 <= content.size();
+    DataExtractor data(content, /*IsLittleEndian=*/true);
+    uint64_t offset = frame;
+    last = last && frame + 4 + data.getU32(&offset) == content.size();
+    return last && content.ends_with(StringRef("\0\0\0\0", 4)) ? 4 : 0;
   }
 
   // What one function alone refers to is counted with it: constants, strings, jump tables, tables of exceptions.

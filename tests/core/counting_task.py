@@ -15,7 +15,7 @@ import numpy as np
 from burnish.core.errors import ProgramError, UnknownName
 from burnish.core.objective import GraphArrays, Objective, Observation
 from burnish.core.program import Program
-from burnish.core.session import Mask, Observed, Session
+from burnish.core.session import Mask, Observed, Part, Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
 
@@ -101,6 +101,11 @@ class CountingSession(Session):
         values = [self.counters[name] for name in self._named(site)]
         cost = sum(values) if objective == "total" else max(values, default=0)
         return float(cost + (site == WHOLE_PROGRAM))
+
+    def part(self, site: str, objective: str) -> Part | None:
+        if objective != "total" or site not in self.counters:
+            return None
+        return Part(open_counters, Program(site, "counters", f"{site}={self.counters[site]}".encode()), site)
 
     def digest(self) -> str:
         return " ".join(f"{name}={value}" for name, value in sorted(self.counters.items()))

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from burnish.core import child
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
-from burnish.core.session import Mask, Observed, Session, Start, Step
+from burnish.core.session import Mask, Observed, Part, Session, Start, Step
 from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.worker import Limits, Worker
@@ -100,6 +100,11 @@ class Sandbox(Session):
         """See Session."""
         costs: dict[str, float] = self._call("site_costs", objective)
         return costs
+
+    def part(self, site: str, objective: str) -> Part | None:
+        """See Session."""
+        part: Part | None = self._call("part", site, objective)
+        return part
 
     def object_code(self) -> bytes:
         """See Session."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.limit import limit_of, unlimited
 from burnish.core.objective import GraphArrays
+from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
 from burnish.core.trade_off import factors, is_trade_off, product
 
@@ -37,6 +39,19 @@ class Step(NamedTuple):
     observed: tuple[Observed, ...]
     cost: float | None
     mask: Mask  # [len(sites) * n]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One site of a state, as a program of its own that any process can open.
+
+    Of the session that `open(program)` gives, only what happens at `site` counts: what is applied there does
+    what it does here, and the site's cost by the objective changes as it does here.
+    """
+
+    open: Callable[[Program], Session]
+    program: Program
+    site: str
 
 
 class Session(ABC):
@@ -144,6 +159,15 @@ class Session(ABC):
             for site in sites
             if all(site in costs for costs in by_name.values())
         }
+
+    def part(self, site: str, objective: str) -> Part | None:
+        """Return a site to be worked on apart from the others; None where that cannot be.
+
+        Args:
+            site: A name from `sites()`.
+            objective: What will be measured there.
+        """
+        return None
 
     def object_code(self) -> bytes:
         """Return the state as an object file, to be linked and run.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from burnish.core.errors import UnknownName
@@ -16,6 +17,7 @@ from burnish.search.greedy import epsilon_greedy, greedy
 from burnish.search.hill_climbing import hill_climbing
 from burnish.search.mcts import mcts
 from burnish.search.mixed import mixed
+from burnish.search.partwise import partwise
 from burnish.search.random import random_search
 from burnish.search.run import Progress, Search, run
 from burnish.search.sitewise import sitewise
@@ -35,6 +37,8 @@ SEARCHES: dict[str, Search] = {
 
 DEFAULT = "mixed"
 
+FIRST: dict[str, Search] = {"mixed": partial(partwise, learned=True)}  # what a large program begins with
+
 __all__ = ["DEFAULT", "SEARCHES", "Budget", "Progress", "search"]
 
 
@@ -46,4 +50,4 @@ def search(task: Task, program: Program, *, method: str = DEFAULT, **options: An
     """
     if method not in SEARCHES:
         raise UnknownName.among("search", method, SEARCHES)
-    return run(method, SEARCHES[method], task, program, **options)
+    return run(method, SEARCHES[method], task, program, first=FIRST.get(method), **options)

@@ -7,27 +7,33 @@ import math
 import os
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.guide import State, StatePolicy
 from burnish.core.objective import Objective
 from burnish.core.program import Program
-from burnish.core.session import Session
+from burnish.core.session import Part, Session
 from burnish.core.task import Opener, Task
 from burnish.core.trace import Trace, split_entry
 from burnish.core.worker import Limits, Worker, wait
-from burnish.search.space import Batch, Evaluation
+from burnish.search.alone import at_site, evaluate_alone, moved
+from burnish.search.space import NOT_TRIED, Batch, Evaluation
 
 STATES = 256  # that a worker keeps at most, and
 FORK_SECONDS = 0.6  # what forking all of them may have taken: large programs have fewer, but at least
 FEWEST = 4
 WORTH_FORKS = 3.0  # a state is kept when it took so many times as long as keeping it
 CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
+GRACE_SECONDS = 1.0  # beyond the end of a batch of sites alone: a worker that is killed has to begin anew
 
 
 NOTHING = Evaluation((), math.inf)
+
+_Key = tuple[Trace, bool, bool, int | None]
 
 
 class BudgetSpent(BurnishError):
@@ -40,25 +46,33 @@ class Evaluator:
     What a trace costs does not depend on how many workers there are or what they did before.
 
     Attributes:
+        trials: Traces that were evaluated, of whole programs and of sites alone.
         policy: Whose predictions batches may ask for.
     """
 
     def __init__(
         self, task: Task, program: Program, objective: Objective, *, workers: int | None, limits: Limits
     ) -> None:
-        self.evaluations = 0
+        self.trials = 0
         self.crashes = 0
+        self._spent = Fraction(0)  # evaluations; a site alone, of n, is 1/n of one
         self.policy: StatePolicy | None = None
         self._setup = (task.open, program, objective)
-        self._known: dict[tuple[Trace, bool, bool], Evaluation] = {}
+        self._known: dict[_Key, Evaluation] = {}
+        self._parts: dict[Trace, dict[str, tuple[Part, str]]] = {}  # after a trace, with identities
         self.workers = [Worker(limits) for _ in range(workers or os.cpu_count() or 1)]
         self._deadline_seconds = limits.deadline_seconds
+
+    @property
+    def evaluations(self) -> int:
+        """How many evaluations were made; sites alone count together."""
+        return int(self._spent)
 
     def evaluate(self, batch: Batch, *, most: int | None, end: float | None) -> Iterator[Evaluation]:
         """Yield what evaluating each distinct new trace gave, as it comes; `known` has them all then.
 
         Where there is an `end`, what is cheaper than all before also comes before its trace is done: the rest
-        of the trace may take too long.
+        of the trace may take too long. Of sites alone nothing is yielded: it says nothing of the program.
 
         Args:
             batch: The traces.
@@ -66,14 +80,18 @@ class Evaluator:
             end: When to give up, by time.monotonic().
 
         Raises:
-            BudgetSpent: `most` or `end` cut the batch short.
+            BudgetSpent: `most` or `end` cut the batch short, and it is not one of sites alone.
         """
+        if batch.alone is not None:
+            self._evaluate_alone(batch, batch.alone, most, end)
+            return
         new = [trace for trace in dict.fromkeys(batch.traces) if _key(trace, batch) not in self._known]
         kept = new if most is None else new[:most]
-        for evaluation, trace in self._run(kept, batch, end):
+        for evaluation, trace in self._run(self._chunks(kept, batch, end is not None), end):
             if trace is not None:
                 self._known[_key(trace, batch)] = evaluation
-                self.evaluations += 1
+                self.trials += 1
+                self._spent += 1
             yield evaluation
         if len(kept) < len(new):
             raise BudgetSpent
@@ -82,14 +100,69 @@ class Evaluator:
 
     def known(self, batch: Batch) -> list[Evaluation]:
         """Return the evaluations of a batch that was evaluated, in its order."""
-        return [self._known[_key(trace, batch)] for trace in batch.traces]
+        if batch.alone is None:
+            return [self._known[_key(trace, batch)] for trace in batch.traces]
+        return [
+            self._known.get(_key(trace, batch)) or Evaluation(trace, math.inf, trace, NOT_TRIED)
+            for trace in batch.traces
+        ]
 
     def close(self) -> None:
         """End the workers."""
         for worker in self.workers:
             worker.close()
 
-    def _predict(self, keys: Sequence[tuple[Trace, bool, bool]]) -> None:
+    def _evaluate_alone(self, batch: Batch, before: int, most: int | None, end: float | None) -> None:
+        """Evaluate what is new of a batch of sites alone, equal sites once, while there is a budget for it.
+
+        One evaluation is left: what is joined has to be measured.
+        """
+        parts = self._parts_after(batch.traces[0][:before], end)
+        if not parts:
+            return
+        left = math.inf if most is None else len(parts) * (most - 1 - self._spent % 1)
+        first: dict[str, str] = {}  # site, by identity
+        equal: dict[Trace, list[Trace]] = {}  # by the trace that is tried for all
+        for trace in dict.fromkeys(batch.traces):
+            site = split_entry(trace[before])[0]
+            if site not in parts:
+                self._known[_key(trace, batch)] = Evaluation(trace, math.inf, trace, "not to be had alone")
+            elif _key(trace, batch) not in self._known:
+                one = first.setdefault(parts[site][1] or site, site)
+                equal.setdefault(at_site(trace, before, one), []).append(trace)
+        chunks: dict[str, _Chunk] = {}
+        for trace in list(equal)[: max(0, int(left)) if left < math.inf else None]:
+            site = split_entry(trace[before])[0]
+            call = partial(evaluate_alone, parts[site][0], self._setup[2], before)
+            chunks.setdefault(site, _Chunk(call, [])).traces.append(trace)
+        for evaluation, tried in self._run(deque(chunks.values()), end, soft=True):
+            assert tried is not None
+            self.trials += 1
+            self._spent += Fraction(1, len(parts))
+            for trace in equal[tried]:
+                site = split_entry(trace[before])[0]
+                self._known[_key(trace, batch)] = moved(evaluation, before, site)
+
+    def _parts_after(self, trace: Trace, end: float | None) -> dict[str, tuple[Part, str]]:
+        """Return each site alone as it is after a trace, with its identity."""
+        if trace in self._parts:
+            return self._parts[trace]
+        found: dict[str, tuple[Part, str]] = {}
+        if end is not None and end <= time.monotonic():  # a worker that is cut short has to begin anew
+            return found
+        worker = self.workers[0]  # which evaluates what comes alone, and has the state
+        worker.until = math.inf if end is None else end
+        try:
+            for part, identity in worker.stream(take_parts, *self._setup, trace):
+                found[part.site] = part, identity
+        except CompilerCrash:
+            self.crashes += 1
+        finally:
+            worker.until = math.inf
+        self._parts[trace] = found
+        return found
+
+    def _predict(self, keys: Sequence[_Key]) -> None:
         """Put predictions in the place of the states, which may be large, of what was evaluated."""
         seen = [(key, state) for key in keys if (state := self._known[key].state)]
         if not seen or not self.policy:
@@ -98,30 +171,40 @@ class Evaluator:
         for (key, _), prediction in zip(seen, predictions, strict=True):
             self._known[key] = replace(self._known[key], state=None, prediction=prediction)
 
-    def _run(
-        self, traces: Sequence[Trace], batch: Batch, end: float | None
-    ) -> Iterator[tuple[Evaluation, Trace | None]]:
-        """Yield evaluations, each with its trace; with None before the end of the trace."""
+    def _chunks(self, traces: Sequence[Trace], batch: Batch, early: bool) -> deque[_Chunk]:
         look: tuple[str, ...] | None = None
         if batch.predict:
             look = self.policy.observations if self.policy else ()
         ordered = sorted(traces)  # neighbours share prefixes
         size = min(CHUNK, -(-len(ordered) // len(self.workers))) or 1
-        chunks = deque(ordered[i : i + size] for i in range(0, len(ordered), size))
-        running: dict[Worker, deque[Trace]] = {}
+        call = partial(evaluate_traces, *self._setup, site_costs=batch.site_costs, look=look, early=early)
+        return deque(_Chunk(call, ordered[i : i + size]) for i in range(0, len(ordered), size))
+
+    def _run(
+        self, chunks: deque[_Chunk], end: float | None, *, soft: bool = False
+    ) -> Iterator[tuple[Evaluation, Trace | None]]:
+        """Yield evaluations, each with its trace; with None before the end of the trace.
+
+        At the end all workers are killed; a `soft` one waits for what they have begun.
+        """
+        running: dict[Worker, _Chunk] = {}
         heard: dict[Worker, float] = {}
         while chunks or running:
             for worker in self.workers:
                 if chunks and worker not in running:
                     chunk = chunks.popleft()
-                    worker.send(evaluate_traces, *self._setup, chunk, batch.site_costs, look, end is not None)
-                    running[worker] = deque(chunk)
+                    worker.send(chunk.call, chunk.traces)
+                    running[worker] = _Chunk(chunk.call, list(chunk.traces))
                     heard[worker] = time.monotonic()
             for worker in wait(list(running), self._patience(heard, running, end)):
                 heard[worker] = time.monotonic()
                 yield from self._collect(worker, running, chunks)
             now = time.monotonic()
-            if end is not None and now >= end and (chunks or running):
+            if soft and end is not None and now >= end:
+                chunks.clear()
+                end += GRACE_SECONDS
+                soft = False
+            elif end is not None and now >= end and (chunks or running):
                 for worker in running:
                     worker.close()
                 raise BudgetSpent
@@ -131,7 +214,7 @@ class Evaluator:
                 yield from self._crashed(error, running.pop(worker), chunks)
 
     def _collect(
-        self, worker: Worker, running: dict[Worker, deque[Trace]], chunks: deque[list[Trace]]
+        self, worker: Worker, running: dict[Worker, _Chunk], chunks: deque[_Chunk]
     ) -> Iterator[tuple[Evaluation, Trace | None]]:
         try:
             more, answer = worker.receive()
@@ -140,32 +223,40 @@ class Evaluator:
             return
         if more:
             evaluation, whole = answer
-            yield evaluation, running[worker].popleft() if whole else None
+            yield evaluation, running[worker].traces.pop(0) if whole else None
         else:
             del running[worker]
 
     def _crashed(
-        self, error: str, unanswered: deque[Trace], chunks: deque[list[Trace]]
+        self, error: str, unanswered: _Chunk, chunks: deque[_Chunk]
     ) -> Iterator[tuple[Evaluation, Trace]]:
         """Blame the trace that was being evaluated, and give the others of its chunk to the next worker."""
         self.crashes += 1
-        if not unanswered:  # it died after its last answer
+        if not unanswered.traces:  # it died after its last answer
             return
-        trace = unanswered.popleft()
-        if unanswered:
-            chunks.appendleft(list(unanswered))
+        trace, *others = unanswered.traces
+        if others:
+            chunks.appendleft(_Chunk(unanswered.call, others))
         yield Evaluation(trace, math.inf, trace, error), trace
 
     def _patience(
-        self, heard: dict[Worker, float], running: dict[Worker, deque[Trace]], end: float | None
+        self, heard: dict[Worker, float], running: dict[Worker, _Chunk], end: float | None
     ) -> float:
         now = time.monotonic()
         next_deadline = min(heard[worker] for worker in running) + self._deadline_seconds
         return max(0.0, min(next_deadline, end if end is not None else math.inf) - now)
 
 
-def _key(trace: Trace, batch: Batch) -> tuple[Trace, bool, bool]:
-    return trace, batch.site_costs, batch.predict
+@dataclass(frozen=True)
+class _Chunk:
+    """Traces for a worker, and what it does with them."""
+
+    call: Callable[[Sequence[Trace]], Iterator[tuple[Evaluation, bool]]]
+    traces: list[Trace]
+
+
+def _key(trace: Trace, batch: Batch) -> _Key:
+    return trace, batch.site_costs, batch.predict, batch.alone
 
 
 _trees: dict[tuple[str, str], PrefixTree] = {}  # of a worker process
@@ -191,16 +282,32 @@ def evaluate_traces(
         look: Likewise.
         early: Also yield what is cheaper than all before, as soon as it is there, with False.
     """
-    key = (program.key, repr(opener))
-    if key not in _trees:
-        _trees.clear()
-        _trees[key] = PrefixTree(opener(program))
-    tree = _trees[key]
+    tree = _tree(opener, program)
     for trace, following in zip(traces, [*traces[1:], ()], strict=True):
         shared = _shared(trace, following)
         for evaluation, whole in tree.evaluate(trace, objective, site_costs, keep=shared, look=look):
             if whole or early:
                 yield evaluation, whole
+
+
+def take_parts(
+    opener: Opener, program: Program, objective: Objective, trace: Trace
+) -> Iterator[tuple[Part, str]]:
+    """Yield each site alone that can be, with its identity, in the state after a trace; in a worker."""
+    session = _tree(opener, program).reach(trace)
+    identities = session.identities()
+    for site in session.sites():
+        if part := session.part(site, objective.name):
+            yield part, identities.get(site, "")
+    session.close()
+
+
+def _tree(opener: Opener, program: Program) -> PrefixTree:
+    key = (program.key, repr(opener))
+    if key not in _trees:
+        _trees.clear()
+        _trees[key] = PrefixTree(opener(program))
+    return _trees[key]
 
 
 @dataclass
@@ -297,6 +404,14 @@ class PrefixTree:
         else:
             state.session.close()
         yield state.best, True
+
+    def reach(self, trace: Trace) -> Session:
+        """Return a session in the state after a trace, for the caller to close."""
+        start, state = self._longest_prefix(trace, False)
+        state = self._fork(state)
+        for text in trace[start:]:
+            state.apply(text)
+        return state.session
 
     def _fork(self, state: _State) -> _State:
         begin = time.perf_counter()

@@ -9,6 +9,7 @@ import numpy as np
 
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.genetic import genetic
+from burnish.search.partwise import partwise
 from burnish.search.sitewise import sitewise
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
@@ -21,7 +22,10 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
     Whole-program traces and those of single sites find different gains: inlining and outlining need the
     one, what suits a function and not its neighbour the other. What was found at single sites is appended
     to every trace that is bred, so that a new beginning competes with all that was learned about the old one.
+    In a large program, whose evaluations are few, the sites are refined one by one instead.
     """
+    if space.large:
+        yield from partwise(space, rng)
     if not space.site_actions:  # nothing to refine
         yield from genetic(space, rng)
     best = space.best_start

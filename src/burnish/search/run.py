@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -25,6 +25,9 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 LONGEST = 60  # entries of a trace, those at single sites not counted
 VAIN = 1000  # batches in a row without a new trace: all has been tried
 START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
+LARGE_SHARE = 0.04  # of the budget in seconds: a program whose first start takes longer is large
+RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites took
+LARGE_SITES = 500  # under a budget in evaluations alone: likewise, from so many sites on
 CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a start: it has to be evaluated, too
 
 Search = Callable[[Space, np.random.Generator], Proposals]
@@ -53,6 +56,7 @@ def run(
     workers: int | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     progress: Callable[[Progress], None] | None = None,
+    first: Search | None = None,
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
@@ -74,6 +78,8 @@ def run(
         workers: Processes; by default one for each core, and one alone for a noisy objective.
         limits: Of each process.
         progress: Called after every evaluation.
+        first: What a large program begins with, before the adviser's choices are evaluated; without it, no
+            program is taken for large.
 
     Raises:
         ProgramError: the program cannot be read.
@@ -88,6 +94,7 @@ def run(
     evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
 
     vain = 0
+    reserve = 0.0  # seconds that are left for evaluating the whole when sites are tried alone
 
     def spent() -> float:
         """Return the share of the budget that is used up."""
@@ -96,16 +103,19 @@ def run(
         return max(seconds, evaluations)
 
     def evaluate(batch: Batch, end: float | None = end) -> list[Evaluation]:
-        nonlocal best, improved, vain
-        before, cost = evaluator.evaluations, best.cost
+        nonlocal best, improved, vain, reserve
+        before, cost, begin = evaluator.trials, best.cost, time.monotonic()
         most = None if budget.evaluations is None else budget.evaluations - evaluator.evaluations
-        for evaluation in evaluator.evaluate(batch, most=most, end=end):
+        until = end - reserve if batch.alone is not None and end is not None else end
+        for evaluation in evaluator.evaluate(batch, most=most, end=until):
             best = min(best, evaluation, key=lambda item: item.order)
             if progress:
                 seconds = time.monotonic() - start
                 progress(Progress(best, evaluator.evaluations, evaluator.crashes, seconds))
+        if reserve and batch.site_costs and _at_sites(batch.traces[0]) and evaluator.trials > before:
+            reserve = RESERVE * (time.monotonic() - begin)
         improved = evaluator.evaluations if best.cost < cost else improved
-        vain = 0 if evaluator.evaluations > before else vain + 1
+        vain = 0 if evaluator.trials > before else vain + 1
         in_vain = budget.vain is not None and evaluator.evaluations - improved >= budget.vain
         if in_vain or vain >= VAIN or (end is not None and time.monotonic() >= end):
             raise BudgetSpent
@@ -129,17 +139,28 @@ def run(
         tried: dict[Trace, Evaluation] = {}
         for trace in task.starts:
             (tried[trace],) = evaluate(Batch([trace]), end=None)
+        reserve = seconds = time.monotonic() - start
+        known = bool(first and space.site_actions and tried)
+        large = known and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
+        if large and first:
+            refined = first(replace(space, starts=tuple(tried.values())), np.random.default_rng(seed))
+            for evaluation in _whole(refined, evaluate):
+                tried[evaluation.path] = evaluation
+        at_sites = _at_sites(best.trace)
+        begun = len(tried)
+        latest = min(START_SHARE, 1 - seconds / budget.seconds) if large and budget.seconds else START_SHARE
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
-            trace = choose(None, least=time.monotonic() - start)
-            while (alone := len(tried) <= len(task.starts)) or spent() <= START_SHARE:
-                (tried[trace],) = evaluate(Batch([trace]), end=None if alone else end)
+            trace = choose(None, least=seconds)
+            while (alone := len(tried) <= begun and not large) or spent() <= latest:
+                (tried[trace],) = evaluate(Batch([(*trace, *at_sites)]), end=None if alone else end)
                 trace = choose(tried[trace].cost)
         session.close()
-        (tried[()],) = evaluate(Batch([()]))
+        if not large:
+            (tried[()],) = evaluate(Batch([()]))
         survived = tuple(start for start in tried.values() if not start.error)
         if not space.actions or not survived:  # nothing to do, or nothing that survives
             raise BudgetSpent
-        proposals = search(replace(space, starts=survived), np.random.default_rng(seed))
+        proposals = search(replace(space, starts=survived, large=large), np.random.default_rng(seed))
         batch = next(proposals)
         while True:
             batch = proposals.send(evaluate(batch))
@@ -164,6 +185,17 @@ def run(
     )
 
 
+def _whole(proposals: Proposals, evaluate: Callable[[Batch], list[Evaluation]]) -> Iterator[Evaluation]:
+    """Run a search to its own end, and yield what it had of the whole program."""
+    with suppress(StopIteration):
+        batch = next(proposals)
+        while True:
+            evaluations = evaluate(batch)
+            if batch.alone is None:
+                yield from evaluations
+            batch = proposals.send(evaluations)
+
+
 def _explore(session: Sandbox, goal: Objective, adviser: Adviser | None) -> tuple[Space, Guide]:
     """Look at the program once: what is legal, which sites there are, and what the adviser says."""
     guide = adviser(session) if adviser else Guide()
@@ -175,6 +207,10 @@ def _explore(session: Sandbox, goal: Objective, adviser: Adviser | None) -> tupl
         tuple(filter(None, (_among(session.actions, tail) for tail in guide.tails))) if site_actions else ()
     )
     return Space(actions, site_actions, sites, (), LONGEST, tails, prior, guide.policy), guide
+
+
+def _at_sites(trace: Trace) -> Trace:
+    return tuple(text for text in trace if split_entry(text)[0] != WHOLE_PROGRAM)
 
 
 def _among(actions: Sequence[str], trace: Trace) -> Trace:

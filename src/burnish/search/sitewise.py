@@ -25,7 +25,7 @@ def sitewise(space: Space, rng: np.random.Generator, *, batch: int = 16, longest
     while True:
         (current,) = yield Batch([current.trace], site_costs=True)
         tails, learned = learned[:batch], learned[batch:]
-        tails += [_tail(space, kept, rng, longest) for _ in range(batch - len(tails))]
+        tails += [draw_tail(space, kept, rng, longest) for _ in range(batch - len(tails))]
         tried = yield Batch([current.trace + tail for tail in tails], site_costs=True)
         best = _best_tails(current, tails, tried)
         if not best:
@@ -36,7 +36,7 @@ def sitewise(space: Space, rng: np.random.Generator, *, batch: int = 16, longest
         current = min(candidate, *tried, current, key=lambda item: item.order)
 
 
-def _tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, longest: int) -> Trace:
+def draw_tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, longest: int) -> Trace:
     """Draw a tail: a random one, or one that was worth it with an entry inserted, removed or replaced."""
     actions = space.site_actions
     if not kept or rng.random() < 0.4:

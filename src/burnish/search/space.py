@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from burnish.core.guide import Prediction, Prior, State, StatePolicy
 from burnish.core.trace import Trace, split_entry
 
+NOT_TRIED = "the budget was spent before"
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -41,6 +43,10 @@ class Batch:
     traces: Sequence[Trace]
     site_costs: bool = False  # also say what each site costs at the end
     predict: bool = False  # also say what the policy, if there is one, makes of the state at the end
+    alone: int | None = None
+    """All traces begin with the same so many entries, and the others of each are at one site: try them there,
+    apart from the rest of the program. A cost is then by how much that changes the site's. What there was no
+    time for has the error NOT_TRIED; all sites once count as one evaluation."""
 
 
 Proposals = Generator[Batch, list[Evaluation], None]
@@ -60,6 +66,7 @@ class Space:
     tails: tuple[Trace, ...] = ()  # learned: worth trying at every site, the best first
     prior: Prior | None = None  # learned: over `actions`; without it, all are alike
     policy: StatePolicy | None = None  # learned: what to do next, by the state
+    large: bool = False  # the budget has few evaluations of the whole program: look at its sites one by one
 
     @property
     def best_start(self) -> Evaluation:

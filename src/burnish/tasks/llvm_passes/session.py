@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
+from burnish.core.limit import limit_of, unlimited
 from burnish.core.program import Program
-from burnish.core.session import Mask, Observed, Session
+from burnish.core.session import Mask, Observed, Part, Session
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.trade_off import factors
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
 from burnish.tasks.llvm_passes.modules import clone_module, emit_object, read_module, run_pass
@@ -44,7 +46,9 @@ class Origin:
 
     program: Program
     prepare: Callable[[_native.Module], None]
-    reference: str | None  # the level that it is compared with; None where it is a level itself
+    reference: Callable[[_native.Module], None] | None
+    """What makes of the program what it is compared with; None where the session begins with that."""
+    slowdown: float = 1.0  # by how much the reference is expected to be slower than what it is compared with
 
     @functools.cached_property
     def run_time(self) -> dict[str, float] | None:
@@ -52,8 +56,8 @@ class Origin:
         if self.reference is None:
             return None
         module = read_module(self.program)
-        _optimize(module, self.reference)
-        return dict(module.expected_run_time())
+        self.reference(module)
+        return {name: cost / self.slowdown for name, cost in module.expected_run_time()}
 
 
 class ModuleSession(Session):
@@ -80,6 +84,7 @@ class ModuleSession(Session):
         self._counts: NDArray[np.int64] | None = None  # of the current state, as is
         self._sizes: _native.Sizes | None = None
         self._object: bytes | None = None
+        self._run_time: dict[str, float] | None = None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Every pass applies to the program; function and loop passes apply to a function."""
@@ -97,7 +102,7 @@ class ModuleSession(Session):
         number = int(self._passes[action])
         changed = run_pass(self.module, number, site, self.options.level)
         # even where LLVM reports no change: some passes forget to
-        self._counts = self._sizes = self._object = None
+        self._counts = self._sizes = self._object = self._run_time = None
         self._applied.append(number)
         self.record(action, site)
         return changed
@@ -137,7 +142,8 @@ class ModuleSession(Session):
         copy = ModuleSession(clone_module(self.module), self.options, self.origin, self._stopwatch)
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
-        copy._counts, copy._sizes, copy._object = self._counts, self._sizes, self._object
+        copy._counts, copy._sizes = self._counts, self._sizes
+        copy._object, copy._run_time = self._object, self._run_time
         return copy
 
     def opcode_counts(self) -> NDArray[np.int64]:
@@ -160,11 +166,25 @@ class ModuleSession(Session):
 
     def run_time(self) -> dict[str, float]:
         """Return what a call of each function is expected to cost in this state."""
-        return dict(self.module.expected_run_time())
+        if self._run_time is None:
+            self._run_time = dict(self.module.expected_run_time())
+        return self._run_time
 
     def reference_run_time(self) -> dict[str, float]:
         """Return the same of the reference; a baseline is its own."""
         return self.origin.run_time or self.run_time()
+
+    def part(self, site: str, objective: str) -> Part | None:
+        """Return one function with everything else declared, in which it is compiled as it is here."""
+        limited = limit_of(objective)
+        names = factors(unlimited(objective)).keys() | ({limited.objective} if limited else set())
+        slowdown = self.costs("slowdown").get(site, 1.0) if "slowdown" in names else 1.0
+        try:
+            content = self.module.part_bitcode(site)
+        except (_native.FatalError, _native.PipelineError):
+            return None
+        opener = partial(open_part, options=self.options, slowdown=slowdown)
+        return Part(opener, Program(f"{self.origin.program.name}: {site}", "llvm", content), site)
 
     def stopwatch(self) -> Stopwatch:
         """Return what times the program, shared with all forks.
@@ -196,9 +216,26 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
         InputError: there is no such level.
     """
     try:
-        return _open(Origin(program, partial(_prepare, options=options), options.level), options)
+        return _open(
+            Origin(program, partial(_prepare, options=options), partial(_optimize, level=options.level)),
+            options,
+        )
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None
+
+
+def open_part(program: Program, options: Options, slowdown: float) -> ModuleSession:
+    """Open what ModuleSession.part took out, as it is: that is what it is compared with, too.
+
+    Args:
+        program: The part.
+        options: Of the session that it was taken from.
+        slowdown: What the function is expected to take already, in units of the whole's reference.
+
+    Raises:
+        ProgramError: it cannot be read.
+    """
+    return _open(Origin(program, _as_it_is, _as_it_is, slowdown), options)
 
 
 def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSession:
@@ -231,6 +268,10 @@ def _prepare(module: _native.Module, options: Options) -> None:
     module.set_level_attributes(options.level)
     if options.always_inline:
         module.honour_mandatory()
+
+
+def _as_it_is(module: _native.Module) -> None:
+    """Do nothing to a module."""
 
 
 def _optimize(module: _native.Module, level: str) -> None:

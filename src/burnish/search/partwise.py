@@ -1,0 +1,140 @@
+"""Large programs: every site alone, then all that was found together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from burnish.core.trace import Trace, entry, split_entry
+from burnish.search.sitewise import draw_tail
+from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space
+
+COVERED = 0.98  # of the sites' costs: what is left are many sites with little to gain
+DRAWN = 24  # tails, where no learned ones are left
+PROBED = 60  # sites at least at which all tails are tried; the best of them are at the others
+WORTH = 0.002  # of the program's cost, that the sites must have gained for an evaluation of the whole
+
+
+def partwise(
+    space: Space, rng: np.random.Generator, *, group: int = 4, longest: int = 5, learned: bool = False
+) -> Proposals:
+    """Refine the best start's sites, each apart from the rest of the program, and evaluate what was found.
+
+    As in sitewise search, each site keeps the best tail that it has seen; but how long a trial takes depends
+    on the site's size, not on the program's. The next tails are tried behind the best one: first the learned
+    ones that some sites, where all were tried, gained by; then variations and random ones. Now and then, and
+    when there is just time for it, the program is evaluated with all of them: what is not cheaper there loses
+    its tail.
+
+    Args:
+        space: Where to search.
+        rng: Of every random choice.
+        group: Tails that are tried at every site before the next best is known.
+        longest: Entries of a random tail.
+        learned: End when the learned tails were tried.
+    """
+    if not space.site_actions:
+        return
+    (current,) = yield Batch([space.best_start.path], site_costs=True)
+    sites = _largest(current.site_costs)
+    if not sites:
+        return
+    base, joined = current.path, current
+    found: dict[str, Evaluation] = {}  # the best at each site; its cost is the difference that it makes
+    gain = 0.0  # of what was joined
+    kept, pool = list(space.tails), list(space.tails)
+    if any(split_entry(text)[0] for text in base):  # they were tried there
+        pool = []
+    for turn in itertools.count():
+        pool = pool or [draw_tail(space, kept, rng, longest) for _ in range(DRAWN)]
+        stride = max(1, len(sites) // PROBED)
+        if stride > 1:
+            probed = sites[turn % stride :: stride]
+            drawn, tried = pool, (yield _trials(base, found, probed, pool))
+            if all(item.error for item in tried):  # no site can be had alone, or the budget is spent
+                return
+            pool = _covering(pool, tried, [found[site].cost if site in found else 0.0 for site in probed])
+            _keep(found, kept, probed, drawn, tried)
+        for tails in [pool[i : i + group] for i in range(0, len(pool), group)]:
+            tried = yield _trials(base, found, sites, tails)
+            if all(item.error for item in tried):  # no site can be had alone, or the budget is spent
+                return
+            _keep(found, kept, sites, tails, tried)
+            short = any(item.error == NOT_TRIED for item in tried)
+            now = -sum(item.cost for item in found.values())
+            last = learned and tails[-1] == pool[-1]
+            if now > gain and (short or last or now - gain > WORTH * joined.cost):
+                (candidate,) = yield Batch([_joined(base, found)], site_costs=True)
+                found = _cheaper(found, current, candidate)
+                gain = -sum(item.cost for item in found.values())
+                if gain < now and candidate.cost >= joined.cost:
+                    (candidate,) = yield Batch([_joined(base, found)], site_costs=True)
+                joined = min(joined, candidate, key=lambda item: item.order)
+            if short:
+                return
+        if learned:
+            return
+        pool = []
+
+
+def _trials(base: Trace, found: dict[str, Evaluation], sites: Sequence[str], tails: Sequence[Trace]) -> Batch:
+    """Return each tail at each site, behind the best one there: the tails of a site come together."""
+    before = {site: found[site].trace if site in found else base for site in sites}
+    return Batch(
+        [before[site] + tuple(entry(action, site) for action in tail) for site in sites for tail in tails],
+        alone=len(base),
+    )
+
+
+def _keep(
+    found: dict[str, Evaluation],
+    kept: list[Trace],
+    sites: Sequence[str],
+    tails: Sequence[Trace],
+    tried: Sequence[Evaluation],
+) -> None:
+    """Note what was better at a site than all before, and those tails for others to be drawn from."""
+    for (site, tail), trial in zip(itertools.product(sites, tails), tried, strict=True):
+        if trial.cost < (found[site].cost if site in found else 0.0):
+            found[site] = trial
+            if tail not in kept:
+                kept.append(tail)
+
+
+def _covering(tails: Sequence[Trace], tried: Sequence[Evaluation], least: Sequence[float]) -> list[Trace]:
+    """Return the tails that some site needs, each next one that which adds the most to those before.
+
+    Args:
+        tails: What was tried.
+        tried: What each came to at the first site, then at the next one.
+        least: What each site came to before.
+    """
+    costs = np.array([item.cost for item in tried]).reshape(-1, len(tails))
+    so_far, chosen = np.array(least)[:, None], []
+    while (gains := np.maximum(0.0, so_far - costs).sum(axis=0)).any():
+        best = int(np.argmax(gains))
+        chosen.append(tails[best])
+        so_far = np.minimum(so_far, costs[:, best : best + 1])
+    return chosen
+
+
+def _largest(costs: dict[str, float]) -> list[str]:
+    """Return the sites that cost the most, the costliest first."""
+    ordered = sorted(costs, key=lambda site: (-costs[site], site))
+    sums = np.cumsum([costs[site] for site in ordered])
+    return ordered[: int(np.searchsorted(sums, COVERED * sums[-1])) + 1] if ordered else []
+
+
+def _joined(base: Trace, found: dict[str, Evaluation]) -> Trace:
+    return base + tuple(text for trial in found.values() for text in trial.trace[len(base) :])
+
+
+def _cheaper(found: dict[str, Evaluation], before: Evaluation, after: Evaluation) -> dict[str, Evaluation]:
+    """Return what was found for the sites that it made cheaper in the whole program."""
+    return {
+        site: trial
+        for site, trial in found.items()
+        if after.site_costs.get(site, 0.0) < before.site_costs.get(site, 0.0)
+    }

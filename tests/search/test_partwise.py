@@ -1,0 +1,181 @@
+"""Sites alone: cheaper to try, counted together, and believed when the whole was measured."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from burnish.core.program import Program
+from burnish.core.session import Part
+from burnish.core.task import Task
+from burnish.core.trace import Trace, entry, split_entry
+from burnish.core.worker import GIB, Limits
+from burnish.search import SEARCHES, Budget, Progress, search
+from burnish.search.evaluate import Evaluator
+from burnish.search.partwise import partwise
+from burnish.search.run import run
+from burnish.search.space import NOT_TRIED, Batch, Evaluation
+from burnish.tasks.llvm_passes import TASK as LLVM
+from tests.core.counting_task import TASK as COUNTING
+from tests.core.counting_task import CountingSession, counters
+from tests.search.test_searches import told
+from tests.sources import program as compiled
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+LIMITS = Limits(deadline_seconds=20, memory_bytes=GIB)
+PROGRAM = counters("a=640 b=77 c=77")
+
+
+def alone(
+    task: Task, traces: list[Trace], before: int, most: int | None = None, workers: int = 2
+) -> tuple[list[Evaluation], Evaluator]:
+    evaluator = Evaluator(task, PROGRAM, task.objective("total"), workers=workers, limits=LIMITS)
+    batch = Batch(traces, alone=before)
+    try:
+        assert list(evaluator.evaluate(batch, most=most, end=None)) == []
+        return evaluator.known(batch), evaluator
+    finally:
+        evaluator.close()
+
+
+@pytest.mark.parametrize("head", [(), ("halve",)])
+def test_cost_is_the_difference_to_the_site_before(head: Trace) -> None:
+    traces = [(*head, "a: halve"), (*head, "a: halve", "a: halve"), (*head, "b: subtract(1)")]
+    found, _ = alone(COUNTING, traces, len(head))
+    begin = 320 if head else 640
+    assert [item.cost for item in found] == [-begin / 2, -3 * begin / 4, -1]
+    assert [item.path for item in found] == traces
+
+
+def test_equal_sites_are_tried_once() -> None:
+    traces = [(entry("subtract(3)", site),) for site in "abc"]
+    found, evaluator = alone(COUNTING, traces, 0)
+    assert [item.cost for item in found] == [-3, -3, -3]
+    assert [item.trace for item in found] == traces
+    assert evaluator.trials == 2
+
+
+def test_all_sites_once_are_one_evaluation() -> None:
+    traces = [("a: halve",), ("a: subtract(1)",), ("a: subtract(3)",), ("b: subtract(1)",)]
+    for count, evaluations in ((2, 0), (3, 1), (4, 1)):
+        assert alone(COUNTING, traces[:count], 0)[1].evaluations == evaluations
+
+
+def test_evaluation_is_left_for_what_is_joined() -> None:
+    traces = [("a: halve",), ("a: subtract(1)",), ("a: subtract(3)",), ("b: subtract(1)",)]
+    found, evaluator = alone(COUNTING, traces, 0, most=2)
+    assert [item.error for item in found] == ["", "", "", NOT_TRIED]
+    assert evaluator.evaluations == 1
+    assert all(item.error == NOT_TRIED for item in alone(COUNTING, traces, 0, most=1)[0])
+
+
+class Fragile(CountingSession):
+    """Whose parts die of an action."""
+
+    def __init__(self, program: Program, fails: bool = False) -> None:
+        super().__init__(program)
+        self.fails = fails
+
+    def apply(self, action: int, site: str = "") -> bool:
+        if self.fails and self.actions[action] == "subtract(3)":
+            os._exit(3)
+        return super().apply(action, site)
+
+    def fork(self) -> Fragile:
+        copy = Fragile(Program("", "counters", self.digest().encode()), self.fails)
+        copy.trace = list(self.trace)
+        return copy
+
+    def part(self, site: str, objective: str) -> Part | None:
+        part = super().part(site, objective)
+        return part and replace(part, open=partial(Fragile, fails=True))
+
+
+FRAGILE = replace(COUNTING, open=Fragile)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_crash_is_blamed_on_its_trace_alone(workers: int) -> None:
+    tails = ["halve", "subtract(3)", "subtract(1)"]
+    found, evaluator = alone(FRAGILE, [(entry(tail, "a"),) for tail in tails], 0, workers=workers)
+    assert [item.cost for item in found] == [-320, math.inf, -1]
+    assert evaluator.crashes == 1
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every program for a large one."""
+    monkeypatch.setattr(importlib.import_module("burnish.search.run"), "LARGE_SITES", 1)
+
+
+def searched(task: Task, budget: int, program: Program = PROGRAM, workers: int = 1) -> tuple[object, ...]:
+    result = search(task, program, budget=Budget(evaluations=budget), workers=workers, limits=LIMITS)
+    return told(result)
+
+
+@pytest.mark.usefixtures("large")
+def test_search_goes_on_after_a_crash_of_a_part() -> None:
+    seen: list[Progress] = []
+    search(FRAGILE, PROGRAM, budget=Budget(evaluations=60), workers=2, limits=LIMITS, progress=seen.append)
+    assert seen[-1].crashes > 0
+    assert seen[-1].best.cost < 200
+    assert any(split_entry(text)[0] for text in seen[-1].best.trace)
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize(("task", "program"), [(COUNTING, PROGRAM), (LLVM, compiled("hash_table.c"))])
+@pytest.mark.parametrize("budget", [3, 40])
+def test_result_depends_on_the_seed_alone(task: Task, program: Program, budget: int) -> None:
+    one, two = (searched(task, budget, program, workers) for workers in (1, 2))
+    assert one == two
+    assert one[2] == budget
+
+
+def test_joined_trace_keeps_what_the_parts_gained() -> None:
+    source, objective = compiled("machine.c"), "loaded-bytes while slowdown<=1.05"
+    gains: list[float] = []
+    costs: list[float] = []
+
+    def watched(space, rng):  # type: ignore[no-untyped-def]
+        refining = partwise(replace(space, starts=space.starts[:1]), rng)
+        batch = next(refining)
+        while True:
+            found = yield batch
+            if batch.alone is None:
+                costs.append(found[0].cost)
+            else:
+                best: dict[str, float] = {}
+                for item in found:
+                    site = split_entry(item.path[-1])[0]
+                    best[site] = min(best.get(site, 0.0), item.cost)
+                gains.append(-sum(best.values()))
+            with suppress(StopIteration):
+                batch = refining.send(found)
+                continue
+            return
+
+    run("partwise", watched, LLVM, source, objective=objective, budget=Budget(evaluations=30), workers=2)
+    assert len(costs) > 1 and max(gains) > 0
+    assert costs[0] - min(costs) >= 0.8 * max(gains)
+
+
+def test_search_without_parts_goes_on_as_ever(large: None) -> None:
+    found = search(COUNTING, PROGRAM, objective="largest", budget=Budget(evaluations=200), workers=1)
+    assert found.cost < 100
+
+
+def test_others_take_no_program_for_large(large: None) -> None:
+    result = search(COUNTING, PROGRAM, method="genetic", budget=Budget(evaluations=30), workers=1, seed=1)
+    plain = run(
+        "genetic", SEARCHES["genetic"], COUNTING, PROGRAM, budget=Budget(evaluations=30), workers=1, seed=1
+    )
+    assert told(result) == told(plain)
+    assert np.isfinite(result.cost)
