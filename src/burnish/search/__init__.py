@@ -37,7 +37,7 @@ SEARCHES: dict[str, Search] = {
 
 DEFAULT = "mixed"
 
-FIRST: dict[str, Search] = {"mixed": partial(partwise, group=1, learned=True)}
+FIRST: dict[str, Search] = {"mixed": partial(partwise, learned=True)}
 """What a large program begins with."""
 
 __all__ = ["DEFAULT", "SEARCHES", "Budget", "Progress", "search"]
