@@ -37,7 +37,8 @@ SEARCHES: dict[str, Search] = {
 
 DEFAULT = "mixed"
 
-FIRST: dict[str, Search] = {"mixed": partial(partwise, learned=True)}  # what a large program begins with
+FIRST: dict[str, Search] = {"mixed": partial(partwise, learned=True)}
+"""What a large program begins with."""
 
 __all__ = ["DEFAULT", "SEARCHES", "Budget", "Progress", "search"]
 

@@ -18,7 +18,7 @@ _costs: OrderedDict[tuple[str, str, str], dict[str, float]] = OrderedDict()  # o
 
 
 def evaluate_alone(
-    part: Part, objective: Objective, before: int, traces: Sequence[Trace]
+    part: Part, objective: Objective, before: int, begin: float | None, traces: Sequence[Trace]
 ) -> Iterator[tuple[Evaluation, bool]]:
     """Evaluate traces that differ at one site, in a worker process; yield each with True.
 
@@ -28,6 +28,7 @@ def evaluate_alone(
         part: The site after the entries that all traces begin with.
         objective: What to measure.
         before: How many entries that are.
+        begin: What the site costs there, where that is known.
         traces: Which.
     """
     root = part.open(part.program)
@@ -38,7 +39,7 @@ def evaluate_alone(
         _costs.popitem(last=False)
     digest = root.digest()
     if digest not in costs:
-        costs[digest] = root.measure(objective.name, part.site)
+        costs[digest] = root.measure(objective.name, part.site) if begin is None else begin
     begin = costs[digest]
     for trace in traces:
         session = root.fork()
@@ -54,7 +55,7 @@ def evaluate_alone(
         if digest not in costs:
             costs[digest] = session.measure(objective.name, part.site)
         session.close()
-        yield Evaluation(trimmed, costs[digest] - begin, path), True
+        yield Evaluation(trimmed, costs[digest] - begin, path, site_costs={part.site: costs[digest]}), True
     root.close()
 
 

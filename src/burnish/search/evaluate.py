@@ -59,6 +59,7 @@ class Evaluator:
         self.policy: StatePolicy | None = None
         self._setup = (task.open, program, objective)
         self._known: dict[_Key, Evaluation] = {}
+        self._begins: dict[tuple[Trace, str], float] = {}  # what sites cost alone after a trace
         self._parts: dict[Trace, dict[str, tuple[Part, str]]] = {}  # after a trace, with identities
         self.workers = [Worker(limits) for _ in range(workers or os.cpu_count() or 1)]
         self._deadline_seconds = limits.deadline_seconds
@@ -133,12 +134,15 @@ class Evaluator:
         chunks: dict[str, _Chunk] = {}
         for trace in list(equal)[: max(0, int(left)) if left < math.inf else None]:
             site = split_entry(trace[before])[0]
-            call = partial(evaluate_alone, parts[site][0], self._setup[2], before)
+            begin = self._begins.get((trace[:before], site))
+            call = partial(evaluate_alone, parts[site][0], self._setup[2], before, begin)
             chunks.setdefault(site, _Chunk(call, [])).traces.append(trace)
         for evaluation, tried in self._run(deque(chunks.values()), end, soft=True):
             assert tried is not None
             self.trials += 1
             self._spent += Fraction(1, len(parts))
+            for site, cost in evaluation.site_costs.items():
+                self._begins[tried[:before], site] = cost - evaluation.cost
             for trace in equal[tried]:
                 site = split_entry(trace[before])[0]
                 self._known[_key(trace, batch)] = moved(evaluation, before, site)

@@ -13,8 +13,8 @@ from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space
 
 COVERED = 0.98  # of the sites' costs: what is left are many sites with little to gain
 DRAWN = 24  # tails, where no learned ones are left
-PROBED = 60  # sites at least at which all tails are tried; the best of them are at the others
-WORTH = 0.002  # of the program's cost, that the sites must have gained for an evaluation of the whole
+PROBED = 40  # sites at least at which all tails are tried; the best of them are at the others
+WORTH = 0.004  # of the program's cost, that the sites must have gained for an evaluation of the whole
 
 
 def partwise(

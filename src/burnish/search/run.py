@@ -25,7 +25,8 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 LONGEST = 60  # entries of a trace, those at single sites not counted
 VAIN = 1000  # batches in a row without a new trace: all has been tried
 START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
-LARGE_SHARE = 0.04  # of the budget in seconds: a program whose first start takes longer is large
+LARGE_SHARE = 0.12  # of the budget in seconds: a program whose first start takes longer is large
+JOIN_SHARE = 0.5  # of what opening a program and its first start take: more than what is joined behind it
 RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites took
 LARGE_SITES = 500  # under a budget in evaluations alone: likewise, from so many sites on
 CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a start: it has to be evaluated, too
@@ -62,9 +63,11 @@ def run(
 
     The task's starting traces and those that the adviser names are evaluated first: its first choice even
     where a budget in seconds is too short for it, which is the policy alone; that choice may take as long as
-    all before it. Under a budget in evaluations alone the result depends on the seed only, not on the number
-    of workers. An interruption (Ctrl-C) ends the search: what was found so far is returned; the cost is
-    infinite where nothing was. The result is not verified: see burnish.evaluation.confirm.
+    all before it. What was found at a large program's sites alone is evaluated together even where that takes
+    up to twice as long as was set aside for it. Under a budget in evaluations alone the result depends on the
+    seed only, not on the number of workers. An interruption (Ctrl-C) ends the search: what was found so far
+    is returned; the cost is infinite where nothing was. The result is not verified: see
+    burnish.evaluation.confirm.
 
     Args:
         method: The search's name, for the result.
@@ -94,6 +97,7 @@ def run(
     evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
 
     vain = 0
+    begun = False  # with `first`
     reserve = 0.0  # seconds that are left for evaluating the whole when sites are tried alone
 
     def spent() -> float:
@@ -106,13 +110,16 @@ def run(
         nonlocal best, improved, vain, reserve
         before, cost, begin = evaluator.trials, best.cost, time.monotonic()
         most = None if budget.evaluations is None else budget.evaluations - evaluator.evaluations
-        until = end - reserve if batch.alone is not None and end is not None else end
+        joined = batch.site_costs and bool(_at_sites(batch.traces[0]))
+        until = end
+        if end is not None and reserve:
+            until = end - reserve if batch.alone is not None else end + reserve * (joined and begun)
         for evaluation in evaluator.evaluate(batch, most=most, end=until):
             best = min(best, evaluation, key=lambda item: item.order)
             if progress:
                 seconds = time.monotonic() - start
                 progress(Progress(best, evaluator.evaluations, evaluator.crashes, seconds))
-        if reserve and batch.site_costs and _at_sites(batch.traces[0]) and evaluator.trials > before:
+        if reserve and joined and evaluator.trials > before:
             reserve = RESERVE * (time.monotonic() - begin)
         improved = evaluator.evaluations if best.cost < cost else improved
         vain = 0 if evaluator.trials > before else vain + 1
@@ -139,19 +146,22 @@ def run(
         tried: dict[Trace, Evaluation] = {}
         for trace in task.starts:
             (tried[trace],) = evaluate(Batch([trace]), end=None)
-        reserve = seconds = time.monotonic() - start
+        seconds = time.monotonic() - start
+        reserve = JOIN_SHARE * seconds
         known = bool(first and space.site_actions and tried)
         large = known and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
         if large and first:
+            begun = True
             refined = first(replace(space, starts=tuple(tried.values())), np.random.default_rng(seed))
             for evaluation in _whole(refined, evaluate):
                 tried[evaluation.path] = evaluation
+            begun = False
         at_sites = _at_sites(best.trace)
-        begun = len(tried)
+        starts = len(tried)
         latest = min(START_SHARE, 1 - seconds / budget.seconds) if large and budget.seconds else START_SHARE
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
             trace = choose(None, least=seconds)
-            while (alone := len(tried) <= begun and not large) or spent() <= latest:
+            while (alone := len(tried) <= starts and not large) or spent() <= latest:
                 (tried[trace],) = evaluate(Batch([(*trace, *at_sites)]), end=None if alone else end)
                 trace = choose(tried[trace].cost)
         session.close()
