@@ -160,7 +160,7 @@ def test_td_finds_the_best_sequence_of_passes() -> None:
     agent._values = lambda batches: np.zeros(sum(map(len, batches)))  # type: ignore[method-assign]
     assert look_ahead_to_the_end(agent) > llvm_optimum()
     agent._values = learned  # type: ignore[method-assign]
-    for _ in range(20):
+    for _ in range(30):
         agent.iterate()
     assert look_ahead_to_the_end(agent) == llvm_optimum()
     assert play_greedily(agent.policy, agent.envs) == llvm_optimum()
