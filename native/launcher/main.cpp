@@ -141,7 +141,13 @@ int start(bool cxx, const Words &given) {
   auto command = read_command(cxx, given);
   Tools tools;
   tools.folder = own_folder();
-  tools.clang = find_tool(tools.folder, cxx ? "clang++" : "clang");
+  auto clang = cxx ? "clang++" : "clang";
+  tools.clang = find_tool(tools.folder, clang);
+  // Its package makes clang's links when the environment's Python starts for the first time.
+  if (auto python = tools.folder + "/python"; tools.clang.empty() && access(python.c_str(), X_OK) == 0) {
+    run(python, {"-c", ""});
+    tools.clang = find_tool(tools.folder, clang);
+  }
   if (tools.clang.empty()) // Python says what to do
     return hand_over(tools, command, {"--launched"}, command.rest);
   tools.libraries = find_libraries(command, tools.clang);

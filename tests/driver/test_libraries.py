@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from burnish.cli.launch import find_launcher
+from burnish.toolchain import find_tool
 
 HELLO = """\
 #include <iostream>
@@ -107,3 +109,20 @@ def test_another_target_is_answered_in_one_line(tmp_path: Path) -> None:
         assert done.returncode == 1
         (line,) = [line for line in done.stderr.splitlines() if line.startswith("burnish cc: ")]
         assert "riscv64-linux-gnu: the clang and the LLVM that come with burnish make code for" in line
+
+
+def test_the_first_command_of_a_new_environment_finds_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """clang's links are made only when the environment's Python starts."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    shutil.copy(find_launcher("burnish-c++"), tools)
+    links = [f"ln -s {find_tool('clang++')} {tools}/clang++", f"ln -s {find_tool('clang')} {tools}/clang"]
+    (tools / "python").write_text("#!/bin/sh\n" + "\n".join(links) + "\n")
+    (tools / "python").chmod(0o755)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (tmp_path / "hello.cpp").write_text(HELLO)
+    made = run(tmp_path, str(tools / "burnish-c++"), "-O2", "hello.cpp", "-o", "hello")
+    assert (made.returncode, made.stderr) == (0, "")
+    assert run(tmp_path, "./hello").stdout == "hello\n"
