@@ -1,5 +1,6 @@
 #include "passes.h"
 
+#include "attributes.h"
 #include "hoist.h"
 #include "outline.h"
 #include "sink.h"
@@ -147,6 +148,19 @@ void register_parameterised(PassBuilder &builder, TargetMachine *target) {
     }
     if (name == "sink-common") {
       passes.addPass(Sink());
+      return true;
+    }
+    if (auto body = parameters(name, "frame-pointer"))
+      if (auto n = number(*body, "calls")) {
+        passes.addPass(FramePointer(*n));
+        return true;
+      }
+    if (name == "no-jump-tables") {
+      passes.addPass(NoJumpTables());
+      return true;
+    }
+    if (name == "no-minsize") {
+      passes.addPass(NoMinSize());
       return true;
     }
     if (auto body = parameters(name, "jump-threading"))

@@ -17,6 +17,8 @@ namespace burnish {
 //   module-inline<threshold=N>          ModuleInlinerPass(InlineParams)
 //   hoist-common, hoist-common<no-free> Hoist(free), of hoist.h
 //   sink-common                         Sink(), of sink.h
+//   frame-pointer<calls=N>, no-jump-tables, no-minsize
+//                                       FramePointer(calls), NoJumpTables(), NoMinSize(), of attributes.h
 //   outline<call-cost=N[;max-frequency=F]>
 //                                       Outline(call_cost, max_frequency), of outline.h; without F: 4, and for N = 0
 //                                       any frequency

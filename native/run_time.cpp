@@ -11,6 +11,8 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
+#include <cmath>
+
 using namespace llvm;
 
 namespace burnish {
@@ -18,6 +20,8 @@ namespace {
 
 constexpr double CALL = 4;     // call, ret, and what they keep the processor from; an argument is one move more
 constexpr double UNKNOWN = 20; // what is called elsewhere, or indirectly, or recursively
+constexpr double FRAME = 1;    // a frame pointer beside what is pushed anyway
+constexpr unsigned TABLE = 4;  // cases, from which a switch takes a table
 
 class Estimate {
 public:
@@ -47,7 +51,8 @@ private:
     BranchProbabilityInfo probabilities(function, loops, nullptr, &dominators);
     BlockFrequencyInfo frequencies(function, probabilities, loops);
     TargetTransformInfo costs = target.getTargetTransformInfo(function);
-    double entry = std::max<uint64_t>(1, frequencies.getEntryFreq().getFrequency()), sum = 0;
+    double entry = std::max<uint64_t>(1, frequencies.getEntryFreq().getFrequency());
+    double sum = function.getFnAttribute("frame-pointer").getValueAsString() == "all" ? FRAME : 0;
     for (const BasicBlock &block : function) {
       double once = 0;
       for (const Instruction &instruction : block)
@@ -58,6 +63,8 @@ private:
   }
 
   double of(const Instruction &instruction, const TargetTransformInfo &target) const {
+    if (const auto *choice = dyn_cast<SwitchInst>(&instruction))
+      return of(*choice);
     const auto *call = dyn_cast<CallBase>(&instruction);
     if (!call || isa<IntrinsicInst>(call)) {
       auto cost = target.getInstructionCost(&instruction, TargetTransformInfo::TCK_RecipThroughput);
@@ -66,6 +73,14 @@ private:
     const Function *callee = call->getCalledFunction();
     auto known = callee ? costs.find(callee) : costs.end();
     return CALL + call->arg_size() + (known == costs.end() ? UNKNOWN : known->second);
+  }
+
+  // A range check and a load; or comparisons as deep as a balanced tree, as native/attributes.h asks for.
+  static double of(const SwitchInst &choice) {
+    double comparisons = std::ceil(std::log2(choice.getNumCases() + 1));
+    bool has_table = choice.getNumCases() >= TABLE &&
+                     !choice.getFunction()->getFnAttribute("no-jump-tables").getValueAsBool();
+    return has_table ? std::min(2.0, comparisons) : comparisons;
   }
 };
 

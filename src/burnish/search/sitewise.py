@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, repeat
 
 import numpy as np
 
@@ -10,7 +11,12 @@ from burnish.core.trace import Trace, entry
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 
-def sitewise(space: Space, rng: np.random.Generator, *, batch: int = 16, longest: int = 5) -> Proposals:
+BATCHES = (4, 8, 16)  # tails until the next joined trace: few at first, for a short budget to end with one
+
+
+def sitewise(
+    space: Space, rng: np.random.Generator, *, batches: Sequence[int] = BATCHES, longest: int = 5
+) -> Proposals:
     """Refine the best start site by site, all sites at once.
 
     A program's cost is the sum of its sites' costs. So one evaluation of a tail, applied everywhere, is a
@@ -22,7 +28,7 @@ def sitewise(space: Space, rng: np.random.Generator, *, batch: int = 16, longest
         return
     current = space.best_start
     learned, kept = list(space.tails), list(space.tails)
-    while True:
+    for batch in chain(batches, repeat(batches[-1])):
         (current,) = yield Batch([current.trace], site_costs=True)
         tails, learned = learned[:batch], learned[batch:]
         tails += [draw_tail(space, kept, rng, longest) for _ in range(batch - len(tails))]

@@ -91,6 +91,7 @@ sink slp-vectorizer slsr speculative-execution sroa<preserve-cfg> sroa<modify-cf
 tailcallelim typepromotion unreachableblockelim vector-combine
 loop-flatten loop-interchange loop-unroll-and-jam
 hoist-common hoist-common<no-free> sink-common
+frame-pointer<calls=0> frame-pointer<calls=2> frame-pointer<calls=4> no-jump-tables no-minsize
 """
 
 _LOOP = """
@@ -104,7 +105,14 @@ licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
 simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
 """
 
-OURS = ("outline<", "hoist-common", "sink-common")  # passes of native/, which no other tool has
+OURS = (  # passes of native/, which no other tool has
+    "outline<",
+    "hoist-common",
+    "sink-common",
+    "frame-pointer<",
+    "no-jump-tables",
+    "no-minsize",
+)
 
 _OWN = ("clang<", "inliner-wrapper<", "module-inline<", "argpromotion<", "jump-threading<", *OURS)
 
