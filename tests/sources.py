@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import subprocess
 from pathlib import Path
 
+from burnish import _native
 from burnish.core.program import Program
+from burnish.execution import link
 from burnish.programs import load_program
 
 DATA = Path(__file__).parent / "data"
@@ -28,3 +31,10 @@ def program(name: str, level: str = "Oz") -> Program:
     """Return what clang's front end makes of a file of tests/data at a level."""
     loaded = load_program(DATA / name, level=level)
     return Program(name, loaded.language, loaded.content)
+
+
+def printed(module: _native.Module, source: Program, folder: Path, level: str = "O1") -> bytes:
+    """Build a module with its program's workload; return what it prints."""
+    assert source.workload
+    executable = link(module.emit_object(level), source.workload, folder / "program")
+    return subprocess.run([executable], check=True, capture_output=True, timeout=20).stdout

@@ -10,7 +10,6 @@ import numpy as np
 from burnish.core.trace import Trace, entry
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
-
 BATCHES = (4, 8, 16)  # tails until the next joined trace: few at first, for a short budget to end with one
 
 

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 from burnish import _native
-from burnish.core.program import Program
 from burnish.corpora.random_modules import random_module
-from burnish.execution import link
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
-from tests.sources import DATA, program
+from tests.sources import DATA, printed, program
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}
 HEAD = """
@@ -407,13 +405,6 @@ def test_what_is_done_once_has_the_line_of_none_alone(action: str, line: str) ->
     match = re.search(rf"{line} i32 [^\n]*!dbg !(\d+)", text)
     assert match
     assert f"!{match.group(1)} = !DILocation(line: 0, scope:" in text
-
-
-def printed(module: _native.Module, source: Program, folder: Path) -> bytes:
-    """Build a module and return what it prints."""
-    assert source.workload
-    executable = link(module.emit_object("O1"), source.workload, folder / "program")
-    return subprocess.run([executable], check=True, capture_output=True, timeout=20).stdout
 
 
 def check_random_program(seed: int, folder: Path) -> int:

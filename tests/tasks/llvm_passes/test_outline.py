@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from burnish import _native
-from burnish.core.program import Program, Workload
+from burnish.core.program import Workload
 from burnish.corpora.random_modules import random_module
 from burnish.execution import link
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
 from burnish.toolchain import find_tool
+from tests.sources import printed
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}
 OUTLINE = "outline<call-cost=0>"
@@ -409,13 +410,6 @@ def run_cplusplus(module: _native.Module, folder: Path) -> bytes:
     """Build a module of C++ and return what it prints."""
     workload = Workload(runs=(), link_arguments=("--driver-mode=g++",))
     executable = link(module.emit_object("Oz"), workload, folder / "program")
-    return subprocess.run([executable], check=True, capture_output=True, timeout=20).stdout
-
-
-def printed(module: _native.Module, program: Program, folder: Path) -> bytes:
-    """Build a module and return what it prints."""
-    assert program.workload
-    executable = link(module.emit_object("O1"), program.workload, folder / "program")
     return subprocess.run([executable], check=True, capture_output=True, timeout=20).stdout
 
 
