@@ -103,7 +103,8 @@ def test_jump_tables_stay_where_they_are_in_loops() -> None:
         _native.object_sizes(_native.Module(source.encode()).emit_object("Oz"))
         for source in (cold, after("no-jump-tables", cold))
     )
-    assert (table.read_only_bytes, compared.read_only_bytes) == (7 * 8, 0)  # way0 is what any other value leads to
+    addresses = 7 * 8  # way0 is where any other value leads to
+    assert (table.read_only_bytes, compared.read_only_bytes) == (addresses, 0)
 
 
 def test_minsize_goes_and_optsize_stays() -> None:
