@@ -51,7 +51,7 @@ bench: $(ready)
 	$(python) benchmarks/step.py
 	$(python) benchmarks/baselines.py
 	$(python) benchmarks/random_actions.py
-	$(python) benchmarks/check_projects.py --cc "burnish cc --budget 3s" --never-larger
+	$(python) benchmarks/ships.py --cc burnish-cc --never-larger
 	$(python) benchmarks/never_worse.py
 	$(python) benchmarks/calls.py
 	$(python) benchmarks/vector.py

@@ -27,7 +27,7 @@ class Built:
 
     folder: Path
     programs: dict[str, str]  # names and paths; helpers too
-    objects: dict[str, int]  # .text bytes of each object, by name; of LTO's, 0
+    objects: dict[str, int]  # loaded bytes of each object, by name; of LTO's, 0
     wall_seconds: float  # of compiling and linking with all jobs
     cpu_seconds: float
 
@@ -74,7 +74,7 @@ def _build(project: Project, compiler: Compiler, folder: Path, tables: bool, job
         options = compiler.link_flags(project.language)
         run([*driver, *options, "-o", programs[name], *linked, *project.libraries], folder)
     wall, cpu = time.perf_counter() - start, _cpu_seconds() - before
-    sizes = {path.name: _text_bytes(path) for path in sorted(objects.values())}
+    sizes = {path.name: _loaded_bytes(path) for path in sorted(objects.values())}
     return Built(folder, programs, sizes, wall, cpu)
 
 
@@ -118,9 +118,9 @@ def _object_name(source: Path, root: Path) -> str:
     return re.sub(r"[^\w.+-]", "_", str(inside)) + ".o"
 
 
-def _text_bytes(path: Path) -> int:
+def _loaded_bytes(path: Path) -> int:
     content = path.read_bytes()
-    return int(_native.object_sizes(content).text_bytes) if content[:4] == b"\x7fELF" else 0
+    return int(_native.object_sizes(content).loaded_bytes) if content[:4] == b"\x7fELF" else 0
 
 
 def _cpu_seconds() -> float:

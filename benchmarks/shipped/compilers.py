@@ -66,6 +66,7 @@ def built_in() -> dict[str, Compiler]:
     made = [
         Compiler("clang -Oz", *clang, ("-Oz",)),
         Compiler("clang -Oz, machine outliner", *clang, ("-Oz", *outliner)),
+        Compiler("clang -Oz -fno-omit-frame-pointer", *clang, ("-Oz", "-fno-omit-frame-pointer")),
         Compiler("clang -Oz -flto", *clang, ("-Oz", "-flto")),
         Compiler("gcc -Os", *gcc, ("-Os",), is_clang=False),
         Compiler("gcc -Oz", *gcc, ("-Oz",), is_clang=False),

@@ -62,7 +62,7 @@ def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool)
         "programs": {name: _sizes(Path(after.programs[name])) for name in project.programs},
         "objects": len(after.objects),
         "objects_larger": sum(size > before.objects[name] for name, size in after.objects.items()),
-        "objects_text": sum(after.objects.values()),
+        "objects_loaded": sum(after.objects.values()),
         "build_seconds": {"wall": after.wall_seconds, "cpu": after.cpu_seconds},
         "outputs": _difference(project, expected, run_all(project, after, inputs)),
         "tests": run_tests(project, after),

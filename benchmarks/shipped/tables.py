@@ -79,7 +79,7 @@ def _of_project(row: Row, baseline: Row) -> list[str]:
     configure = row.get("configure_seconds")
     built = row["build_seconds"]["wall"] / baseline["build_seconds"]["wall"]
     return [
-        f"{row['objects_larger']}/{row['objects']}" if row["objects_text"] else "",  # LTO's have no code yet
+        f"{row['objects_larger']}/{row['objects']}" if row["objects_loaded"] else "",  # LTO's have no code yet
         f"{100 * (row['run_ratio'] - 1):+.1f} %" if row.get("run_ratio") else "",
         f"x{built:.1f}",
         f"x{configure['compiler'] / configure['baseline']:.1f}" if configure else "",
@@ -90,7 +90,7 @@ def _of_project(row: Row, baseline: Row) -> list[str]:
 
 def _of_all(pairs: Sequence[tuple[Row, Row]]) -> list[str]:
     """Return the columns after the sizes: sums, and of run times the geometric mean."""
-    larger, objects = (sum(row[name] for row, _ in pairs if row["objects_text"]) for name in COUNTS)
+    larger, objects = (sum(row[name] for row, _ in pairs if row["objects_loaded"]) for name in COUNTS)
     logs = [math.log(row["run_ratio"]) for row, _ in pairs if row.get("run_ratio")]
     built, clang = (sum(pair[i]["build_seconds"]["wall"] for pair in pairs) for i in (0, 1))
     return [
