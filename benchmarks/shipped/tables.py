@@ -79,7 +79,7 @@ def _of_project(row: Row, baseline: Row) -> list[str]:
     configure = row.get("configure_seconds")
     built = row["build_seconds"]["wall"] / baseline["build_seconds"]["wall"]
     return [
-        f"{row['objects_larger']}/{row['objects']}" if row["objects_loaded"] else "",  # LTO's have no code yet
+        f"{row['objects_larger']}/{row['objects']}" if row["objects_loaded"] else "",  # LTO has no code yet
         f"{100 * (row['run_ratio'] - 1):+.1f} %" if row.get("run_ratio") else "",
         f"x{built:.1f}",
         f"x{configure['compiler'] / configure['baseline']:.1f}" if configure else "",
