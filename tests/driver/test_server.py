@@ -109,6 +109,7 @@ def test_who_is_stopped_leaves_no_search(burnish: Compiler, tmp_path: Path, sign
     assert alive(server)
 
 
+@pytest.mark.slow
 def test_it_ends_when_nobody_calls(burnish: Compiler, tmp_path: Path) -> None:
     warm(burnish, tmp_path)
     wait_until(lambda: not sockets(tmp_path))

@@ -123,7 +123,7 @@ def searched(task: Task, budget: int, program: Program = PROGRAM, workers: int =
 @pytest.mark.usefixtures("large")
 def test_search_goes_on_after_a_crash_of_a_part() -> None:
     seen: list[Progress] = []
-    search(FRAGILE, PROGRAM, budget=Budget(evaluations=60), workers=2, limits=LIMITS, progress=seen.append)
+    search(FRAGILE, PROGRAM, budget=Budget(evaluations=30), workers=2, limits=LIMITS, progress=seen.append)
     assert seen[-1].crashes > 0
     assert seen[-1].best.cost < 200
     assert any(split_entry(text)[0] for text in seen[-1].best.trace)

@@ -118,6 +118,7 @@ def check_export(outcome: Outcome, config: Config) -> None:
     assert load_action_policy(outcome.policy).actions == tuple(card["actions"])
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_curve(tmp_path: Path) -> None:
     """The command is killed while it trains, and called again."""
     words = [sys.executable, "-m", "burnish.cli", "train", "smoke", "--set", "track.tensorboard=false"]

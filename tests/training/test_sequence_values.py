@@ -311,16 +311,16 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
     config = read_config(
         "sequence-values",
         [
-            'programs=[{use="random:0..5:300"}]',
+            'programs=[{use="random:0..3:300"}]',
             'validation=[{use="random:100..102:300"}]',
             f'algorithm.state="{tmp_path / "state"}"',
-            'algorithm.search="25"',
+            'algorithm.search="12"',
             "algorithm.jobs=1",
-            "algorithm.searched=6",
+            "algorithm.searched=4",
             "algorithm.bred=4",
             "algorithm.generations=3",
-            "algorithm.table=6",
-            "algorithm.tailed=2",
+            "algorithm.table=4",
+            "algorithm.tailed=1",
             "algorithm.fit.epochs=12",
             "run.validate_every=6",
         ],
@@ -333,7 +333,7 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
     policy = load_sequence_values(outcome.policy)
     assert policy.objective == "ir-instructions"
     assert policy.traces[0] == ("clang<Oz>",)
-    assert len(policy.keys) == 6
+    assert len(policy.keys) == 4
     assert outcome.best and outcome.best.metrics["validation/all"] >= 1
     card = json.loads(outcome.policy.with_suffix(".card.json").read_text())
     assert card["kind"] == "sequence-values"
