@@ -35,6 +35,7 @@ constexpr unsigned LONGEST = 256; // instructions of a region
 constexpr unsigned RESULTS = 3;   // values that x86-64 returns in registers
 constexpr int CAUTION_BYTES = 4;  // more for each call with each step of call_cost
 constexpr size_t WORK = 256;      // looked at for each instruction of the module, at most: time stays linear
+constexpr double UNLIKELY = 8;    // times less often than if all were alike: no longer one of the ways of a switch
 
 // What an outlined function has from the functions that it comes from, which have to agree on it.
 constexpr Attribute::AttrKind SHARED[] = {
@@ -387,12 +388,32 @@ private:
       return false;
     auto [known, added] = known_hot.try_emplace(&block, false);
     if (added) {
-      auto &frequencies = functions.getResult<BlockFrequencyAnalysis>(const_cast<Function &>(*block.getParent()));
-      double of_block = frequencies.getBlockFreq(&block).getFrequency();
-      known->second = of_block > double(*max_frequency) * frequencies.getEntryFreq().getFrequency() ||
+      auto &function = const_cast<Function &>(*block.getParent());
+      auto &frequencies = functions.getResult<BlockFrequencyAnalysis>(function);
+      auto &dominators = functions.getResult<DominatorTreeAnalysis>(function);
+      double of_entry = frequencies.getEntryFreq().getFrequency();
+      known->second = frequency(block, frequencies, dominators) > double(*max_frequency) * of_entry ||
                       (profile.hasProfileSummary() && profile.isHotBlock(&block, &frequencies));
     }
     return known->second;
+  }
+
+  // How often a block runs at most, where without a profile every way of a switch is taken as often as the switch is
+  // come to: of an interpreter's hundred instructions a few run all the time, and nobody knows which. A way that LLVM
+  // takes to be far less likely than the others stays unlikely.
+  static double frequency(const BasicBlock &block, const BlockFrequencyInfo &frequencies,
+                          const DominatorTree &dominators) {
+    auto of = [&](const BasicBlock &other) { return double(frequencies.getBlockFreq(&other).getFrequency()); };
+    double factor = 1;
+    if (!block.getParent()->hasProfileData())
+      for (auto *node = dominators.getNode(&block); node && node->getIDom(); node = node->getIDom()) {
+        const Instruction &end = *node->getIDom()->getBlock()->getTerminator();
+        double share = of(*node->getBlock()) / std::max(1.0, of(*end.getParent()));
+        bool is_likely = share * end.getNumSuccessors() * UNLIKELY > 1;
+        if ((isa<SwitchInst>(end) || isa<IndirectBrInst>(end)) && share < 1 && is_likely)
+          factor /= share;
+      }
+    return factor * of(block);
   }
 
   // The length of the longest region that begins there and has no other entry and one exit, or 0. The exit is what

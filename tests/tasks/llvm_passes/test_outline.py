@@ -344,6 +344,38 @@ def test_what_runs_often_is_left_where_it_is_unless_the_pass_is_told() -> None:
     assert [*calls.values()] == [3, 0, 0, 0, 3]
 
 
+INTERPRETER = """
+entry:
+  br label %loop
+loop:
+  %x = call i32 @{name}()
+  switch i32 %x, label %end [ {cases} ]
+{ways}
+next:
+  br label %{after}
+end:
+  ret void"""
+
+
+@pytest.mark.parametrize(("after", "body", "calls"), [("loop", "", 0), ("end", "", 3), ("loop", "cold", 3)])
+def test_no_way_of_a_switch_in_a_loop_is_taken_to_be_rare(after: str, body: str, calls: int) -> None:
+    """By frequencies each of the 40 ways runs about once: but an interpreter is in one of them always."""
+    text = "declare void @rare() cold\n"
+    for i, name in enumerate(("one", "two", "three")):
+        ways = {f"way{way}": f"  store volatile i32 {way}, ptr %p\n" for way in range(40)}
+        ways["way7"] += ("  call void @rare()\n" if body else "") + step() + SEVERAL + "\n"
+        function = INTERPRETER.format(
+            name=name,
+            after=after,
+            cases=" ".join(f"i32 {way + i}, label %way{way}" for way in range(40)),
+            ways="\n".join(f"{label}:\n{lines}  br label %next" for label, lines in ways.items()),
+        )
+        text += f"declare i32 @{name}()\ndefine void @f{i}(ptr %p) minsize {{{function}\n}}\n"
+    module = _native.Module(text.encode(), "test")
+    module.run("outline<call-cost=1>")
+    assert len(re.findall(r"call [^\n]*@outlined", module.print())) == calls
+
+
 @pytest.mark.parametrize("wrong", ["max-frequency", "max-frequency=-1", "max-frequency=a", "frequency=4"])
 def test_a_frequency_is_a_number(wrong: str) -> None:
     with pytest.raises(_native.PipelineError):
