@@ -280,3 +280,14 @@ def test_other_folders_are_refused(
 ) -> None:
     assert main(["evaluate", str(tmp_path), *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_policy_for_another_objective_is_announced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["evaluate", FILES[0], "--objective", "ir-instructions", "--budget", "4"]
+    said = "made for text-bytes, not for ir-instructions"
+    assert main([*words, "--methods", "genetic@llvm_passes-text-bytes", "--out", str(tmp_path / "a")]) == 0
+    assert said in capsys.readouterr().err
+    assert main([*words, "--methods", "genetic@shipped", "--out", str(tmp_path / "b")]) == 0
+    assert "policy" not in capsys.readouterr().err

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
+
+from burnish.core.task import Task
+from burnish.policies import find as policies
 
 
 def split_at_dashes(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -24,3 +28,10 @@ def add_without(parser: argparse.ArgumentParser) -> None:
 def listed(values: Sequence[str]) -> list[str]:
     """Return what an option that may be repeated names, with commas between several."""
     return [text for value in values for text in value.split(",")]
+
+
+def announce_policy(name: str, task: Task, objective: str) -> None:
+    """Say, on standard error, that a policy which guides a search was made for another objective."""
+    if other := policies.made_for(name, task, objective):
+        what = f"the policy that guides the search was made for {other}, not for {objective}"
+        print(f"burnish: {what}", file=sys.stderr)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from burnish.cli.arguments import add_without, listed
+from burnish.cli.arguments import add_without, announce_policy, listed
 from burnish.cli.evaluation_progress import EvaluationProgress
 from burnish.cli.evaluation_report import write_report
 from burnish.cli.evaluation_tables import print_tables
@@ -27,6 +27,7 @@ from burnish.evaluation.run_folder import RunFolder
 from burnish.evaluation.solvers import check_methods
 from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise, summarise_languages
 from burnish.evaluation.timing import Effort
+from burnish.policies import find as policies
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import TASK, Options, make_task
 from burnish.tasks.llvm_passes.actions import left_out
@@ -48,6 +49,9 @@ def main(arguments: Sequence[str]) -> int:
         effort=Effort(options.repeats),
     )
     plan = replace(plan, policies=check_methods(plan.methods, task, plan.objective))
+    for policy in dict.fromkeys(method.partition(policies.AT)[2] for method in plan.methods):
+        if policy and not options.json:
+            announce_policy(policy, task, plan.objective)
     texts = [with_version(text) for text in (*options.programs, *(f"corpus:{one}" for one in options.split))]
     if not texts:
         raise InputError("which programs? --split test, or names: corpus:zopfli, kernels:*, hot.c")

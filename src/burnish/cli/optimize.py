@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from burnish.cli.arguments import add_without, listed, split_at_dashes
+from burnish.cli.arguments import add_without, announce_policy, listed, split_at_dashes
 from burnish.cli.jobs import Job, Settings
 from burnish.cli.kept import KeptResults
 from burnish.cli.outputs import check_file, outputs_of
@@ -43,7 +43,8 @@ def main(arguments: Sequence[str]) -> int:
     task = make_task(Options(level, not options.ignore_always_inline, without=without))
     settings = _settings(options, task)
     items = _linked(options, level, clang) if options.link else _single(options, given, level, clang)
-    _announce(settings, task, quiet=options.json or options.quiet)
+    if not (options.json or options.quiet):
+        announce_policy(settings.policy, task, settings.objective)
     kept = KeptResults(options.result, task, settings, resume=options.resume) if options.result else None
     try:
         run = _run(options, task, settings, items, kept)
@@ -81,14 +82,6 @@ def _settings(options: argparse.Namespace, task: Task) -> Settings:
         limits=Limits(options.deadline, int(options.memory * GIB)),
         bundle=options.bundle,
     )
-
-
-def _announce(settings: Settings, task: Task, *, quiet: bool) -> None:
-    """Say which policy guides the search where it was made for something else."""
-    other = policies.made_for(settings.policy, task, settings.objective)
-    if other and not quiet:
-        what = f"the policy that guides the search was made for {other}, not for {settings.objective}"
-        print(f"burnish: {what}", file=sys.stderr)
 
 
 def _run(
