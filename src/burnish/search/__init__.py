@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from burnish.core.errors import UnknownName
@@ -16,8 +15,7 @@ from burnish.search.genetic import genetic
 from burnish.search.greedy import epsilon_greedy, greedy
 from burnish.search.hill_climbing import hill_climbing
 from burnish.search.mcts import mcts
-from burnish.search.mixed import mixed
-from burnish.search.partwise import partwise
+from burnish.search.mixed import mixed, sites_first
 from burnish.search.random import random_search
 from burnish.search.run import Progress, Search, run
 from burnish.search.sitewise import sitewise
@@ -37,8 +35,8 @@ SEARCHES: dict[str, Search] = {
 
 DEFAULT = "mixed"
 
-FIRST: dict[str, Search] = {"mixed": partial(partwise, learned=True)}
-"""What a large program begins with."""
+FIRST: dict[str, Search] = {"mixed": sites_first}
+"""What comes before the adviser's choices."""
 
 __all__ = ["DEFAULT", "SEARCHES", "Budget", "Progress", "search"]
 

@@ -81,27 +81,28 @@ class Evaluator:
             end: When to give up, by time.monotonic().
 
         Raises:
-            BudgetSpent: `most` or `end` cut the batch short, and it is not one of sites alone.
+            BudgetSpent: `most` or `end` cut the batch short, and it is neither partial nor of sites alone.
         """
         if batch.alone is not None:
             self._evaluate_alone(batch, batch.alone, most, end)
             return
         new = [trace for trace in dict.fromkeys(batch.traces) if _key(trace, batch) not in self._known]
         kept = new if most is None else new[:most]
-        for evaluation, trace in self._run(self._chunks(kept, batch, end is not None), end):
+        chunks = self._chunks(kept, batch, end is not None)
+        for evaluation, trace in self._run(chunks, end, soft=batch.partial):
             if trace is not None:
                 self._known[_key(trace, batch)] = evaluation
                 self.trials += 1
                 self._spent += 1
             yield evaluation
-        if len(kept) < len(new):
+        if len(kept) < len(new) and not batch.partial:
             raise BudgetSpent
         if batch.predict:
             self._predict([_key(trace, batch) for trace in kept])
 
     def known(self, batch: Batch) -> list[Evaluation]:
         """Return the evaluations of a batch that was evaluated, in its order."""
-        if batch.alone is None:
+        if batch.alone is None and not batch.partial:
             return [self._known[_key(trace, batch)] for trace in batch.traces]
         return [
             self._known.get(_key(trace, batch)) or Evaluation(trace, math.inf, trace, NOT_TRIED)
@@ -179,8 +180,8 @@ class Evaluator:
         look: tuple[str, ...] | None = None
         if batch.predict:
             look = self.policy.observations if self.policy else ()
-        ordered = sorted(traces)  # neighbours share prefixes
-        size = min(CHUNK, -(-len(ordered) // len(self.workers))) or 1
+        ordered = list(traces) if batch.partial else sorted(traces)  # neighbours share prefixes
+        size = 1 if batch.partial else min(CHUNK, -(-len(ordered) // len(self.workers))) or 1
         call = partial(evaluate_traces, *self._setup, site_costs=batch.site_costs, look=look, early=early)
         return deque(_Chunk(call, ordered[i : i + size]) for i in range(0, len(ordered), size))
 

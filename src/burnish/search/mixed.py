@@ -10,9 +10,10 @@ import numpy as np
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.genetic import genetic
 from burnish.search.partwise import partwise
-from burnish.search.sitewise import sitewise
+from burnish.search.sitewise import refine, sitewise
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
+AT_ONCE = 4  # learned tails, with which the sites are refined before anything else
 VAIN = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
@@ -48,6 +49,20 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
         evaluations = yield Batch([(*trace, *at_sites) for trace in generation.traces])
         best = min([best, *evaluations], key=lambda item: item.order)
         generation = breeding.send(_without_sites(evaluations))
+
+
+def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
+    """Refine the sites of the best start by the first learned tails; in a large program then by the others.
+
+    What suits a site often suits it behind any other start, too: an attribute of a function such as its frame
+    pointer. So this comes before all other starts, which then have those entries at their ends.
+    """
+    current = space.best_start
+    if space.tails:
+        current, _ = yield from refine(current, space.tails[:AT_ONCE], partial=True)
+    if space.large:
+        others = replace(space, starts=(current,), tails=space.tails[AT_ONCE:])
+        yield from partwise(others, rng, learned=True)
 
 
 def _without_sites(evaluations: Sequence[Evaluation]) -> list[Evaluation]:

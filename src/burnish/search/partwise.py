@@ -45,7 +45,7 @@ def partwise(
     found: dict[str, Evaluation] = {}  # the best at each site; its cost is the difference that it makes
     gain = 0.0  # of what was joined
     kept, pool = list(space.tails), list(space.tails)
-    if any(split_entry(text)[0] for text in base):  # they were tried there
+    if not learned and any(split_entry(text)[0] for text in base):  # they were tried there
         pool = []
     for turn in itertools.count():
         pool = pool or [draw_tail(space, kept, rng, longest) for _ in range(DRAWN)]

@@ -25,6 +25,8 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 LONGEST = 60  # entries of a trace, those at single sites not counted
 VAIN = 1000  # batches in a row without a new trace: all has been tried
 START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
+FIRST_SHARE = 0.5  # of the budget: where the first start takes more, there is no time for `first`
+FIRST_EVALUATIONS = 20  # under a budget in evaluations alone: likewise, where there are fewer
 LARGE_SHARE = 0.12  # of the budget in seconds: a program whose first start takes longer is large
 JOIN_SHARE = 0.5  # of what opening a program and its first start take: more than what is joined behind it
 RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites took
@@ -81,8 +83,8 @@ def run(
         workers: Processes; by default one for each core, and one alone for a noisy objective.
         limits: Of each process.
         progress: Called after every evaluation.
-        first: What a large program begins with, before the adviser's choices are evaluated; without it, no
-            program is taken for large.
+        first: What comes before the adviser's choices where the adviser has tails, or the program is large
+            for its budget; without it, none is. What that finds at single sites is at the end of all choices.
 
     Raises:
         ProgramError: the program cannot be read.
@@ -113,7 +115,8 @@ def run(
         joined = batch.site_costs and bool(_at_sites(batch.traces[0]))
         until = end
         if end is not None and reserve:
-            until = end - reserve if batch.alone is not None else end + reserve * (joined and begun)
+            kept = batch.partial or batch.alone is not None
+            until = end - reserve if kept else end + reserve * (joined and begun)
         for evaluation in evaluator.evaluate(batch, most=most, end=until):
             best = min(best, evaluation, key=lambda item: item.order)
             if progress:
@@ -148,22 +151,28 @@ def run(
             (tried[trace],) = evaluate(Batch([trace]), end=None)
         seconds = time.monotonic() - start
         reserve = JOIN_SHARE * seconds
+        begin = best.cost
         known = bool(first and space.site_actions and tried)
+        known = known and spent() <= FIRST_SHARE
+        known = known and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
         large = known and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
-        if large and first:
+        if first and known and (large or space.tails):
             begun = True
-            refined = first(replace(space, starts=tuple(tried.values())), np.random.default_rng(seed))
-            for evaluation in _whole(refined, evaluate):
+            beginning = replace(space, starts=tuple(tried.values()), large=large)
+            for evaluation in _whole(first(beginning, np.random.default_rng(seed)), evaluate):
                 tried[evaluation.path] = evaluation
             begun = False
         at_sites = _at_sites(best.trace)
+        scale = (
+            begin / best.cost if math.isfinite(begin) else 1.0
+        )  # what an adviser is told is without what was found at sites
         starts = len(tried)
         latest = min(START_SHARE, 1 - seconds / budget.seconds) if large and budget.seconds else START_SHARE
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
             trace = choose(None, least=seconds)
             while (alone := len(tried) <= starts and not large) or spent() <= latest:
                 (tried[trace],) = evaluate(Batch([(*trace, *at_sites)]), end=None if alone else end)
-                trace = choose(tried[trace].cost)
+                trace = choose(scale * tried[trace].cost)
         session.close()
         if not large:
             (tried[()],) = evaluate(Batch([()]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from itertools import chain, repeat
 
 import numpy as np
@@ -28,17 +28,27 @@ def sitewise(
     current = space.best_start
     learned, kept = list(space.tails), list(space.tails)
     for batch in chain(batches, repeat(batches[-1])):
-        (current,) = yield Batch([current.trace], site_costs=True)
         tails, learned = learned[:batch], learned[batch:]
         tails += [draw_tail(space, kept, rng, longest) for _ in range(batch - len(tails))]
-        tried = yield Batch([current.trace + tail for tail in tails], site_costs=True)
-        best = _best_tails(current, tails, tried)
-        if not best:
-            continue
-        kept = list(dict.fromkeys([*best.values(), *kept]))
-        joined = current.trace + tuple(entry(action, site) for site, tail in best.items() for action in tail)
-        (candidate,) = yield Batch([joined], site_costs=True)
-        current = min(candidate, *tried, current, key=lambda item: item.order)
+        current, best = yield from refine(current, tails)
+        kept = list(dict.fromkeys([*best, *kept]))
+
+
+def refine(
+    start: Evaluation, tails: Sequence[Trace], *, partial: bool = False
+) -> Generator[Batch, list[Evaluation], tuple[Evaluation, list[Trace]]]:
+    """Try tails at every site of a start: yield batches; return the best, and the tails that some site kept.
+
+    With `partial`, those that there is time for, and what is joined of them.
+    """
+    (current,) = yield Batch([start.trace], site_costs=True)
+    tried = yield Batch([current.trace + tail for tail in tails], site_costs=True, partial=partial)
+    best = _best_tails(current, tails, tried)
+    if not best:
+        return min(current, *tried, key=lambda item: item.order), []
+    joined = current.trace + tuple(entry(action, site) for site, tail in best.items() for action in tail)
+    (candidate,) = yield Batch([joined], site_costs=True)
+    return min(candidate, *tried, current, key=lambda item: item.order), list(best.values())
 
 
 def draw_tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, longest: int) -> Trace:

@@ -42,11 +42,12 @@ class Batch:
 
     traces: Sequence[Trace]
     site_costs: bool = False  # also say what each site costs at the end
+    partial: bool = False  # while there is time: what there was none for has the error NOT_TRIED
     predict: bool = False  # also say what the policy, if there is one, makes of the state at the end
     alone: int | None = None
     """All traces begin with the same so many entries, and the others of each are at one site: try them there,
-    apart from the rest of the program. A cost is then by how much that changes the site's. What there was no
-    time for has the error NOT_TRIED; all sites once count as one evaluation."""
+    apart from the rest of the program. A cost is then by how much that changes the site's. They are tried
+    while there is time; all sites once count as one evaluation."""
 
 
 Proposals = Generator[Batch, list[Evaluation], None]
