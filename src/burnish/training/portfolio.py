@@ -141,6 +141,16 @@ class Ground:
     task: Task
     objective: str
     jobs: int
+    left_out: tuple[str, ...] = ()  # beginnings of actions that no sequence has: they are for single sites
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions that sequences are made of."""
+        return self.without([*self.task.actions])
+
+    def without(self, entries: Sequence[str]) -> Trace:
+        """Return entries less those of actions that are left out."""
+        return tuple(text for text in entries if not (self.left_out and text.startswith(self.left_out)))
 
     def suitable(self, programs: Sequence[Program], count: int, slowest: float) -> list[tuple[str, float]]:
         """Return the first programs that will do, by name, and what the reference costs there."""
@@ -232,7 +242,7 @@ def breed(
         yield portfolio
     for number in range(len(rows), generations):
         if number == 0:
-            generation = ground.measure(chosen, list(dict.fromkeys(first)))
+            generation = ground.measure(chosen, list(dict.fromkeys(map(ground.without, first))))
         else:
             generation = _race(ground, portfolio, chosen, np.random.default_rng((seed, number)))
         with state.open("a") as file:
@@ -301,7 +311,7 @@ def _race(
     ground: Ground, portfolio: Portfolio, programs: Sequence[Program], rng: np.random.Generator
 ) -> Generation:
     """Try offspring on some of the programs, and the best of them on the others."""
-    mothers, born = _offspring(ground.task, portfolio, rng)
+    mothers, born = _offspring(ground.actions, portfolio, rng)
     if len(programs) <= SCREEN:
         return ground.measure(programs, born)
     order = rng.permutation(len(programs))
@@ -347,7 +357,9 @@ def _worth(
     return worth
 
 
-def _offspring(task: Task, portfolio: Portfolio, rng: np.random.Generator) -> tuple[list[int], list[Trace]]:
+def _offspring(
+    actions: Sequence[str], portfolio: Portfolio, rng: np.random.Generator
+) -> tuple[list[int], list[Trace]]:
     """Return sequences that nobody has tried, and the numbers of those that they come from.
 
     Parents are those that add most, and the reference: what begins with it takes little time.
@@ -370,7 +382,7 @@ def _offspring(task: Task, portfolio: Portfolio, rng: np.random.Generator) -> tu
                 bear(trace[:at] + trace[at + 1 :], mother)
         if born:
             return mothers[: 2 * OFFSPRING], born[: 2 * OFFSPRING]
-    prior = fit_prior(task.actions, zip(parents, added, strict=True))
+    prior = fit_prior(actions, zip(parents, added, strict=True))
     shares = np.array(added) + 0.03 * max(added)
     shares /= shares.sum()
     for _ in range(TRIES * OFFSPRING):  # of few actions and short parents there are not that many

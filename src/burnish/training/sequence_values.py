@@ -63,6 +63,7 @@ class Plan:
     slowest: float = 0.15  # those on which the reference takes no more seconds
     generations: int = 60
     strongest: int = 40  # traces of the search, those that gained most, beside what was bred
+    left_to_sites: tuple[str, ...] = ()  # beginnings of actions that only tails have
     also: tuple[str, ...] = ()  # policies, names or files, whose sequences are candidates as well
     size: int = 64  # sequences in the portfolio, at most
     table: int = 300  # programs that the portfolio is applied to
@@ -250,8 +251,9 @@ class SequenceValuesTraining:
         reference = self.task.starts[0]
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
+        ground = Ground(self.task, self.objective, self.jobs, self.plan.left_to_sites)
         for portfolio in breed(
-            Ground(self.task, self.objective, self.jobs),
+            ground,
             self.programs,
             first,
             self.state / f"bred-{file_name(self.objective)}.jsonl",
@@ -265,7 +267,8 @@ class SequenceValuesTraining:
         others = [trace for name in self.plan.also for trace in self._of_policy(name)]
         mine = [item for item in found if item.objective == self.objective]
         strongest = sorted(mine, key=lambda item: -item.ratio)[: self.plan.strongest]
-        return tuple(dict.fromkeys([reference, *chosen, *others, *(item.trace for item in strongest)]))
+        candidates = [reference, *chosen, *others, *(item.trace for item in strongest)]
+        return tuple(dict.fromkeys(map(ground.without, candidates)))
 
     def _of_policy(self, name: str) -> tuple[Trace, ...]:
         """Return the sequences of a policy of this kind.
