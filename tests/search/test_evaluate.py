@@ -15,7 +15,7 @@ from burnish.core.trace import Trace
 from burnish.core.worker import GIB, Limits
 from burnish.search import evaluate
 from burnish.search.evaluate import BudgetSpent, Evaluator, PrefixTree
-from burnish.search.space import Batch, Evaluation
+from burnish.search.space import NOT_TRIED, Batch, Evaluation
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core import counting_task
 from tests.core.counting_task import TASK as COUNTING
@@ -122,6 +122,19 @@ def test_budget_cuts_a_batch(workers: int) -> None:
     assert [item.cost for item in evaluator.known(Batch(traces[:4]))]
     with pytest.raises(BudgetSpent):
         list(evaluator.evaluate(Batch(traces), most=None, end=time.monotonic()))
+    evaluator.close()
+
+
+def test_partial_batch_has_what_there_was_a_budget_for(workers: int) -> None:
+    evaluator = Evaluator(COUNTING, PROGRAM, COUNTING.objective(), workers=workers, limits=LIMITS)
+    traces = [("subtract(3)",), ("halve",), ("halve", "halve"), ()]  # the first first, not by the alphabet
+    batch = Batch(traces, partial=True)
+    list(evaluator.evaluate(batch, most=2, end=None))
+    assert [item.error for item in evaluator.known(batch)] == ["", "", NOT_TRIED, NOT_TRIED]
+    list(evaluator.evaluate(batch, most=None, end=time.monotonic()))  # what was begun is waited for
+    assert [item.error for item in evaluator.known(batch)].count(NOT_TRIED) == max(0, 2 - workers)
+    list(evaluator.evaluate(batch, most=None, end=None))
+    assert [item.cost for item in evaluator.known(batch)] == [712, 401, 241, 721]
     evaluator.close()
 
 

@@ -152,11 +152,10 @@ def run(
         seconds = time.monotonic() - start
         reserve = JOIN_SHARE * seconds
         begin = best.cost
-        known = bool(first and space.site_actions and tried)
-        known = known and spent() <= FIRST_SHARE
-        known = known and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
-        large = known and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
-        if first and known and (large or space.tails):
+        enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
+        refines = bool(first and enough and space.site_actions and tried)
+        large = refines and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
+        if first and refines and (large or space.tails):
             begun = True
             beginning = replace(space, starts=tuple(tried.values()), large=large)
             for evaluation in _whole(first(beginning, np.random.default_rng(seed)), evaluate):
