@@ -136,6 +136,14 @@ def test_portfolio_is_bred_on_many_programs(tmp_path: Path) -> None:
     assert_costs_are_right(portfolio)
 
 
+def test_what_is_left_to_sites_is_in_no_sequence(tmp_path: Path) -> None:
+    ground = Ground(COUNTING, "total", 1, ("add", "subtract(3"))
+    first = [("halve",), ("subtract(3)", "subtract(1)", "add(1)")]
+    *_, portfolio = breed(ground, PROGRAMS, first, tmp_path / "bred.jsonl", generations=4, **BREEDING)
+    assert portfolio.traces[:2] == [("halve",), ("subtract(1)",)]
+    assert {action for trace in portfolio.traces for action in trace} == {"halve", "subtract(1)"}
+
+
 def assert_costs_are_right(portfolio: Portfolio) -> None:
     assert (
         portfolio.costs.shape == portfolio.seconds.shape == (len(portfolio.traces), len(portfolio.programs))
