@@ -272,7 +272,9 @@ NB_MODULE(_native, m) {
       .def_prop_ro("functions", [](const burnish::Sizes &sizes) { return decoded(sizes.functions); },
                    nb::sig("def functions(self) -> list[tuple[str, int]]"))
       .def_prop_ro("functions_loaded", [](const burnish::Sizes &sizes) { return decoded(sizes.functions_loaded); },
-                   nb::sig("def functions_loaded(self) -> list[tuple[str, int]]"));
+                   nb::sig("def functions_loaded(self) -> list[tuple[str, int]]"))
+      .def_prop_ro("functions_constant", [](const burnish::Sizes &sizes) { return decoded(sizes.functions_constant); },
+                   nb::sig("def functions_constant(self) -> list[tuple[str, int]]"));
   m.def(
       "object_sizes",
       [](nb::bytes object, bool position_independent) {

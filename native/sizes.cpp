@@ -74,7 +74,8 @@ public:
       if (!function.size)
         continue;
       sizes.functions.emplace_back(function.name, function.size);
-      sizes.functions_loaded.emplace_back(function.name, function.loaded);
+      sizes.functions_loaded.emplace_back(function.name, function.constant + function.unwind);
+      sizes.functions_constant.emplace_back(function.name, function.constant);
     }
     return sizes;
   }
@@ -82,7 +83,7 @@ public:
 private:
   struct Function {
     std::string name;
-    int64_t size, loaded;
+    int64_t size, constant, unwind = 0;
   };
   using Place = std::pair<const SectionRef *, uint64_t>;
 
@@ -229,7 +230,7 @@ private:
       Function *function = function_of(reference.target, reference.target_offset);
       if (!function || frame == frames.end())
         continue;
-      function->loaded += frame->second - end_padding(content, frame->first);
+      function->unwind += frame->second - end_padding(content, frame->first);
       described[{reference.section, reference.offset}] = function - functions.data();
     }
     return bytes;
@@ -284,7 +285,7 @@ private:
       for (auto at = relocated.lower_bound(place->first); at != relocated.end() && at->first < Place(section, end);
            ++at)
         bytes += at->second;
-      functions[place->second].loaded += bytes;
+      functions[place->second].constant += bytes;
     }
   }
 

@@ -19,6 +19,7 @@ struct Sizes {
   int64_t loaded_bytes = 0;     // executable sections and the four above, with alignment
   std::vector<std::pair<std::string, int64_t>> functions;        // bytes of the symbol
   std::vector<std::pair<std::string, int64_t>> functions_loaded; // with FDE and the constants that it alone uses
+  std::vector<std::pair<std::string, int64_t>> functions_constant; // the same without the FDE
 };
 
 // Reads the sizes off an ELF object. In a position-independent program each absolute address in its data is

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.limit import Limit, file_name, limit_of, parse_most, unlimited, within
+from burnish.core.limit import Limit, file_name, limits_of, parse_most, unlimited, within
 from burnish.tasks.llvm_passes import TASK
 
 TEXT = "loaded-bytes while slowdown<=1.05"
 
 
 def test_a_text_says_what_is_minimised_and_what_is_limited() -> None:
-    assert (unlimited(TEXT), limit_of(TEXT)) == ("loaded-bytes", Limit("slowdown", 1.05))
-    assert (unlimited("loaded-bytes"), limit_of("loaded-bytes")) == ("loaded-bytes", None)
-    assert within("loaded-bytes", Limit("slowdown", 1.05)) == TEXT
-    assert within("loaded-bytes", None) == "loaded-bytes"
+    both = (Limit("slowdown", 1.05), Limit("code-growth", 1))
+    assert (unlimited(TEXT), limits_of(TEXT)) == ("loaded-bytes", both[:1])
+    assert (unlimited("loaded-bytes"), limits_of("loaded-bytes")) == ("loaded-bytes", ())
+    assert limits_of(f"{TEXT} and code-growth<=1") == both
+    assert within("loaded-bytes", *both) == f"{TEXT} and code-growth<=1"
+    assert within("loaded-bytes") == "loaded-bytes"
     assert TASK.objective("loaded-bytes  while  slowdown <= 1.050").name == TEXT
     assert file_name(TEXT) == "loaded-bytes-while-slowdown-1.05"
 
@@ -37,7 +39,18 @@ def test_a_limited_objective_is_as_noisy_and_as_costly_as_its_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    "rest", ["", "slowdown", "slowdown<=", "slowdown<=fast", "slowdown<=-1", "slowdown<2", "<=2"]
+    "rest",
+    [
+        "",
+        "slowdown",
+        "slowdown<=",
+        "slowdown<=2 and",
+        "and slowdown<=2",
+        "slowdown<=fast",
+        "slowdown<=-1",
+        "slowdown<2",
+        "<=2",
+    ],
 )
 def test_what_is_no_limit_is_told(rest: str) -> None:
     with pytest.raises(InputError, match="expected an objective, 'while'"):

@@ -28,7 +28,7 @@ from burnish.programs import link_programs
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks.llvm_passes import Options, make_task
 from burnish.tasks.llvm_passes.actions import left_out
-from burnish.tasks.llvm_passes.objectives import level_for, within_speed_limit
+from burnish.tasks.llvm_passes.objectives import level_for, within_limits
 from burnish.toolchain import IR_SUFFIXES, LEVELS
 
 
@@ -61,7 +61,7 @@ def _settings(options: argparse.Namespace, task: Task) -> Settings:
     Raises:
         InputError: options that do not go together.
     """
-    goal = task.objective(within_speed_limit(options.objective, parse_most(options.speed_limit)))
+    goal = task.objective(within_limits(options.objective, parse_most(options.speed_limit)))
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected 1 or more")
     if options.jobs > 1 and goal.noisy:

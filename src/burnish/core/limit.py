@@ -1,7 +1,8 @@
-"""Objectives within a limit: `loaded-bytes while slowdown<=1.05`.
+"""Objectives within limits: `loaded-bytes while slowdown<=1.05 and code-growth<=1`.
 
-The cost of a state within the limit is the objective's own, exactly. What exceeds it counts more than double,
-and more the further it is off: so it is never better in practice, and a search still sees which way is back.
+The cost of a state within the limits is the objective's own, exactly. What exceeds one counts more than
+double, and more the further it is off: so it is never better in practice, and a search still sees which way
+is back.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from dataclasses import dataclass, replace
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.objective import Objective
 
-WHILE = " while "
-FORM = "expected an objective, 'while', another one, '<=' and a number: 'loaded-bytes while slowdown<=1.05'"
+WHILE, AND = " while ", " and "
+FORM = (
+    "expected an objective, 'while', another one, '<=' and a number: 'loaded-bytes while slowdown<=1.05'; "
+    "more of them after 'and'"
+)
 _LIMIT = re.compile(r"\s*([\w-]+)\s*<=\s*([0-9.e+-]+)\s*")
 
 
@@ -30,26 +34,29 @@ class Limit:
         return cost if measured <= self.most else 2 * cost * (measured / self.most) ** 2
 
 
-def within(objective: str, limit: Limit | None) -> str:
-    """Return the text of an objective within a limit."""
-    return objective if limit is None else f"{objective}{WHILE}{limit.objective}<={limit.most:g}"
+def within(objective: str, *limits: Limit) -> str:
+    """Return the text of an objective within limits."""
+    texts = [f"{limit.objective}<={limit.most:g}" for limit in limits]
+    return f"{objective}{WHILE}{AND.join(texts)}" if texts else objective
 
 
 def unlimited(text: str) -> str:
-    """Return the objective without its limit."""
+    """Return the objective without its limits."""
     return text.partition(WHILE)[0].strip()
 
 
-def limit_of(text: str) -> Limit | None:
-    """Return the limit of an objective's text; None where there is none.
+def limits_of(text: str) -> tuple[Limit, ...]:
+    """Return the limits of an objective's text.
 
     Raises:
-        InputError: it is not written as one.
+        InputError: they are not written as such.
     """
     _, found, rest = text.partition(WHILE)
-    if not found:
-        return None
-    match = _LIMIT.fullmatch(rest)
+    return tuple(_limit(part, text) for part in rest.split(AND)) if found else ()
+
+
+def _limit(part: str, text: str) -> Limit:
+    match = _LIMIT.fullmatch(part)
     try:
         most = float(match[2]) if match else 0.0
     except ValueError:
@@ -79,7 +86,7 @@ def file_name(text: str) -> str:
 
 
 def limited(text: str, base: Objective, known: Mapping[str, Objective]) -> Objective:
-    """Return an objective within a limit as one of its own.
+    """Return an objective within limits as one of its own.
 
     Args:
         text: As it is written.
@@ -90,17 +97,18 @@ def limited(text: str, base: Objective, known: Mapping[str, Objective]) -> Objec
         InputError: it is not written as one.
         UnknownName: what is limited is not known.
     """
-    limit = limit_of(text)
-    assert limit
-    if limit.objective not in known:
-        raise UnknownName.among("objective", limit.objective, known)
-    other = known[limit.objective]
+    limits = limits_of(text)
+    for limit in limits:
+        if limit.objective not in known:
+            raise UnknownName.among("objective", limit.objective, known)
+    every = (base, *(known[limit.objective] for limit in limits))
+    above = " or ".join(f"{limit.objective} is above {limit.most:g}" for limit in limits)
     return replace(
         base,
-        name=within(base.name, limit),
-        description=f"{base.description}; more than double where {other.name} is above {limit.most:g}",
-        dense=base.dense and other.dense,
-        by_site=base.by_site and other.by_site,
-        noisy=base.noisy or other.noisy,
-        needs_workload=base.needs_workload or other.needs_workload,
+        name=within(base.name, *limits),
+        description=f"{base.description}; more than double where {above}",
+        dense=all(one.dense for one in every),
+        by_site=all(one.by_site for one in every),
+        noisy=any(one.noisy for one in every),
+        needs_workload=any(one.needs_workload for one in every),
     )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import IllegalAction, InputError, UnknownName
-from burnish.core.limit import limit_of, unlimited
+from burnish.core.limit import Limit, limits_of, unlimited
 from burnish.core.objective import GraphArrays
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
@@ -59,7 +59,12 @@ class Session(ABC):
 
     An action is an index into `actions`. A site is a name from `sites()`, or "" for the whole
     program. `trace` is what was applied so far: replaying it in a new session gives the same state.
+
+    `prices` are of objectives that are limited for all sites together, by the sum of their shares: what a
+    unit of such a share counts, at a site, in units of what is minimised. Other limits hold at every site.
     """
+
+    prices: ClassVar[Mapping[str, float]] = {}
 
     def __init__(self, actions: Sequence[str], reopen: Callable[[], Session] | None = None) -> None:
         self.actions = tuple(actions)
@@ -112,8 +117,11 @@ class Session(ABC):
             UnknownName: the task has no such objective.
             InputError: the program has no such cost, say because it cannot be run.
         """
-        if limit := limit_of(objective):
-            return limit.cost(self.measure(unlimited(objective), site), self.cost(limit.objective, site))
+        if limits := limits_of(objective):
+            cost = self.measure(unlimited(objective), site)
+            for limit in limits:
+                cost = self._limited(cost, limit, self.cost(limit.objective, site), site)
+            return cost
         if not is_trade_off(objective):
             return self.cost(objective, site)
         return product({name: self.cost(name, site) for name in factors(objective)}, objective)
@@ -146,10 +154,15 @@ class Session(ABC):
 
         Where costs add up, what is chosen at one site is its own matter.
         """
-        if limit := limit_of(objective):
-            limited = self.costs(limit.objective)
+        if limits := limits_of(objective):
             costs = self.site_costs(unlimited(objective))
-            return {site: limit.cost(cost, limited.get(site, 0.0)) for site, cost in costs.items()}
+            for limit in limits:
+                shares = self.costs(limit.objective)
+                costs = {
+                    site: self._limited(cost, limit, shares.get(site, 0.0), site)
+                    for site, cost in costs.items()
+                }
+            return costs
         if not is_trade_off(objective):
             return self.costs(objective)
         by_name = {name: self.costs(name) for name in factors(objective)}
@@ -159,6 +172,12 @@ class Session(ABC):
             for site in sites
             if all(site in costs for costs in by_name.values())
         }
+
+    def _limited(self, cost: float, limit: Limit, measured: float, site: str) -> float:
+        """Return a cost with what a limit of the program's or of a site's adds to it."""
+        if site != WHOLE_PROGRAM and limit.objective in self.prices:
+            return cost + self.prices[limit.objective] * measured
+        return limit.cost(cost, measured)
 
     def part(self, site: str, objective: str) -> Part | None:
         """Return a site to be worked on apart from the others; None where that cannot be.

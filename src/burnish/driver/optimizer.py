@@ -19,7 +19,7 @@ from burnish.search.memory import Memory
 from burnish.search.run import run
 from burnish.search.space import Proposals, Space
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
-from burnish.tasks.llvm_passes.objectives import within_speed_limit
+from burnish.tasks.llvm_passes.objectives import within_limits
 
 LEAST_SECONDS = 1e-3  # for the policy's first choice, which is always tried
 ALL = 1 << 30  # evaluations
@@ -34,7 +34,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         BurnishError: the file cannot be optimized.
     """
     task = make_task(Options(level=request.level))
-    objective = within_speed_limit(request.objective, request.speed_limit)
+    objective = within_limits(request.objective, request.speed_limit)
     program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
     budget = _budget(request)
     # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.

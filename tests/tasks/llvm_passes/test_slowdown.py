@@ -10,7 +10,7 @@ from burnish import _native
 from burnish.core.program import Program
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.objectives import slowdown
+from burnish.tasks.llvm_passes.objectives import CODE_PRICE, slowdown
 from burnish.tasks.llvm_passes.session import open_baseline, open_session
 from burnish.toolchain import compile_to_bitcode
 from tests.sources import program
@@ -103,3 +103,39 @@ def test_expected_run_time_does_not_change_the_module() -> None:
     before = module.digest()
     assert module.expected_run_time() == module.expected_run_time()
     assert module.digest() == before
+
+
+def test_the_reference_is_the_same_whoever_comes_to_it(tmp_path: Path) -> None:
+    """A session that is in that state remembers it; others make it anew."""
+    there, elsewhere = open_session(program("structs.c")), open_session(program("structs.c"))
+    there.replay(["clang<Oz>"])
+    elsewhere.replay(["clang<O2>"])
+    assert there.reference_run_time() == there.run_time() == elsewhere.reference_run_time()
+    assert there.reference_constant_bytes() == there.constant_bytes() == elsewhere.reference_constant_bytes()
+    assert there.cost("slowdown") == there.cost("code-growth") == 1
+
+
+def test_growth_is_of_code_and_constants_without_tables() -> None:
+    session = open_session(program("structs.c"))
+    session.replay(["clang<Oz>"])
+    before = session.sizes()
+    session.replay(["frame-pointer<calls=0>"])
+    after = session.sizes()
+    assert after.unwind_bytes != before.unwind_bytes
+    grown = (after.text_bytes + after.read_only_bytes) / (before.text_bytes + before.read_only_bytes)
+    assert session.cost("code-growth") == pytest.approx(grown)
+
+
+def test_what_all_functions_share_has_a_price_at_each() -> None:
+    goal = "loaded-bytes while code-growth<=1"
+    session = open_session(program("structs.c"))
+    session.replay(["clang<Oz>"])
+    loaded, constant = session.costs("loaded-bytes"), session.costs("code-growth")
+    assert session.site_costs(goal) == {
+        name: loaded[name] + CODE_PRICE * constant[name] for name in session.sites()
+    }
+    assert all(0 < constant[name] < loaded[name] for name in session.sites())
+    assert session.measure(goal) == session.cost("loaded-bytes")
+    session.replay(["frame-pointer<calls=0>"])
+    assert session.cost("code-growth") > 1
+    assert session.measure(goal) > 2 * session.cost("loaded-bytes")

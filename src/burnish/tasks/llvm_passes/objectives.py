@@ -50,6 +50,12 @@ OBJECTIVES: dict[str, Objective] = {
             dense=False,
         ),
         Objective(
+            "code-growth",
+            "times",
+            "bytes of machine code and read-only data, in units of the reference's",
+            dense=False,
+        ),
+        Objective(
             "seconds",
             "seconds",
             f"CPU time of the program's runs: the sum over its inputs, of each the least of {REPEATS}",
@@ -88,6 +94,7 @@ OBJECTIVES: dict[str, Objective] = {
     )
 }
 
+CODE_PRICE = 4.0  # loaded bytes that a function must save for each byte by which its code and constants grow
 ORDER = 4  # of the mean that a slowdown is
 
 RUN_TIME = frozenset({"seconds", "cycles", "instructions"})
@@ -98,14 +105,20 @@ def level_for(objective: str) -> str:
     return "O3" if RUN_TIME & factors(unlimited(objective)).keys() else "Oz"
 
 
-def within_speed_limit(objective: str, most: float | None) -> str:
-    """Return an objective of size within a limit of the slowdown; others, and limited ones, as they are.
+def within_limits(objective: str, slowdown: float | None) -> str:
+    """Return an objective of size within the limits of what ships; others, and limited ones, as they are.
 
     Only loaded bytes are what somebody ships: the others are for comparison, and count as they always did.
+    Unwind tables are loaded, too, but seldom read: they are not made smaller by a larger program beside them.
+
+    Args:
+        objective: As it was asked for.
+        slowdown: The most, or None for any.
     """
-    if most is None or objective != "loaded-bytes":
+    if objective != "loaded-bytes":
         return objective
-    return within(objective, Limit("slowdown", most))
+    speed = () if slowdown is None else (Limit("slowdown", slowdown),)
+    return within(objective, *speed, Limit("code-growth", 1))
 
 
 def cost(session: ModuleSession, objective: str) -> float:
@@ -128,6 +141,8 @@ def cost(session: ModuleSession, objective: str) -> float:
             return float(session.sizes().object_bytes)
         case "slowdown":
             return slowdown(session.run_time(), session.reference_run_time())
+        case "code-growth":
+            return session.constant_bytes() / max(1, session.reference_constant_bytes())
         case "seconds" | "cycles" | "instructions":
             return session.stopwatch().measure(session.object_code(), objective)
         case "compile-seconds":
@@ -139,7 +154,7 @@ def costs(session: ModuleSession, objective: str) -> dict[str, float]:
     """Return each function's share; {} for what has no such shares.
 
     That is its instructions, or the bytes of its symbol; of loaded bytes those with its unwind information
-    and the constants that no other function uses.
+    and the constants that no other function uses; of code growth the same bytes less the unwind information.
 
     Raises:
         UnknownName: there is no such objective.
@@ -154,6 +169,8 @@ def costs(session: ModuleSession, objective: str) -> dict[str, float]:
             pairs = session.sizes().functions_loaded
         case "text-bytes":
             pairs = session.sizes().functions
+        case "code-growth":
+            pairs = session.sizes().functions_constant
         case "slowdown":
             reference = session.reference_run_time()
             pairs = [

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
-from burnish.core.limit import limit_of, unlimited
+from burnish.core.limit import limits_of, unlimited
 from burnish.core.program import Program
 from burnish.core.session import Mask, Observed, Part, Session
-from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.trade_off import factors
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
 from burnish.tasks.llvm_passes.modules import clone_module, emit_object, read_module, run_pass
-from burnish.tasks.llvm_passes.objectives import cost, costs
+from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 
 _AT_FUNCTION: Mask = np.array([item.function_pipeline is not None for item in PASSES])
@@ -40,24 +40,17 @@ class Options:
     """Actions that are left out, as `burnish.tasks.llvm_passes.actions.left_out` writes them."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Origin:
     """Where a session begins: the program, and what is done to its module before the first action."""
 
     program: Program
     prepare: Callable[[_native.Module], None]
-    reference: Callable[[_native.Module], None] | None
-    """What makes of the program what it is compared with; None where the session begins with that."""
+    reference: Trace | None
+    """What leads from there to what the program is compared with; None where a session is its own measure."""
     slowdown: float = 1.0  # by how much the reference is expected to be slower than what it is compared with
-
-    @functools.cached_property
-    def run_time(self) -> dict[str, float] | None:
-        """What a call of each function of the reference is expected to cost."""
-        if self.reference is None:
-            return None
-        module = read_module(self.program)
-        self.reference(module)
-        return {name: cost / self.slowdown for name, cost in module.expected_run_time()}
+    run_time: dict[str, float] | None = None  # of the reference, once somebody has asked;
+    constant_bytes: int | None = None  # likewise
 
 
 class ModuleSession(Session):
@@ -66,6 +59,8 @@ class ModuleSession(Session):
     The only state beside the module is the trace: every action runs with empty analysis managers,
     so a state is the same whether it was reached step by step, in one pipeline or after a fork.
     """
+
+    prices: ClassVar[Mapping[str, float]] = {"code-growth": CODE_PRICE}
 
     def __init__(
         self,
@@ -172,12 +167,39 @@ class ModuleSession(Session):
 
     def reference_run_time(self) -> dict[str, float]:
         """Return the same of the reference; a baseline is its own."""
-        return self.origin.run_time or self.run_time()
+        if self.origin.reference is None:
+            return self.run_time()
+        if self.origin.run_time is None:
+            costs = self._reference().run_time().items()
+            self.origin.run_time = {name: cost / self.origin.slowdown for name, cost in costs}
+        return self.origin.run_time
+
+    def constant_bytes(self) -> int:
+        """Return the bytes of machine code and read-only data, without unwind tables, in this state."""
+        return self.sizes().text_bytes + self.sizes().read_only_bytes
+
+    def reference_constant_bytes(self) -> int:
+        """Return the same of the reference; a baseline is its own."""
+        if self.origin.reference is None:
+            return self.constant_bytes()
+        if self.origin.constant_bytes is None:
+            self.origin.constant_bytes = self._reference().constant_bytes()
+        return self.origin.constant_bytes
+
+    def _reference(self) -> ModuleSession:
+        """Return the state that the program is compared with: this one, or a new one."""
+        assert self.origin.reference is not None
+        if tuple(self.trace) == self.origin.reference:
+            return self
+        module = read_module(self.origin.program)
+        self.origin.prepare(module)
+        for text in self.origin.reference:
+            run_pass(module, ACTIONS.index(text), WHOLE_PROGRAM, self.options.level)
+        return ModuleSession(module, self.options, self.origin)
 
     def part(self, site: str, objective: str) -> Part | None:
         """Return one function with everything else declared, in which it is compiled as it is here."""
-        limited = limit_of(objective)
-        names = factors(unlimited(objective)).keys() | ({limited.objective} if limited else set())
+        names = factors(unlimited(objective)).keys() | {limit.objective for limit in limits_of(objective)}
         slowdown = self.costs("slowdown").get(site, 1.0) if "slowdown" in names else 1.0
         try:
             content = self.module.part_bitcode(site)
@@ -217,8 +239,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
     """
     try:
         return _open(
-            Origin(program, partial(_prepare, options=options), partial(_optimize, level=options.level)),
-            options,
+            Origin(program, partial(_prepare, options=options), (f"clang<{options.level}>",)), options
         )
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None
@@ -235,7 +256,7 @@ def open_part(program: Program, options: Options, slowdown: float) -> ModuleSess
     Raises:
         ProgramError: it cannot be read.
     """
-    return _open(Origin(program, _as_it_is, _as_it_is, slowdown), options)
+    return _open(Origin(program, _as_it_is, (), slowdown), options)
 
 
 def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSession:
