@@ -96,9 +96,9 @@ class Sandbox(Session):
         identities: dict[str, str] = self._call("identities")
         return identities
 
-    def site_costs(self, objective: str) -> dict[str, float]:
+    def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
         """See Session."""
-        costs: dict[str, float] = self._call("site_costs", objective)
+        costs: dict[str, float] = self._call("site_costs", objective, priced)
         return costs
 
     def part(self, site: str, objective: str) -> Part | None:

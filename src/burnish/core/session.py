@@ -149,14 +149,20 @@ class Session(ABC):
         """
         return {}
 
-    def site_costs(self, objective: str) -> dict[str, float]:
+    def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
         """Return each site's own cost; nothing where sites have none of their own.
 
         Where costs add up, what is chosen at one site is its own matter.
+
+        Args:
+            objective: See `measure`.
+            priced: With the price of what all sites share; see `prices`.
         """
         if limits := limits_of(objective):
             costs = self.site_costs(unlimited(objective))
             for limit in limits:
+                if limit.objective in self.prices and not priced:
+                    continue
                 shares = self.costs(limit.objective)
                 costs = {
                     site: self._limited(cost, limit, shares.get(site, 0.0), site)

@@ -400,9 +400,14 @@ class PrefixTree:
                     self._lowest = measured.cost
                     yield measured, False
         if not every:
-            costs = state.session.site_costs(objective.name) if site_costs else {}
+            costs, unpriced = (
+                state.session.site_costs(objective.name, priced=priced) if site_costs else {}
+                for priced in (True, False)
+            )
             seen = state.look(look) if look else None
-            state.best = replace(state.measure(objective.name), site_costs=costs, state=seen)
+            state.best = replace(
+                state.measure(objective.name), site_costs=costs, unpriced=unpriced, state=seen
+            )
         worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
         if start < len(trace) and (look is not None or worth):
             self._put(trace, every, state)

@@ -115,7 +115,7 @@ def run(
         joined = batch.site_costs and bool(_at_sites(batch.traces[0]))
         until = end
         if end is not None and reserve:
-            kept = batch.partial or batch.alone is not None
+            kept = (batch.partial and not joined) or batch.alone is not None
             until = end - reserve if kept else end + reserve * (joined and begun)
         for evaluation in evaluator.evaluate(batch, most=most, end=until):
             best = min(best, evaluation, key=lambda item: item.order)

@@ -10,6 +10,7 @@ import numpy as np
 from burnish.core.trace import Trace, entry
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
+PRICES = (1.0, 0.25, 0.0)  # shares of the price of what sites have in common that are tried
 BATCHES = (4, 8, 16)  # tails until the next joined trace: few at first, for a short budget to end with one
 
 
@@ -39,16 +40,21 @@ def refine(
 ) -> Generator[Batch, list[Evaluation], tuple[Evaluation, list[Trace]]]:
     """Try tails at every site of a start: yield batches; return the best, and the tails that some site kept.
 
+    What sites have in common, under a limit for all together, has a price at each. How high it has to be
+    depends on how far the program is from that limit, so several are tried.
+
     With `partial`, those that there is time for, and what is joined of them.
     """
     (current,) = yield Batch([start.trace], site_costs=True)
     tried = yield Batch([current.trace + tail for tail in tails], site_costs=True, partial=partial)
-    best = _best_tails(current, tails, tried)
-    if not best:
-        return min(current, *tried, key=lambda item: item.order), []
-    joined = current.trace + tuple(entry(action, site) for site, tail in best.items() for action in tail)
-    (candidate,) = yield Batch([joined], site_costs=True)
-    return min(candidate, *tried, current, key=lambda item: item.order), list(best.values())
+    joined: dict[Trace, list[Trace]] = {}  # what is kept in each
+    for price in PRICES:
+        if best := _best_tails(current, tails, tried, price):
+            trace = tuple(entry(action, site) for site, tail in best.items() for action in tail)
+            joined.setdefault(current.trace + trace, list(best.values()))
+    candidates = (yield Batch([*joined], site_costs=True, partial=partial)) if joined else []
+    better = min(current, *tried, *candidates, key=lambda item: item.order)
+    return better, [tail for kept in joined.values() for tail in kept]
 
 
 def draw_tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, longest: int) -> Trace:
@@ -69,12 +75,20 @@ def draw_tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, lon
     return tuple(entries)
 
 
-def _best_tails(current: Evaluation, tails: Sequence[Trace], tried: Sequence[Evaluation]) -> dict[str, Trace]:
-    """Return, for each site that some tail made cheaper, the one that did most."""
+def _best_tails(
+    current: Evaluation, tails: Sequence[Trace], tried: Sequence[Evaluation], price: float
+) -> dict[str, Trace]:
+    """Return, for each site that some tail made cheaper at a share of the price, the one that did most."""
     best: dict[str, Trace] = {}
-    for site, cost in current.site_costs.items():
-        costs = [evaluation.site_costs.get(site, cost) for evaluation in tried]
+    every = [_at_price(evaluation, price) for evaluation in tried]
+    for site, cost in _at_price(current, price).items():
+        costs = [each.get(site, cost) for each in every]
         least = int(np.argmin(costs))
         if costs[least] < cost:
             best[site] = tails[least]
     return best
+
+
+def _at_price(evaluation: Evaluation, price: float) -> dict[str, float]:
+    priced, free = evaluation.site_costs, evaluation.unpriced
+    return {site: price * cost + (1 - price) * free.get(site, cost) for site, cost in priced.items()}

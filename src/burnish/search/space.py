@@ -24,6 +24,8 @@ class Evaluation:
     path: Trace = ()  # the same with every entry that was applied: what surely leads there
     error: str = ""
     site_costs: dict[str, float] = field(default_factory=dict, repr=False)
+    unpriced: dict[str, float] = field(default_factory=dict, repr=False)
+    """The same without the price of what all sites share (burnish.core.session.Session.prices)."""
     prediction: Prediction | None = field(default=None, repr=False, compare=False)
     state: State | None = field(default=None, repr=False, compare=False)  # on the way to a prediction
 
