@@ -26,7 +26,7 @@ class ObjectSizes:
 
     loaded_bytes: int  # code, constants, data, unwind tables and relocations
     text_bytes: int  # machine code
-    constant_bytes: int  # machine code and read-only data
+    constant_bytes: int  # machine code and read-only data, unwind tables not among it
 
 
 @dataclass(frozen=True)
