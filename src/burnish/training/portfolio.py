@@ -150,7 +150,7 @@ class Ground:
 
     def without(self, entries: Sequence[str]) -> Trace:
         """Return entries less those of actions that are left out."""
-        return tuple(text for text in entries if not (self.left_out and text.startswith(self.left_out)))
+        return tuple(text for text in entries if not text.startswith(self.left_out))
 
     def suitable(self, programs: Sequence[Program], count: int, slowest: float) -> list[tuple[str, float]]:
         """Return the first programs that will do, by name, and what the reference costs there."""

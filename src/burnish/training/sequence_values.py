@@ -185,11 +185,13 @@ class SequenceValuesTraining:
         table = table.select(self._portfolio(table))
         self._held = yield from self._table("validation", self.validation, len(self.validation), table.traces)
         gains = table.log_ratios(self.objective).clip(min=WORST)
+        actions = self._site_actions()
+        left = tuple((action,) for action in actions if action.startswith(plan.left_to_sites))
         tails: dict[Trace, float] = {}
         tailed = 0
         for part in _parts(self.programs, plan.tailed, plan.chunk):
             tails = learn_tails(
-                Setup(self.task, self.objective, self._best(table, gains), self._site_actions()),
+                Setup(self.task, self.objective, self._best(table, gains), actions, left),
                 part,
                 self.state / f"tails-{file_name(self.objective)}.jsonl",
                 jobs=self.jobs,

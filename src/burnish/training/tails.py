@@ -44,6 +44,8 @@ class Setup:
     prefixes: tuple[Trace, ...]
     """What comes before: the best of them on each program."""
     actions: tuple[str, ...]  # legal at a single site
+    always: tuple[Trace, ...] = ()
+    """Tails that are tried on every program, beside the best so far."""
 
 
 def learn_tails(
@@ -77,7 +79,7 @@ def learn_tails(
             return
         rng = np.random.default_rng((seed, int(program.digest[:8], 16)))
         with lock:
-            pool = list(credits_of(rows))[:POOL]
+            pool = list(dict.fromkeys([*setup.always, *list(credits_of(rows))[:POOL]]))
         try:
             made = _try(setup, program, pool, rng)
         except BurnishError:
