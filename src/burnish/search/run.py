@@ -25,7 +25,7 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 LONGEST = 60  # entries of a trace, those at single sites not counted
 VAIN = 1000  # batches in a row without a new trace: all has been tried
 START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
-FIRST_SHARE = 0.65  # of the budget: where the first start takes more, there is no time for `first`
+FIRST_SHARE = 0.7  # of the budget: where the first start takes more, there is no time for `first`
 FIRST_EVALUATIONS = 20  # under a budget in evaluations alone: likewise, where there are fewer
 LARGE_SHARE = 0.12  # of the budget in seconds: a program whose first start takes longer is large
 JOIN_SHARE = 0.5  # of what opening a program and its first start take: more than what is joined behind it
