@@ -14,7 +14,7 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.worker import Limits
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
-from burnish.search import DEFAULT, SEARCHES, Budget
+from burnish.search import DEFAULT, FIRST, SEARCHES, Budget
 from burnish.search.memory import Memory
 from burnish.search.run import run
 from burnish.search.space import Proposals, Space
@@ -58,6 +58,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         adviser=adviser,
         workers=1,  # the build itself uses the other cores
         limits=limits,
+        first=None if request.remembered else FIRST.get(method),
     )
     if math.isinf(found.cost):
         raise Unimproved("nothing was measured within the budget", found.evaluations)
