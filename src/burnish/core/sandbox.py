@@ -101,6 +101,11 @@ class Sandbox(Session):
         costs: dict[str, float] = self._call("site_costs", objective, priced)
         return costs
 
+    def room(self, objective: str) -> float:
+        """See Session."""
+        room: float = self._call("room", objective)
+        return room
+
     def part(self, site: str, objective: str) -> Part | None:
         """See Session."""
         part: Part | None = self._call("part", site, objective)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -178,6 +179,19 @@ class Session(ABC):
             for site in sites
             if all(site in costs for costs in by_name.values())
         }
+
+    def room(self, objective: str) -> float:
+        """Return how much more the priced shares of all sites may come to, together; infinity without such.
+
+        That is in units of what is minimised: the shares times their price. Below 0, a limit is exceeded.
+        """
+        room = math.inf
+        for limit in limits_of(objective):
+            if limit.objective in self.prices:
+                shares = sum(self.costs(limit.objective).values())
+                left = shares * (limit.most / max(self.cost(limit.objective), 1e-9) - 1)
+                room = min(room, self.prices[limit.objective] * left)
+        return room
 
     def _limited(self, cost: float, limit: Limit, measured: float, site: str) -> float:
         """Return a cost with what a limit of the program's or of a site's adds to it."""

@@ -400,14 +400,14 @@ class PrefixTree:
                     self._lowest = measured.cost
                     yield measured, False
         if not every:
-            costs, unpriced = (
-                state.session.site_costs(objective.name, priced=priced) if site_costs else {}
-                for priced in (True, False)
-            )
-            seen = state.look(look) if look else None
-            state.best = replace(
-                state.measure(objective.name), site_costs=costs, unpriced=unpriced, state=seen
-            )
+            state.best = replace(state.measure(objective.name), state=state.look(look) if look else None)
+            if site_costs:
+                state.best = replace(
+                    state.best,
+                    site_costs=state.session.site_costs(objective.name),
+                    unpriced=state.session.site_costs(objective.name, False),
+                    room=state.session.room(objective.name),
+                )
         worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
         if start < len(trace) and (look is not None or worth):
             self._put(trace, every, state)

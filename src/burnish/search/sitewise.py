@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from itertools import chain, repeat
 
 import numpy as np
+from numpy.typing import NDArray
 
 from burnish.core.trace import Trace, entry
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
-PRICES = (1.0, 0.25, 0.0)  # shares of the price of what sites have in common that are tried
+MARGINS = (0.0, 0.003, 0.01)  # that are left under a limit for all sites, one after the other
+DEAREST = 16.0  # times the price of what sites have in common
+HALVINGS = 16
 BATCHES = (4, 8, 16)  # tails until the next joined trace: few at first, for a short budget to end with one
 
 
@@ -40,21 +44,25 @@ def refine(
 ) -> Generator[Batch, list[Evaluation], tuple[Evaluation, list[Trace]]]:
     """Try tails at every site of a start: yield batches; return the best, and the tails that some site kept.
 
-    What sites have in common, under a limit for all together, has a price at each. How high it has to be
-    depends on how far the program is from that limit, so several are tried.
+    What sites have in common, under a limit for all together, has a price at each: as high as it has to be
+    for what all keep to be within the limit. Where that is not better, it is tried with less.
 
     With `partial`, those that there is time for, and what is joined of them.
     """
     (current,) = yield Batch([start.trace], site_costs=True)
     tried = yield Batch([current.trace + tail for tail in tails], site_costs=True, partial=partial)
-    joined: dict[Trace, list[Trace]] = {}  # what is kept in each
-    for price in PRICES:
-        if best := _best_tails(current, tails, tried, price):
-            trace = tuple(entry(action, site) for site, tail in best.items() for action in tail)
-            joined.setdefault(current.trace + trace, list(best.values()))
-    candidates = (yield Batch([*joined], site_costs=True, partial=partial)) if joined else []
-    better = min(current, *tried, *candidates, key=lambda item: item.order)
-    return better, [tail for kept in joined.values() for tail in kept]
+    found = [current, *tried]
+    kept: list[Trace] = []
+    for margin in MARGINS:
+        best = _best_tails(current, tails, tried, margin)
+        if not best:
+            break
+        kept += best.values()
+        joined = current.trace + tuple(entry(action, site) for site, tail in best.items() for action in tail)
+        found += yield Batch([joined], site_costs=True, partial=partial)
+        if found[-1].cost < current.cost or math.isinf(current.room):
+            break
+    return min(found, key=lambda item: item.order), kept
 
 
 def draw_tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, longest: int) -> Trace:
@@ -76,19 +84,44 @@ def draw_tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, lon
 
 
 def _best_tails(
-    current: Evaluation, tails: Sequence[Trace], tried: Sequence[Evaluation], price: float
+    current: Evaluation, tails: Sequence[Trace], tried: Sequence[Evaluation], margin: float
 ) -> dict[str, Trace]:
-    """Return, for each site that some tail made cheaper at a share of the price, the one that did most."""
-    best: dict[str, Trace] = {}
-    every = [_at_price(evaluation, price) for evaluation in tried]
-    for site, cost in _at_price(current, price).items():
-        costs = [each.get(site, cost) for each in every]
-        least = int(np.argmin(costs))
-        if costs[least] < cost:
-            best[site] = tails[least]
-    return best
+    """Return, for each site that some tail made cheaper, the one that did most.
+
+    At the lowest price, that is, at which all sites have no more of what they share than there is room for,
+    less a margin: a part of what they have of it.
+    """
+    sites = [*current.site_costs]
+    before = np.array([[current.site_costs[site], current.unpriced.get(site, 0.0)] for site in sites])
+    after = np.array(
+        [
+            [[item.site_costs.get(site, cost), item.unpriced.get(site, free)] for item in tried]
+            for site, (cost, free) in zip(sites, before, strict=True)
+        ]
+    )
+    if not after.size:
+        return {}
+    change = after - before[:, None]  # [sites, tails, 2]
+    if math.isinf(current.room):
+        return _cheapest(sites, tails, change[..., 0])
+    free, common = change[..., 1], change[..., 0] - change[..., 1]
+    room = current.room - margin * float((before[:, 0] - before[:, 1]).sum())
+
+    def used(price: float) -> float:
+        """Return what all sites take more of what they have in common."""
+        priced = free + price * common
+        least = priced.argmin(axis=1)[:, None]
+        taken = np.where(np.take_along_axis(priced, least, 1) < 0, np.take_along_axis(common, least, 1), 0)
+        return float(taken.sum())
+
+    low, high = 0.0, DEAREST
+    for _ in range(HALVINGS if used(0.0) > room else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if used(middle) > room else (low, middle)
+    return _cheapest(sites, tails, free + (high if used(0.0) > room else 0.0) * common)
 
 
-def _at_price(evaluation: Evaluation, price: float) -> dict[str, float]:
-    priced, free = evaluation.site_costs, evaluation.unpriced
-    return {site: price * cost + (1 - price) * free.get(site, cost) for site, cost in priced.items()}
+def _cheapest(sites: Sequence[str], tails: Sequence[Trace], change: NDArray[np.float64]) -> dict[str, Trace]:
+    """Return the tail that makes each site cheapest, of float64[sites, tails], where one is below 0."""
+    least = change.argmin(axis=1)
+    return {site: tails[tail] for site, tail, row in zip(sites, least, change, strict=True) if row[tail] < 0}

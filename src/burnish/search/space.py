@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +27,7 @@ class Evaluation:
     site_costs: dict[str, float] = field(default_factory=dict, repr=False)
     unpriced: dict[str, float] = field(default_factory=dict, repr=False)
     """The same without the price of what all sites share (burnish.core.session.Session.prices)."""
+    room: float = field(default=math.inf, repr=False)  # how much more of that price there may be, in all
     prediction: Prediction | None = field(default=None, repr=False, compare=False)
     state: State | None = field(default=None, repr=False, compare=False)  # on the way to a prediction
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -219,7 +219,7 @@ class SequenceValuesTraining:
             objective=self.objective,
             observations=plan.observations,
             traces=table.traces,
-            tails=tuple(tails)[: plan.tails],
+            tails=_attributes_first(tails, left)[: plan.tails],
             prior_actions=prior.actions,
             prior=prior.probabilities.astype(np.float16),
             gains=gains.astype(np.float16),
@@ -310,6 +310,18 @@ class SequenceValuesTraining:
         assert self.learner and self._policy
         arrays: dict[str, Any] = dict(self.learner.arrays())
         return replace(self._policy, **arrays)
+
+
+def _attributes_first(tails: Iterable[Trace], left: Collection[Trace]) -> tuple[Trace, ...]:
+    """Return tails, those first that are one of the actions left to sites: of each pass the first.
+
+    They are tried before anything else, and cost no more than code generation.
+    """
+    every, passes = tuple(tails), dict[str, Trace]()
+    for tail in every:
+        if tail in left:
+            passes.setdefault(tail[0].partition("<")[0], tail)
+    return tuple(dict.fromkeys([*passes.values(), *every]))
 
 
 def _parts(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Program]]:
