@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePath
 
 import numpy as np
 
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
-from burnish.core.sandbox import Sandbox
+from burnish.core.session import Observed
+from burnish.core.trace import Trace
 from burnish.core.worker import Limits
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, FIRST, SEARCHES, Budget
+from burnish.search.evaluate import Evaluator
 from burnish.search.memory import Memory
 from burnish.search.run import run
 from burnish.search.space import Proposals, Space
@@ -47,6 +51,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     if request.memory:
         adviser = remembered = Memory(request.memory, task, program, objective, adviser)
     method = request.search or DEFAULT
+    contents: list[Observed] = []
     found = run(
         method,
         _no_search if request.remembered else SEARCHES[method],
@@ -59,24 +64,28 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         workers=1,  # the build itself uses the other cores
         limits=limits,
         first=None if request.remembered else FIRST.get(method),
+        finish=partial(_take, contents, task.starts),
     )
     if math.isinf(found.cost):
         raise Unimproved("nothing was measured within the budget", found.evaluations)
     if found.trace in task.starts:
         raise Unimproved("nothing smaller was found", found.evaluations)
-    session = Sandbox(task.open, program, limits=limits)
-    try:
-        session.replay(found.trace)
-        session.verify()
-        content = session.observe("bitcode")
-    except CompilerCrash as error:
-        raise Unimproved(f"{error} (after {', '.join(found.trace)})", found.evaluations) from None
-    finally:
-        session.shutdown()
-    assert isinstance(content, bytes)
+    (content,) = contents
+    if not isinstance(content, bytes):
+        raise Unimproved(f"{content} (after {', '.join(found.trace)})", found.evaluations)
     if request.memory:
         remembered.keep(found.trace, found.cost)
     return Optimized(content, found.trace, found.evaluations)
+
+
+def _take(contents: list[Observed], starts: Sequence[Trace], evaluator: Evaluator, trace: Trace) -> None:
+    """Take the bitcode of what was found, or what the compiler says against it."""
+    if trace in starts:
+        return
+    try:
+        contents.append(evaluator.observe(trace, "bitcode"))
+    except CompilerCrash as error:
+        contents.append(str(error))
 
 
 def _budget(request: OptimizeRequest) -> Budget:

@@ -16,7 +16,7 @@ from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.guide import State, StatePolicy
 from burnish.core.objective import Objective
 from burnish.core.program import Program
-from burnish.core.session import Part, Session
+from burnish.core.session import Observed, Part, Session
 from burnish.core.task import Opener, Task
 from burnish.core.trace import Trace, split_entry
 from burnish.core.worker import Limits, Worker, wait
@@ -108,6 +108,16 @@ class Evaluator:
             self._known.get(_key(trace, batch)) or Evaluation(trace, math.inf, trace, NOT_TRIED)
             for trace in batch.traces
         ]
+
+    def observe(self, trace: Trace, space: str) -> Observed:
+        """Return an observation of the state after a trace, which the compiler has checked.
+
+        Raises:
+            CompilerCrash: it does not survive that.
+        """
+        opener, program, _ = self._setup
+        observed: Observed = self.workers[0].call(look_at, opener, program, trace, space)
+        return observed
 
     def close(self) -> None:
         """End the workers."""
@@ -293,6 +303,15 @@ def evaluate_traces(
         for evaluation, whole in tree.evaluate(trace, objective, site_costs, keep=shared, look=look):
             if whole or early:
                 yield evaluation, whole
+
+
+def look_at(opener: Opener, program: Program, trace: Trace, space: str) -> Observed:
+    """Verify the state after a trace and observe it, in a worker process."""
+    session = _tree(opener, program).reach(trace)
+    session.verify()
+    observed = session.observe(space)
+    session.close()
+    return observed
 
 
 def take_parts(

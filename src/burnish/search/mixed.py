@@ -13,7 +13,7 @@ from burnish.search.partwise import partwise
 from burnish.search.sitewise import refine, sitewise
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
-AT_ONCE = 4  # learned tails, with which the sites are refined before anything else
+AT_ONCE = 2  # learned tails, with which the sites are refined before anything else
 VAIN = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
@@ -26,7 +26,7 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
     In a large program, whose evaluations are few, the sites are refined one by one instead.
     """
     if space.large:
-        yield from partwise(space, rng)
+        yield from partwise(replace(space, tails=space.tails[AT_ONCE:]), rng)
     if not space.site_actions:  # nothing to refine
         yield from genetic(space, rng)
     best = space.best_start
@@ -52,17 +52,13 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
 
 
 def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
-    """Refine the sites of the best start by the first learned tails; in a large program then by the others.
+    """Refine the sites of the best start by the first learned tails.
 
     What suits a site often suits it behind any other start, too: an attribute of a function such as its frame
     pointer. So this comes before all other starts, which then have those entries at their ends.
     """
-    current = space.best_start
     if space.tails:
-        current, _ = yield from refine(current, space.tails[:AT_ONCE], partial=True)
-    if space.large:
-        others = replace(space, starts=(current,), tails=space.tails[AT_ONCE:])
-        yield from partwise(others, rng, learned=True)
+        yield from refine(space.best_start, space.tails[:AT_ONCE], partial=True)
 
 
 def _without_sites(evaluations: Sequence[Evaluation]) -> list[Evaluation]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from burnish.core.trace import Trace, entry, split_entry
+from burnish.core.trace import Trace, entry
 from burnish.search.sitewise import draw_tail
 from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space
 
@@ -17,9 +17,7 @@ PROBED = 40  # sites at least at which all tails are tried; the best of them are
 WORTH = 0.004  # of the program's cost, that the sites must have gained for an evaluation of the whole
 
 
-def partwise(
-    space: Space, rng: np.random.Generator, *, group: int = 4, longest: int = 5, learned: bool = False
-) -> Proposals:
+def partwise(space: Space, rng: np.random.Generator, *, group: int = 4, longest: int = 5) -> Proposals:
     """Refine the best start's sites, each apart from the rest of the program, and evaluate what was found.
 
     As in sitewise search, each site keeps the best tail that it has seen; but how long a trial takes depends
@@ -33,7 +31,6 @@ def partwise(
         rng: Of every random choice.
         group: Tails that are tried at every site before the next best is known.
         longest: Entries of a random tail.
-        learned: End when the learned tails were tried.
     """
     if not space.site_actions:
         return
@@ -45,8 +42,6 @@ def partwise(
     found: dict[str, Evaluation] = {}  # the best at each site; its cost is the difference that it makes
     gain = 0.0  # of what was joined
     kept, pool = list(space.tails), list(space.tails)
-    if not learned and any(split_entry(text)[0] for text in base):  # they were tried there
-        pool = []
     for turn in itertools.count():
         pool = pool or [draw_tail(space, kept, rng, longest) for _ in range(DRAWN)]
         stride = max(1, len(sites) // PROBED)
@@ -64,8 +59,7 @@ def partwise(
             _keep(found, kept, sites, tails, tried)
             short = any(item.error == NOT_TRIED for item in tried)
             now = -sum(item.cost for item in found.values())
-            last = learned and tails[-1] == pool[-1]
-            if now > gain and (short or last or now - gain > WORTH * joined.cost):
+            if now > gain and (short or now - gain > WORTH * joined.cost):
                 (candidate,) = yield Batch([_joined(base, found)], site_costs=True)
                 found = _cheaper(found, current, candidate)
                 gain = -sum(item.cost for item in found.values())
@@ -74,8 +68,6 @@ def partwise(
                 joined = min(joined, candidate, key=lambda item: item.order)
             if short:
                 return
-        if learned:
-            return
         pool = []
 
 

@@ -60,6 +60,7 @@ def run(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     progress: Callable[[Progress], None] | None = None,
     first: Search | None = None,
+    finish: Callable[[Evaluator, Trace], None] | None = None,
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
@@ -85,6 +86,7 @@ def run(
         progress: Called after every evaluation.
         first: What comes before the adviser's choices where the adviser has tails, or the program is large
             for its budget; without it, none is. What that finds at single sites is at the end of all choices.
+        finish: Called with the best trace at the end: its state may still be there for Evaluator.observe.
 
     Raises:
         ProgramError: the program cannot be read.
@@ -162,9 +164,8 @@ def run(
                 tried[evaluation.path] = evaluation
             begun = False
         at_sites = _at_sites(best.trace)
-        scale = (
-            begin / best.cost if math.isfinite(begin) else 1.0
-        )  # what an adviser is told is without what was found at sites
+        # what an adviser is told is without what was found at sites
+        scale = begin / best.cost if math.isfinite(begin) else 1.0
         starts = len(tried)
         latest = min(START_SHARE, 1 - seconds / budget.seconds) if large and budget.seconds else START_SHARE
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
@@ -183,7 +184,8 @@ def run(
         while True:
             batch = proposals.send(evaluate(batch))
     except (BudgetSpent, StopIteration, KeyboardInterrupt):
-        pass
+        if finish and math.isfinite(best.cost):
+            finish(evaluator, best.path)
     finally:
         evaluator.close()
     return Result(
