@@ -14,6 +14,7 @@ from burnish.search.sitewise import refine, sitewise
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 AT_ONCE = 2  # learned tails, with which the sites are refined before anything else
+WORTH = 0.003  # of the program's cost, that the first of those must gain
 VAIN = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
@@ -54,11 +55,18 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
 def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
     """Refine the sites of the best start by the first learned tails.
 
-    What suits a site often suits it behind any other start, too: an attribute of a function such as its frame
-    pointer. So this comes before all other starts, which then have those entries at their ends.
+    What suits a site often suits it behind any other start, too: an attribute of a function such as its
+    frame pointer. So this comes before all other starts, which then have those entries at their ends. Where
+    the first tail has next to nothing to gain, as a frame pointer has without unwind tables, the others are
+    left for later.
     """
-    if space.tails:
-        yield from refine(space.best_start, space.tails[:AT_ONCE], partial=True)
+    if not space.tails:
+        return
+    (current,) = yield Batch([space.best_start.trace], site_costs=True)
+    (tried,) = yield Batch([current.trace + space.tails[0]], site_costs=True, partial=True)
+    gains = (cost - tried.site_costs.get(site, cost) for site, cost in current.site_costs.items())
+    if sum(max(0.0, gain) for gain in gains) > WORTH * current.cost:
+        yield from refine(current, space.tails[:AT_ONCE], partial=True)
 
 
 def _without_sites(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
