@@ -38,7 +38,7 @@ demo: $(ready)
 	$(python) -m burnish.cli demo
 
 test: $(ready)
-	$(python) -m pytest $(TESTS)
+	$(python) -m pytest --numprocesses logical $(TESTS)
 
 check: $(ready)
 	$(python) -m ruff check

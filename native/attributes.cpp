@@ -41,7 +41,7 @@ bool has_assembly(Function &function) {
 
 PreservedAnalyses FramePointer::run(Function &function, FunctionAnalysisManager &) {
   if (keeps_frame_pointer(function) || function.hasFnAttribute(Attribute::Naked) || has_assembly(function) ||
-      unsigned(count_if(instructions(function), is_called)) < calls)
+      !function.needsUnwindTableEntry() || unsigned(count_if(instructions(function), is_called)) < calls)
     return PreservedAnalyses::all();
   function.addFnAttr(FRAME_POINTER, "all");
   return attributes_changed();

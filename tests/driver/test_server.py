@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,8 +24,9 @@ BUDGET = "--budget=20evaluations"
 @pytest.fixture
 def burnish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compiler]:
     """A launcher in a folder of its own, whose `burnish` writes down each time that it starts."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
-    (tmp_path / "run").mkdir()
+    runtime = tempfile.mkdtemp()  # short: the path of a socket has 108 bytes at most
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    (tmp_path / "run").symlink_to(runtime)
     stock = make_stock(tmp_path / "project")
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -37,11 +39,12 @@ def burnish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compile
     yield Compiler(stock.directory, [str(tools / "burnish-cc"), "--report", str(log)], log=log)
     for pid in servers(tmp_path):
         os.kill(pid, signal.SIGTERM)
+    shutil.rmtree(runtime)
 
 
 def servers(tmp_path: Path) -> list[int]:
     """Return the servers of this test alone, by the socket that they were told."""
-    said = f"--serve={tmp_path}/run/"
+    said = f"--serve={(tmp_path / 'run').resolve()}/"
     found = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         try:

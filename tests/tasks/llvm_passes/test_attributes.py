@@ -39,6 +39,9 @@ define void @naked() naked { call void @g()
 define void @asked() "frame-pointer"="non-leaf" { call void @g()
   call void @g()
   ret void }
+define void @untold() nounwind { call void @g()
+  call void @g()
+  ret void }
 define void @frozen() noinline optnone { call void @g()
   call void @g()
   ret void }

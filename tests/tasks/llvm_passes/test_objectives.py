@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,8 @@ from burnish.core.env import Env
 from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
 from burnish.core.program import Program, Workload
 from burnish.core.sandbox import Sandbox
-from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes import TASK, modules
+from burnish.tasks.llvm_passes import session as llvm_session
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES, level_for
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
 from burnish.toolchain import find_tool
@@ -59,6 +61,25 @@ def test_counters_count_or_say_why_not(objective: str) -> None:
         assert session.measure(objective) > 1000
     except MissingTool as error:
         assert "counter" in str(error)
+
+
+def test_code_is_generated_once_for_a_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    generated = []
+
+    def emit(*arguments: Any) -> bytes:
+        generated.append(arguments)
+        return modules.emit_object(*arguments)
+
+    monkeypatch.setattr(llvm_session, "emit_object", emit)
+    session = open_session(program("hash_table.c"))
+    session.replay(["clang<Oz>"])
+    costs = []
+    for action in ("early-cse", "early-cse", "reg2mem"):  # the second finds nothing more
+        session.apply(session.index(action))
+        copy = session.fork()
+        costs.append([copy.measure(name) for name in ("loaded-bytes", "text-bytes", "object-bytes")])
+    assert len(generated) == 2
+    assert costs[0] == costs[1] != costs[2]
 
 
 def test_seconds_are_measured_once_for_an_object_in_all_forks() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
@@ -24,6 +25,8 @@ from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 
 _AT_FUNCTION: Mask = np.array([item.function_pipeline is not None for item in PASSES])
+
+KNOWN_SIZES = 256  # states of a program whose sizes are kept: many actions change nothing
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Origin:
     slowdown: float = 1.0  # by how much the reference is expected to be slower than what it is compared with
     run_time: dict[str, float] | None = None  # of the reference, once somebody has asked;
     constant_bytes: int | None = None  # likewise
+    sizes: OrderedDict[str, _native.Sizes] = field(default_factory=OrderedDict)  # of states, by digest
 
 
 class ModuleSession(Session):
@@ -150,7 +154,13 @@ class ModuleSession(Session):
     def sizes(self) -> _native.Sizes:
         """Return the sizes of the object that the back end makes of this state."""
         if self._sizes is None:
-            self._sizes = _native.object_sizes(self.object_code(), self.module.position_independent)
+            known, digest = self.origin.sizes, self.digest()
+            if digest not in known:  # code generation takes fifty times as long as a digest
+                known[digest] = _native.object_sizes(self.object_code(), self.module.position_independent)
+            self._sizes = known[digest]
+            known.move_to_end(digest)
+            if len(known) > KNOWN_SIZES:
+                known.popitem(last=False)
         return self._sizes
 
     def object_code(self) -> bytes:
