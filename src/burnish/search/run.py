@@ -84,8 +84,9 @@ def run(
         workers: Processes; by default one for each core, and one alone for a noisy objective.
         limits: Of each process.
         progress: Called after every evaluation.
-        first: What comes before the adviser's choices where the adviser has tails, or the program is large
-            for its budget; without it, none is. What that finds at single sites is at the end of all choices.
+        first: What comes after the adviser's first choice, from the best so far, where the adviser has tails
+            or the program is large for its budget; without it, none is. What that finds at single sites is at
+            the end of all later choices.
         finish: Called with the best trace at the end: its state may still be there for Evaluator.observe.
 
     Raises:
@@ -144,6 +145,17 @@ def run(
         finally:
             worker.until = math.inf
 
+    def refine(tried: dict[Trace, Evaluation]) -> tuple[Trace, float]:
+        """Run `first` from the best so far; return what it found at sites, and by how much that is better."""
+        nonlocal begun
+        assert first
+        begun, begin = True, best.cost
+        beginning = replace(space, starts=tuple(tried.values()), large=large)
+        for evaluation in _whole(first(beginning, np.random.default_rng(seed)), evaluate):
+            tried[evaluation.path] = evaluation
+        begun = False
+        return _at_sites(best.trace), begin / best.cost if math.isfinite(begin) else 1.0
+
     try:
         session = Sandbox(task.open, program, worker=evaluator.workers[0])
         space, guide = _explore(session, goal, adviser)
@@ -153,26 +165,24 @@ def run(
             (tried[trace],) = evaluate(Batch([trace]), end=None)
         seconds = time.monotonic() - start
         reserve = JOIN_SHARE * seconds
-        begin = best.cost
         enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
         refines = bool(first and enough and space.site_actions and tried)
         large = refines and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
-        if first and refines and (large or space.tails):
-            begun = True
-            beginning = replace(space, starts=tuple(tried.values()), large=large)
-            for evaluation in _whole(first(beginning, np.random.default_rng(seed)), evaluate):
-                tried[evaluation.path] = evaluation
-            begun = False
-        at_sites = _at_sites(best.trace)
-        # what an adviser is told is without what was found at sites
-        scale = begin / best.cost if math.isfinite(begin) else 1.0
-        starts = len(tried)
         latest = min(START_SHARE, 1 - seconds / budget.seconds) if large and budget.seconds else START_SHARE
+        due = bool(refines and (large or space.tails))
+        at_sites: Trace = ()
+        scale = 1.0  # what the adviser is told is without what was found at sites
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
             trace = choose(None, least=seconds)
-            while (alone := len(tried) <= starts and not large) or spent() <= latest:
+            while (alone := len(tried) <= len(task.starts) and not large) or spent() <= latest:
                 (tried[trace],) = evaluate(Batch([(*trace, *at_sites)]), end=None if alone else end)
-                trace = choose(scale * tried[trace].cost)
+                cost = scale * tried[trace].cost
+                if due and trace not in task.starts:
+                    due = False
+                    at_sites, scale = refine(tried)
+                trace = choose(cost)
+        if due:
+            refine(tried)
         session.close()
         if not large:
             (tried[()],) = evaluate(Batch([()]))
