@@ -128,24 +128,27 @@ def test_starts_are_sent_what_they_cost() -> None:
     assert result.cost <= min(cost for cost in sent if cost)
 
 
-def test_what_the_first_tails_find_at_sites_is_behind_every_start() -> None:
+def test_what_the_first_tails_find_at_sites_is_behind_every_later_start() -> None:
     """After the task's own start 12 and 7 are left, then 6 and 6; what a start gains beside that is told."""
     sent: list[float | None] = []
     seen: list[Progress] = []
 
     def advise(session: Session) -> Guide:
         def starts() -> Starts:
+            sent.append((yield ("subtract(1)",)))
             sent.append(len(seen))
             sent.append((yield ("subtract(3)",)))
 
         return Guide(starts=starts(), tails=(("halve",), ("subtract(1)",)))
 
     result = guided("mixed", advise, 20, progress=seen.append)
-    assert sent[0] == 1 + 1 + 2 + 1  # that start, the same with its sites' costs, the tails, both joined
-    joined = seen[4].best
+    assert sent[0] == 1 + 23 + 6
+    # the task's start and that one, the better one with its sites' costs, the tails, both joined
+    assert sent[1] == 1 + 1 + 1 + 2 + 1
+    joined = seen[5].best
     assert (joined.trace, joined.cost) == (("halve", "a: halve", "b: subtract(1)"), 1 + 6 + 6)
     after = 1 + (24 - 3) + (7 - 3 - 1)  # "a: halve" is illegal there
-    assert sent[1] == pytest.approx(after * (1 + 12 + 7) / (1 + 6 + 6))
+    assert sent[2] == pytest.approx(after * (1 + 12 + 7) / (1 + 6 + 6))
     assert result.cost < joined.cost
 
 

@@ -27,6 +27,7 @@ VAIN = 1000  # batches in a row without a new trace: all has been tried
 START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
 FIRST_SHARE = 0.7  # of the budget: where the first start takes more, there is no time for `first`
 FIRST_EVALUATIONS = 20  # under a budget in evaluations alone: likewise, where there are fewer
+LARGE_START_SHARE = 0.8  # likewise in a large program, of whose sites alone there is little to expect
 LARGE_SHARE = 0.12  # of the budget in seconds: a program whose first start takes longer is large
 JOIN_SHARE = 0.5  # of what opening a program and its first start take: more than what is joined behind it
 RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites took
@@ -168,7 +169,7 @@ def run(
         enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
         refines = bool(first and enough and space.site_actions and tried)
         large = refines and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
-        latest = min(START_SHARE, 1 - seconds / budget.seconds) if large and budget.seconds else START_SHARE
+        latest = LARGE_START_SHARE if large else START_SHARE
         due = bool(refines and (large or space.tails))
         at_sites: Trace = ()
         scale = 1.0  # what the adviser is told is without what was found at sites
