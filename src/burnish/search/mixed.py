@@ -56,7 +56,7 @@ def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
     """Refine the sites of the best start by the first learned tails.
 
     What suits a site often suits it behind any other start, too: an attribute of a function such as its
-    frame pointer. So this comes before all other starts, which then have those entries at their ends. Where
+    frame pointer. So this comes before most other starts, which then have those entries at their ends. Where
     the first tail has next to nothing to gain, as a frame pointer has without unwind tables, the others are
     left for later.
     """
