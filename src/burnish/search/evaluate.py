@@ -200,8 +200,10 @@ class Evaluator:
     ) -> Iterator[tuple[Evaluation, Trace | None]]:
         """Yield evaluations, each with its trace; with None before the end of the trace.
 
-        At the end all workers are killed; a `soft` one waits for what they have begun.
+        At the end all workers are killed; a `soft` one waits for what they have begun, if anything.
         """
+        if soft and end is not None and time.monotonic() >= end:
+            return
         running: dict[Worker, _Chunk] = {}
         heard: dict[Worker, float] = {}
         while chunks or running:

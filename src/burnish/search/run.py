@@ -131,7 +131,8 @@ def run(
         improved = evaluator.evaluations if best.cost < cost else improved
         vain = 0 if evaluator.trials > before else vain + 1
         in_vain = budget.vain is not None and evaluator.evaluations - improved >= budget.vain
-        if in_vain or vain >= VAIN or (end is not None and time.monotonic() >= end):
+        late = 0.0 if joined or not begun else reserve  # what was tried at sites is to be joined
+        if in_vain or vain >= VAIN or (end is not None and time.monotonic() >= end + late):
             raise BudgetSpent
         return evaluator.known(batch)
 
