@@ -70,4 +70,4 @@ class FileBudget:
 
 CODE_GENERATION = 0.4  # of clang's time, which the better object takes after the search
 A_DAY = 86400.0
-DEFAULT = FileBudget(multiple=3.5)
+DEFAULT = FileBudget(multiple=3.2)
