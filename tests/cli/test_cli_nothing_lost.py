@@ -196,14 +196,13 @@ def test_one_ctrl_c_ends_the_run_and_keeps_what_was_found(
 ) -> None:
     files = ["src/a.c", "sub/a.c", "sub/deep/b.c", "sub/deep/c.cpp"]
     with pytest.MonkeyPatch.context() as patch:
-        interrupt(patch, 40, "src/a.c" if jobs == "1" else "sub/a.c")
+        interrupt(patch, 200, "src/a.c" if jobs == "1" else "sub/a.c")
         words = ["-o", "out", "--result", "r.jsonl", "--quiet", "--jobs", jobs, "--objective", "text-bytes"]
         assert optimize(*files, *words, budget="100000") == 130
     shown, error = capsys.readouterr()
     done = ["src/a.c"] if jobs == "1" else ["src/a.c", "sub/a.c"]
     assert sorted(row.program for row in rows()) == done
-    assert all(row.valid and not row.budget for row in rows())
-    assert max(row.evaluations for row in rows()) >= 20  # the other one may have had less of the cores
+    assert all(row.valid and not row.budget and row.evaluations >= 20 for row in rows())
     assert any(row.trace for row in rows()) and rows()[0].cost <= rows()[0].baselines["Oz"]
     assert tree("out") == [name.replace(".c", ".o") for name in done]
     assert all(name in shown for name in tree("out"))

@@ -13,7 +13,7 @@ from burnish.search.partwise import partwise
 from burnish.search.sitewise import refine, sitewise
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
-AT_ONCE = 2  # learned tails, with which the sites are refined before anything else
+AT_ONCE = 2  # learned tails, with which the sites are refined first
 WORTH = 0.01  # of the program's cost, that the first of those must gain
 VAIN = 3  # batches of sitewise search in a row without a better trace, before the next generation
 

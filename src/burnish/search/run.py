@@ -25,9 +25,9 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 LONGEST = 60  # entries of a trace, those at single sites not counted
 VAIN = 1000  # batches in a row without a new trace: all has been tried
 START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
+LARGE_START_SHARE = 0.8  # likewise in a large program, of whose sites alone there is little to expect
 FIRST_SHARE = 0.7  # of the budget: where the first start takes more, there is no time for `first`
 FIRST_EVALUATIONS = 20  # under a budget in evaluations alone: likewise, where there are fewer
-LARGE_START_SHARE = 0.8  # likewise in a large program, of whose sites alone there is little to expect
 LARGE_SHARE = 0.12  # of the budget in seconds: a program whose first start takes longer is large
 JOIN_SHARE = 0.5  # of what opening a program and its first start take: more than what is joined behind it
 RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites took
@@ -86,8 +86,8 @@ def run(
         limits: Of each process.
         progress: Called after every evaluation.
         first: What comes after the adviser's first choice, from the best so far, where the adviser has tails
-            or the program is large for its budget; without it, none is. What that finds at single sites is at
-            the end of all later choices.
+            and there is time; without it, no program is large. What it finds at single sites is at the end of
+            all later choices.
         finish: Called with the best trace at the end: its state may still be there for Evaluator.observe.
 
     Raises:
@@ -171,7 +171,7 @@ def run(
         refines = bool(first and enough and space.site_actions and tried)
         large = refines and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
         latest = LARGE_START_SHARE if large else START_SHARE
-        due = bool(refines and (large or space.tails))
+        due = refines and bool(space.tails)
         at_sites: Trace = ()
         scale = 1.0  # what the adviser is told is without what was found at sites
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
