@@ -1,6 +1,7 @@
 #include "outline.h"
 
 #include "machine_bytes.h"
+#include "run_time.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
@@ -315,10 +316,9 @@ struct Plan {
 
 class Outliner {
 public:
-  Outliner(llvm::Module &module, ModuleAnalysisManager &analyses, const Outline &options)
+  Outliner(llvm::Module &module, ModuleAnalysisManager &analyses, const Outline::Options &options)
       : module(module), functions(analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager()),
-        call_cost(options.call_cost), max_frequency(options.max_frequency),
-        profile(analyses.getResult<ProfileSummaryAnalysis>(module)), text(module, functions) {}
+        options(options), call_cost(options.call_cost), profile(analyses.getResult<ProfileSummaryAnalysis>(module)), text(module, functions) {}
 
   // What saves most comes first.
   bool run() {
@@ -336,8 +336,11 @@ public:
         continue;
       }
       Function *function = make_function(region, *plan);
-      for (unsigned start : region.starts)
+      for (unsigned start : region.starts) {
+        if (options.max_slowdown)
+          time_left(*at(start).getFunction()) -= time_of_call(start, *plan);
         replace(start, region.length, *plan, function);
+      }
       changed = true;
     }
     return changed;
@@ -346,10 +349,12 @@ public:
 private:
   llvm::Module &module;
   FunctionAnalysisManager &functions;
-  int call_cost;
-  std::optional<int> max_frequency;
+  const Outline::Options options;
+  const int call_cost;
   const ProfileSummaryInfo &profile;
   DenseMap<const BasicBlock *, bool> known_hot; // as it was before anything was outlined
+  DenseMap<const Function *, double> run_times; // likewise; in the units of run_time.h
+  DenseMap<const Function *, double> times_left; // for calls to come
   Text text;
   std::priority_queue<Region> queue;
   DenseMap<const Function *, std::unique_ptr<Liveness>> known_liveness;
@@ -384,7 +389,7 @@ private:
 
   // Whether a call there would be made often. A loop that is outlined as a whole is called from outside of it.
   bool is_hot(const BasicBlock &block) {
-    if (!max_frequency)
+    if (!options.max_frequency)
       return false;
     auto [known, added] = known_hot.try_emplace(&block, false);
     if (added) {
@@ -392,7 +397,7 @@ private:
       auto &frequencies = functions.getResult<BlockFrequencyAnalysis>(function);
       auto &dominators = functions.getResult<DominatorTreeAnalysis>(function);
       double of_entry = frequencies.getEntryFreq().getFrequency();
-      known->second = frequency(block, frequencies, dominators) > double(*max_frequency) * of_entry ||
+      known->second = frequency(block, frequencies, dominators) > double(*options.max_frequency) * of_entry ||
                       (profile.hasProfileSummary() && profile.isHotBlock(&block, &frequencies));
     }
     return known->second;
@@ -486,6 +491,12 @@ private:
     return groups;
   }
 
+  // Whether fewer instructions may be left, at best.
+  static bool is_worth_a_plan(const Region &region) {
+    int places = region.starts.size(), length = region.length;
+    return places > 1 && places * (length - 1) > length + 1;
+  }
+
   // Keeps the places that are left, and notes what outlining them saves; no plan where it does not.
   std::optional<Plan> evaluate(Region &region) {
     std::vector<unsigned> left;
@@ -493,17 +504,54 @@ private:
       if ((left.empty() || left.back() + region.length <= start) && is_free(start, region.length))
         left.push_back(start);
     region.starts = std::move(left);
-    int places = region.starts.size(), length = region.length;
-    if (places < 2 || places * (length - 1) <= length + 1) // at best
+    if (!is_worth_a_plan(region))
       return std::nullopt;
     Plan plan = make_plan(region);
+    if (options.max_slowdown && leave_fast(region, plan)) {
+      if (!is_worth_a_plan(region))
+        return std::nullopt;
+      plan = make_plan(region);
+    }
     if (plan.results.size() > RESULTS)
       return std::nullopt;
+    int places = region.starts.size(), length = region.length;
     int parts = plan.results.size() > 1 ? plan.results.size() : 0; // extractvalue at each place, insertvalue once
     int instructions = places * (length - 1 - parts) - branches_left(region) - (length + parts + 1);
     int size = call_cost ? bytes_saved(region, plan) : size_saved(region, plan);
     region.saved = call_cost ? size : instructions + size;
     return instructions > 0 && size > 0 ? std::optional(std::move(plan)) : std::nullopt;
+  }
+
+  // How much longer a call of a function may take, of what it took before anything was outlined.
+  double &time_left(Function &function) {
+    if (run_times.empty())
+      run_times = expected_run_time(
+          module, [&](Function &each) -> const auto & { return functions.getResult<TargetIRAnalysis>(each); });
+    return times_left.try_emplace(&function, run_times.lookup(&function) * *options.max_slowdown / 100).first->second;
+  }
+
+  // How much longer a call of a function takes for one that is put there.
+  double time_of_call(unsigned start, const Plan &plan) {
+    BasicBlock &block = *at(start).getParent();
+    auto &frequencies = functions.getResult<BlockFrequencyAnalysis>(*block.getParent());
+    double of_entry = std::max<double>(1, frequencies.getEntryFreq().getFrequency());
+    return frequencies.getBlockFreq(&block).getFrequency() / of_entry * call_time(plan.parameters.size());
+  }
+
+  // Takes away the places at which a call would take too long for its function; whether there were any.
+  bool leave_fast(Region &region, const Plan &plan) {
+    DenseMap<Function *, double> more;
+    auto is_slow = [&](unsigned start) {
+      Function *function = at(start).getFunction();
+      double call = time_of_call(start, plan);
+      if (more[function] + call > time_left(*function))
+        return true;
+      more[function] += call;
+      return false;
+    };
+    size_t before = region.starts.size();
+    llvm::erase_if(region.starts, is_slow);
+    return region.starts.size() < before;
   }
 
   // Where the exit is reached from elsewhere too, a branch to it stays.
@@ -920,7 +968,7 @@ private:
 } // namespace
 
 PreservedAnalyses Outline::run(llvm::Module &module, ModuleAnalysisManager &analyses) {
-  return Outliner(module, analyses, *this).run() ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  return Outliner(module, analyses, options).run() ? PreservedAnalyses::none() : PreservedAnalyses::all();
 }
 
 } // namespace burnish

@@ -18,8 +18,10 @@ namespace burnish {
 // what .eh_frame and its header say of all that. Above 1, each step asks that a call saves 4 bytes more.
 // With max_frequency, no call is put where a block runs more often than so many times the function's entry, by LLVM's
 // static estimate or the profile that the module has (BlockFrequencyInfo), or is hot by the profile's summary: a
-// smaller program that is not much slower. In a pass' text it is 4 unless it says otherwise; with a call_cost of 0, for
-// the fewest IR instructions, all blocks are alike unless it says otherwise.
+// smaller program that is not much slower. With max_slowdown, in percent, the calls that are put into a function may
+// take no more of what a call of it is expected to take (run_time.h), so that small functions are not made of calls. In
+// a pass' text they are 4 and 40 unless it says otherwise; with a call_cost of 0, for the fewest IR instructions, all
+// blocks and functions are alike unless it says otherwise.
 //
 // An outlined function is nounwind where nothing in it can throw, or where no function that it comes from lets an
 // exception out. One that also stays on the stack during no call (a leaf, or its only call is the last and becomes a
@@ -27,11 +29,16 @@ namespace burnish {
 // asynchronous unwinding from within such a function by .eh_frame: a profiler that samples by DWARF, a backtrace that
 // a signal handler writes, and asynchronous thread cancellation do not see who called it.
 struct Outline : llvm::PassInfoMixin<Outline> {
-  static constexpr std::optional<int> USUAL_FREQUENCY = 4;
-  int call_cost;
-  std::optional<int> max_frequency; // none: any
-  Outline(int call_cost, std::optional<int> max_frequency)
-      : call_cost(call_cost), max_frequency(max_frequency) {}
+  struct Options {
+    int call_cost;
+    std::optional<int> max_frequency, max_slowdown; // none: any
+  };
+  // What holds where a pass' text says nothing else.
+  static Options usual(int call_cost) {
+    return call_cost ? Options{call_cost, 4, 40} : Options{call_cost, std::nullopt, std::nullopt};
+  }
+  Options options;
+  explicit Outline(const Options &options) : options(options) {}
   llvm::PreservedAnalyses run(llvm::Module &, llvm::ModuleAnalysisManager &);
 };
 

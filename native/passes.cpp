@@ -89,6 +89,26 @@ std::optional<int> number(StringRef body, StringRef key) {
   return std::nullopt;
 }
 
+// "call-cost=N[;max-frequency=F][;max-slowdown=P]"
+std::optional<Outline::Options> outline_options(StringRef body) {
+  auto [cost, rest] = body.split(';');
+  auto call_cost = number(cost, "call-cost");
+  if (!call_cost || body.ends_with(";"))
+    return std::nullopt;
+  Outline::Options options = Outline::usual(*call_cost);
+  while (!rest.empty()) {
+    StringRef option;
+    std::tie(option, rest) = rest.split(';');
+    if (auto frequency = number(option, "max-frequency"))
+      options.max_frequency = frequency;
+    else if (auto slowdown = number(option, "max-slowdown"))
+      options.max_slowdown = slowdown;
+    else
+      return std::nullopt;
+  }
+  return options;
+}
+
 // One threshold for every call site, whatever the caller's size attributes.
 InlineParams inline_params(int threshold) {
   InlineParams params = getInlineParams(threshold);
@@ -123,14 +143,11 @@ void register_parameterised(PassBuilder &builder, TargetMachine *target) {
         passes.addPass(ModuleInlinerPass(inline_params(*n)));
         return true;
       }
-    if (auto body = parameters(name, "outline")) {
-      auto [cost, option] = body->split(';');
-      auto n = number(cost, "call-cost"), frequency = number(option, "max-frequency");
-      if (!n || (!option.empty() && !frequency))
-        return false;
-      passes.addPass(Outline(*n, frequency || *n == 0 ? frequency : Outline::USUAL_FREQUENCY));
-      return true;
-    }
+    if (auto body = parameters(name, "outline"))
+      if (auto options = outline_options(*body)) {
+        passes.addPass(Outline(*options));
+        return true;
+      }
     return false;
   });
   builder.registerPipelineParsingCallback([](StringRef name, CGSCCPassManager &passes, Elements) {

@@ -19,9 +19,9 @@ namespace burnish {
 //   sink-common                         Sink(), of sink.h
 //   frame-pointer<calls=N>, no-jump-tables, no-minsize
 //                                       FramePointer(calls), NoJumpTables(), NoMinSize(), of attributes.h
-//   outline<call-cost=N[;max-frequency=F]>
-//                                       Outline(call_cost, max_frequency), of outline.h; without F: 4, and for N = 0
-//                                       any frequency
+//   outline<call-cost=N[;max-frequency=F][;max-slowdown=P]>
+//                                       Outline(call_cost, max_frequency, max_slowdown), of outline.h; without F and P:
+//                                       4 and 40, and for N = 0 any frequency and slowdown
 //   argpromotion<max-elements=N>        ArgumentPromotionPass(MaxElements)
 //   jump-threading<threshold=N>         JumpThreadingPass(Threshold)
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level,

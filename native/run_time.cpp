@@ -25,8 +25,8 @@ constexpr unsigned TABLE = 4;  // cases, from which a switch takes a table
 
 class Estimate {
 public:
-  Estimate(const Module &module) : target(module.target()) {
-    CallGraph calls(module.ir());
+  Estimate(llvm::Module &module, TargetOf target) : target(target) {
+    CallGraph calls(module);
     for (auto component = scc_begin(&calls); !component.isAtEnd(); ++component) { // callees come first
       DenseMap<const Function *, double> found; // known to none of the component: a recursive call is UNKNOWN
       for (CallGraphNode *node : *component)
@@ -34,23 +34,22 @@ public:
           found[function] = of(*function);
       costs.insert(found.begin(), found.end());
     }
-    for (Function &function : module.ir()) // those that nothing reaches from outside
+    for (Function &function : module) // those that nothing reaches from outside
       if (!function.isDeclaration() && !costs.count(&function))
         costs[&function] = of(function);
   }
 
-  double operator[](const Function &function) const { return costs.lookup(&function); }
+  DenseMap<const Function *, double> costs;
 
 private:
-  TargetMachine &target;
-  DenseMap<const Function *, double> costs;
+  TargetOf target;
 
   double of(Function &function) const {
     DominatorTree dominators(function);
     LoopInfo loops(dominators);
     BranchProbabilityInfo probabilities(function, loops, nullptr, &dominators);
     BlockFrequencyInfo frequencies(function, probabilities, loops);
-    TargetTransformInfo costs = target.getTargetTransformInfo(function);
+    const TargetTransformInfo &costs = target(function);
     double entry = std::max<uint64_t>(1, frequencies.getEntryFreq().getFrequency());
     double sum = function.getFnAttribute("frame-pointer").getValueAsString() == "all" ? FRAME : 0;
     for (const BasicBlock &block : function) {
@@ -72,7 +71,7 @@ private:
     }
     const Function *callee = call->getCalledFunction();
     auto known = callee ? costs.find(callee) : costs.end();
-    return CALL + call->arg_size() + (known == costs.end() ? UNKNOWN : known->second);
+    return call_time(call->arg_size()) + (known == costs.end() ? UNKNOWN : known->second);
   }
 
   // A range check and a load; or comparisons as deep as a balanced tree, as native/attributes.h asks for.
@@ -86,12 +85,22 @@ private:
 
 } // namespace
 
+double call_time(size_t arguments) { return CALL + arguments; }
+
+DenseMap<const Function *, double> expected_run_time(llvm::Module &module, TargetOf target) {
+  return Estimate(module, target).costs;
+}
+
 std::vector<std::pair<std::string, double>> expected_run_time(const Module &module) {
-  Estimate estimate(module);
+  TargetMachine &target = module.target();
+  std::optional<TargetTransformInfo> current;
+  auto costs = expected_run_time(module.ir(), [&](Function &function) -> const TargetTransformInfo & {
+    return current.emplace(target.getTargetTransformInfo(function));
+  });
   std::vector<std::pair<std::string, double>> found;
   for (const Function &function : module.ir())
     if (!function.isDeclaration())
-      found.emplace_back(function.getName().str(), estimate[function]);
+      found.emplace_back(function.getName().str(), costs.lookup(&function));
   return found;
 }
 

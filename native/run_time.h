@@ -3,6 +3,9 @@
 
 #include "module.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+
 #include <utility>
 
 namespace burnish {
@@ -12,5 +15,12 @@ namespace burnish {
 // often a block runs is what a profile says, or else guessed (BlockFrequencyInfo: Wu and Larus 1994). Only
 // ratios between states of one module mean something.
 std::vector<std::pair<std::string, double>> expected_run_time(const Module &module);
+
+// The same, for passes.
+using TargetOf = llvm::function_ref<const llvm::TargetTransformInfo &(llvm::Function &)>;
+llvm::DenseMap<const llvm::Function *, double> expected_run_time(llvm::Module &module, TargetOf target);
+
+// What a call costs beside what is called, in the same units.
+double call_time(size_t arguments);
 
 } // namespace burnish

@@ -13,6 +13,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 DEFAULT = "shipped"
 NONE = "none"
 AT = "@"
+WITHOUT = "without-"  # and a word: a policy trained without some of the actions
 LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for another one is good, too
 
 
@@ -30,7 +31,8 @@ def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] |
     """Return the policy of a name, and its name in results.
 
     Args:
-        name: "shipped", the one for this task and objective if there is one; "none"; of `shipped()`; a file.
+        name: "shipped", the one for this task and objective if there is one, among several the one trained
+            with the actions that the task has; "none"; of `shipped()`; a file.
         task: Whose actions.
         objective: What is minimised.
 
@@ -42,13 +44,29 @@ def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] |
         return None
     known = shipped()
     if name == DEFAULT:
-        objective = unlimited(objective)
-        wanted = f"{task.name}-{LIKE.get(objective, objective)}"
-        return (_load(known[wanted], task), wanted) if wanted in known else None
+        return _for_actions(task, objective)
     if name in known:
         return _load(known[name], task), name
     check(name)
     return _load(Path(name), task), Path(name).stem
+
+
+def _for_actions(task: Task, objective: str) -> tuple[Adviser, str] | None:
+    """Return the shipped policy for an objective that was trained with most nearly the task's actions."""
+    objective = unlimited(objective)
+    wanted = f"{task.name}-{LIKE.get(objective, objective)}"
+    found = [
+        (_load(path, task), name)
+        for name, path in shipped().items()
+        if name == wanted or name.startswith(f"{wanted}-{WITHOUT}")
+    ]
+    actions = set(task.actions)
+    return min(found, key=lambda item: len(actions ^ _actions(item[0], actions)), default=None)
+
+
+def _actions(adviser: Adviser, default: set[str]) -> set[str]:
+    """Return the actions that a policy was trained with, where it says so."""
+    return set(getattr(adviser, "prior_actions", ())) or default
 
 
 def made_for(name: str, task: Task, objective: str) -> str:

@@ -376,8 +376,43 @@ def test_no_way_of_a_switch_in_a_loop_is_taken_to_be_rare(after: str, body: str,
     assert len(re.findall(r"call [^\n]*@outlined", module.print())) == calls
 
 
-@pytest.mark.parametrize("wrong", ["max-frequency", "max-frequency=-1", "max-frequency=a", "frequency=4"])
-def test_a_frequency_is_a_number(wrong: str) -> None:
+def test_a_function_is_not_made_much_slower() -> None:
+    """A call takes long beside the little that a function does, and nothing beside two calls elsewhere."""
+    text = "declare void @elsewhere()\n"
+    for name, more in (("little", ""), ("much", "  call void @elsewhere()\n" * 2)):
+        for i in range(3):
+            text += f"define i32 @{name}{i}(ptr %p) minsize {{{step()}{SEVERAL}\n{more}  ret i32 {i}\n}}\n"
+    module = _native.Module(text.encode(), "test")
+    before = dict(module.expected_run_time())
+    slower = {}
+    for most in (1, 10, 1000):
+        other = module.clone()
+        other.run(f"outline<call-cost=1;max-slowdown={most}>")
+        after = dict(other.expected_run_time())
+        slower[most] = {name: after[name] / before[name] for name in before if after[name] > before[name]}
+    assert slower[1] == {}
+    assert slower[10].keys() == {"much0", "much1", "much2"}
+    assert slower[1000].keys() == before.keys()
+    assert max(slower[10].values()) <= 1.1 < slower[1000]["little0"]
+    usual, same = module.clone(), module.clone()
+    usual.run("outline<call-cost=1>")
+    same.run("outline<call-cost=1;max-slowdown=40;max-frequency=4>")
+    assert usual.digest() == same.digest()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "max-frequency",
+        "max-frequency=-1",
+        "max-frequency=a",
+        "frequency=4",
+        "max-slowdown=",
+        "max-slowdown=4;",
+        "max-slowdown=4;slow=3",
+    ],
+)
+def test_a_limit_is_a_number(wrong: str) -> None:
     with pytest.raises(_native.PipelineError):
         _native.check_pipeline(f"outline<call-cost=1;{wrong}>")
 
