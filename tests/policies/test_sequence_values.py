@@ -16,7 +16,9 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.limit import unlimited
 from burnish.policies import find
 from burnish.policies.sequence_values import WORST, SequenceValues, load_sequence_values
-from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes import TASK, make_task
+from burnish.tasks.llvm_passes.actions import left_out
+from burnish.tasks.llvm_passes.session import Options
 from tests.sources import program
 
 
@@ -148,7 +150,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", find.shipped())
 def test_shipped_policy_fits_its_task(name: str) -> None:
-    task, _, objective = name.partition("-")
+    task, _, objective = name.partition(f"-{find.WITHOUT}")[0].partition("-")
     path = find.shipped()[name]
     policy = load_sequence_values(path)
     assert (policy.task, unlimited(policy.objective), task) == (TASK.id, objective, TASK.name)
@@ -171,3 +173,18 @@ def test_policies_are_found_by_name() -> None:
     assert limited and limited[1] == "llvm_passes-text-bytes"
     with pytest.raises(UnknownName, match="policy"):
         find.find_adviser("shiped", TASK, "text-bytes")
+
+
+@pytest.mark.parametrize(
+    ("without", "expected"),
+    [
+        ([], ""),
+        (["mergefunc"], ""),
+        (["outline*", "hotcoldsplit", "partial-inliner"], "-without-outliners"),
+        (["outline*", "hotcoldsplit", "partial-inliner", "mergefunc"], "-without-outliners"),
+    ],
+)
+def test_a_policy_was_trained_with_the_actions_that_there_are(without: list[str], expected: str) -> None:
+    task = make_task(Options(without=left_out(without)))
+    found = find.find_adviser("shipped", task, "ir-instructions")
+    assert found and found[1] == f"llvm_passes-ir-instructions{expected}"
