@@ -14,6 +14,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from burnish import Result
+from burnish.core.limit import unlimited
 
 OTHERS = {"Os": "#7f9fbf"}
 
@@ -33,7 +34,7 @@ def main() -> None:
 
 
 def draw(results: list[Result], picture: Path) -> None:
-    """Plot each file's .text, and the total, relative to clang -Oz."""
+    """Plot what was minimised of each file, and of all, relative to clang -Oz."""
     names = [Path(result.program).name for result in results] + ["all files"]
     reference = [result.baselines["Oz"] for result in results]
     figure, axes = plt.subplots(figsize=(8, 0.36 * len(names) + 1.3), dpi=150)
@@ -56,7 +57,7 @@ def draw(results: list[Result], picture: Path) -> None:
     axes.set_xlim(left=min(burnished) - 9)
     axes.set_yticks(rows, names)
     axes.get_yticklabels()[-1].set_fontweight("bold")
-    axes.set_xlabel(".text bytes, clang -Oz = 100 (less is better)")
+    axes.set_xlabel(f"{unlimited(results[0].objective)}, clang -Oz = 100 (less is better)")
     axes.set_title("The C library zopfli, compiled for size", loc="left", size=11)
     axes.grid(axis="x", color="#e5e5e5")
     axes.set_axisbelow(True)

@@ -30,7 +30,7 @@ import numpy as np
 from rich.progress import track
 
 from burnish import Env, Limits, Program, load_task
-from burnish.core.errors import CompilerCrash, CompilerTimeout
+from burnish.core.errors import CompilerCrash, CompilerTimeout, ProgramError
 from burnish.core.sandbox import Sandbox
 from burnish.corpora import Unit, fetch, find_package, translation_units
 from burnish.corpora.kernels import find_kernel, kernel_names
@@ -147,8 +147,11 @@ def own_programs(flags: list[str]) -> list[Program]:
 
 def failure(program: Program, trace: list[str], limits: Limits) -> tuple[str, list[str], str] | None:
     """Return what goes wrong with a trace: the kind, the steps up to there, the message."""
-    session = Sandbox(TASK.open, program, limits=limits)
     steps: list[str] = []
+    try:
+        session = Sandbox(TASK.open, program, limits=limits)
+    except ProgramError as error:  # every one of them has been opened before: the machine stood still
+        return "time-out", steps, str(error)
     try:
         for text in trace:
             steps.append(text)
