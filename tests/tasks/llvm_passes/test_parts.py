@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from burnish import _native
+from burnish.core.program import Program
 from burnish.core.session import Part, Session
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes.session import ModuleSession
 from tests.sources import C_FILES, DATA, FILES, program
 
 LIMITED = "loaded-bytes while slowdown<=1.05"
@@ -75,6 +77,15 @@ def test_part_costs_what_its_share_is(name: str, objective: str) -> None:
         part, alone = part_of(session, site)
         assert alone.sites() == (site,)
         assert alone.measure(objective, part.site) == pytest.approx(share)
+
+
+def test_a_part_that_takes_no_time_any_more_is_compared_with_itself() -> None:
+    session = TASK.open(Program("a.ll", "llvm", b"define void @f() minsize optsize { ret void }"))
+    assert isinstance(session, ModuleSession)
+    session.origin.run_time = {"f": 8.0}  # it did more in the reference
+    assert session.costs("slowdown") == {"f": 0.0}
+    part, alone = part_of(session, "f")
+    assert alone.measure(LIMITED, part.site) == alone.measure("loaded-bytes", part.site) > 0
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -211,6 +211,7 @@ class ModuleSession(Session):
         """Return one function with everything else declared, in which it is compiled as it is here."""
         names = factors(unlimited(objective)).keys() | {limit.objective for limit in limits_of(objective)}
         slowdown = self.costs("slowdown").get(site, 1.0) if "slowdown" in names else 1.0
+        slowdown = slowdown or 1.0  # what is expected to take no time any more is compared with itself
         try:
             content = self.module.part_bitcode(site)
         except (_native.FatalError, _native.PipelineError):
