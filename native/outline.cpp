@@ -318,7 +318,8 @@ class Outliner {
 public:
   Outliner(llvm::Module &module, ModuleAnalysisManager &analyses, const Outline::Options &options)
       : module(module), functions(analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager()),
-        options(options), call_cost(options.call_cost), profile(analyses.getResult<ProfileSummaryAnalysis>(module)), text(module, functions) {}
+        options(options), call_cost(options.call_cost),
+        profile(analyses.getResult<ProfileSummaryAnalysis>(module)), text(module, functions) {}
 
   // What saves most comes first.
   bool run() {
