@@ -8,7 +8,7 @@
 namespace burnish {
 
 // Keeps the frame pointer ("frame-pointer"="all") in functions that have an unwind table and call at least so many
-// others. A frame costs a few bytes of code; but then the table need not follow every push and pop, and locals are near.
+// others. A frame costs a few bytes of code; but the table need not follow every push and pop, and locals are near.
 struct FramePointer : llvm::PassInfoMixin<FramePointer> {
   unsigned calls;
   explicit FramePointer(unsigned calls) : calls(calls) {}
