@@ -26,6 +26,8 @@ from burnish.corpora import Unit, fetch, translation_units
 from burnish.corpora.manifest import packages_in
 from burnish.toolchain import find_tool
 
+LIBRARY = ("-stdlib=libstdc++",)  # for C++: what burnish c++ takes, and clang++ of the wheel does not
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -59,12 +61,14 @@ def all_units(options: argparse.Namespace) -> list[Unit]:
 
 def compare(unit: Unit, budget: str) -> dict[str, object]:
     """Compile a unit in both ways and return its sizes."""
-    clang = [str(find_tool("clang++" if unit.language == "c++" else "clang"))]
-    burnish = [sys.executable, "-m", "burnish.cli", "c++" if unit.language == "c++" else "cc"]
+    cxx = unit.language == "c++"
+    clang = [str(find_tool("clang++" if cxx else "clang"))]
+    burnish = [sys.executable, "-m", "burnish.cli", "c++" if cxx else "cc"]
+    options = [*unit.arguments, *LIBRARY] if cxx else unit.arguments
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.jsonl"
         sizes = [
-            sizes_of([*compiler, *unit.arguments, "-Oz", "-c", str(unit.source)], Path(folder) / "unit.o")
+            sizes_of([*compiler, *options, "-Oz", "-c", str(unit.source)], Path(folder) / "unit.o")
             for compiler in (clang, [*burnish, "--budget", budget, "--report", str(log)])
         ]
         record = json.loads(log.read_text())
