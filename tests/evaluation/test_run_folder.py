@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.core.program import Run, Workload
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.compare import Figures, Plan, Refused
 from burnish.evaluation.run_folder import RunFolder, read_settings
@@ -27,7 +28,7 @@ def opened(path: Path, plan: Plan = PLAN) -> RunFolder:
 def test_what_was_added_is_there_again(tmp_path: Path) -> None:
     program = counters("a=1")
     folder = RunFolder(tmp_path / "run", PLAN)
-    figures = Figures("a=1", program.digest, {"halved": 0.1}, {"start": {"total": 2.0}})
+    figures = Figures("a=1", program.digest, {"halved": 0.1}, {"start": {"total": 2.0}}, program.key)
     found = row("a=1", 1.0, digest=program.digest)
     for item in (figures, found, Refused("a=2", "no reference")):
         folder.add(item)
@@ -38,6 +39,17 @@ def test_what_was_added_is_there_again(tmp_path: Path) -> None:
     assert not again.is_done(program, "m", "10 evaluations", 1)
     assert not again.is_done(counters("a=2"), "m", "10 evaluations", 0)
     assert again.rows == {found.key: found}
+
+
+def test_figures_are_of_a_workload(tmp_path: Path) -> None:
+    small, large = (replace(counters("a=1"), workload=Workload((Run(size),))) for size in ("small", "large"))
+    folder = RunFolder(tmp_path, PLAN)
+    figures = Figures("a=1", small.digest, {}, {"start": {"seconds": 2.0}}, small.key)
+    folder.add(figures)
+    folder.close()
+    again = opened(tmp_path)
+    assert again.known(small) == figures
+    assert again.known(large) is again.known(counters("a=1")) is None
 
 
 def test_changed_policy_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from burnish.core.errors import InputError
 from burnish.core.guide import Guide, Starts
-from burnish.core.program import Program
+from burnish.core.program import Program, Run, Workload
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.driver import optimizer as driver
@@ -43,6 +43,15 @@ def test_same_program_begins_with_its_own_trace(tmp_path: Path) -> None:
     assert recalled(path, counters("a=12 b=7"), "largest") == []
     assert recalled(path, counters("a=12 b=7"), task=replace(TASK, options={"level": "O3"})) == []
     assert recalled(tmp_path / "other", counters("a=12 b=7")) == []
+
+
+def test_what_costs_less_on_one_input_says_nothing_of_another(tmp_path: Path) -> None:
+    path, other = tmp_path / "memory", ("b: halve",)
+    small, large = (replace(counters("a=12 b=7"), workload=Workload((Run(size),))) for size in ("small", "large"))
+    told(path, small, WAY, cost=1.0)
+    told(path, large, other, cost=2.0)
+    assert recalled(path, small)[0] == WAY
+    assert recalled(path, large)[0] == other
 
 
 def test_sites_are_known_under_other_names(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ class Figures:
     digest: str
     pipeline_seconds: dict[str, float]  # by baseline
     costs: Costs  # of the unoptimized program and of the reference
+    key: str = ""  # Program.key; files of earlier versions have none, and it is measured again
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def measure_program(plan: Plan, case: Case, program: Program, variants: dict[str
         seconds = pipeline_seconds(plan.task, program, plan.baselines, worker)
     finally:
         worker.close()
-    return Figures(case.name, program.digest, seconds, costs)
+    return Figures(case.name, program.digest, seconds, costs, program.key)
 
 
 def attempt(

@@ -38,7 +38,7 @@ class RunFolder:
             raise InputError(f"{path}: cannot write there: {error.strerror}") from None
         self._settle(settings_of(plan))
         self.rows = {row.key: row for row in read_rows(path / ROWS)}
-        self.figures = {item.digest: item for item in _read_figures(path / PROGRAMS)}
+        self.figures = {item.key: item for item in _read_figures(path / PROGRAMS)}
         self.refused: list[Refused] = []
         self._file = RowFile(path / ROWS)
 
@@ -48,7 +48,7 @@ class RunFolder:
 
     def known(self, program: Program) -> Figures | None:
         """Return what was measured of a program."""
-        return self.figures.get(program.digest)
+        return self.figures.get(program.key)
 
     def add(self, item: Row | Figures | Refused) -> None:
         """Keep what came; it is on disk when this returns."""
@@ -56,7 +56,7 @@ class RunFolder:
             self.rows[item.key] = item
             self._file.append(item)
         elif isinstance(item, Figures):
-            self.figures[item.digest] = item
+            self.figures[item.key] = item
             lines = "".join(f"{json.dumps(asdict(one))}\n" for one in self.figures.values())
             write_atomically(self.path / PROGRAMS, lines.encode())
         else:

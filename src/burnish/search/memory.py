@@ -27,6 +27,7 @@ TRIED = 3  # of these, the most alike first
 PATIENCE_SECONDS = 10.0  # for another process that writes
 
 _SCHEMA = """
+-- digest: Program.key
 CREATE TABLE IF NOT EXISTS programs (
     id INTEGER PRIMARY KEY, kind TEXT, digest TEXT, whole TEXT, trace TEXT, cost REAL, UNIQUE (kind, digest));
 CREATE TABLE IF NOT EXISTS sites (
@@ -75,14 +76,14 @@ class Memory:
         wanted = json.dumps(sorted(different))
         with self._database() as database:
             same = database.execute(
-                "SELECT trace FROM programs WHERE kind = ? AND digest = ?", (self._kind, self.program.digest)
+                "SELECT trace FROM programs WHERE kind = ? AND digest = ?", (self._kind, self.program.key)
             ).fetchall()
             alike = database.execute(
                 "SELECT id, whole FROM programs JOIN sites ON program = id"
                 " WHERE kind = ? AND digest <> ? AND identity IN (SELECT value FROM json_each(?))"
                 " GROUP BY id HAVING COUNT(DISTINCT identity) >= ?"
                 " ORDER BY COUNT(DISTINCT identity) DESC, id DESC LIMIT ?",
-                (self._kind, self.program.digest, wanted, ALIKE * len(different), TRIED),
+                (self._kind, self.program.key, wanted, ALIKE * len(different), TRIED),
             ).fetchall()
             others = [
                 tuple(json.loads(whole)) + self._at_sites(database, number, whole, identities)
@@ -100,7 +101,7 @@ class Memory:
         sites = self._identities.items()
         with self._database() as database:
             database.execute("BEGIN IMMEDIATE")
-            key = (self._kind, self.program.digest)
+            key = (self._kind, self.program.key)
             known = database.execute(
                 "SELECT cost FROM programs WHERE kind = ? AND digest = ?", key
             ).fetchone()
