@@ -47,7 +47,8 @@ def test_same_program_begins_with_its_own_trace(tmp_path: Path) -> None:
 
 def test_what_costs_less_on_one_input_says_nothing_of_another(tmp_path: Path) -> None:
     path, other = tmp_path / "memory", ("b: halve",)
-    small, large = (replace(counters("a=12 b=7"), workload=Workload((Run(size),))) for size in ("small", "large"))
+    counting = counters("a=12 b=7")
+    small, large = (replace(counting, workload=Workload((Run(size),))) for size in ("small", "large"))
     told(path, small, WAY, cost=1.0)
     told(path, large, other, cost=2.0)
     assert recalled(path, small)[0] == WAY
