@@ -13,6 +13,7 @@
 python := .venv/bin/python
 pip := $(python) -m pip --disable-pip-version-check
 ready := .venv/ready
+ready-dev := .venv/ready-dev
 stub := src/burnish/_native.pyi
 write-stub = $(python) -m nanobind.stubgen --quiet --module burnish._native --output-file
 
@@ -22,7 +23,7 @@ build-tools := pip scikit-build-core nanobind mlc-llvm-static cmake ninja
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
-setup: $(ready)
+setup: $(ready-dev)
 
 # Built in .venv, not in an environment of its own that pip would throw away: LLVM's 250 MB of libraries are
 # unpacked once, and a changed source compiles in seconds. Only the first installation shows pip's progress.
@@ -31,23 +32,28 @@ $(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard nati
 	if ! $(python) -m pip --version >/dev/null 2>&1; then "$$found" -m venv --clear .venv; fi
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt $(build-tools)
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt \
-	  --no-build-isolation --editable '.[dev]'
+	  --no-build-isolation --editable .
+	@touch $@
+
+# What the tests, the checks and the benchmarks need beside burnish.
+$(ready-dev): $(ready)
+	$(pip) install $(if $(wildcard $(ready-dev)),--quiet) --constraint constraints.txt 'burnish[dev]'
 	@touch $@
 
 demo: $(ready)
 	$(python) -m burnish.cli demo
 
-test: $(ready)
+test: $(ready-dev)
 	$(python) -m pytest --numprocesses logical $(TESTS)
 
-check: $(ready)
+check: $(ready-dev)
 	$(python) -m ruff check
 	$(python) -m ruff format --check
 	$(python) -m mypy
 	@$(write-stub) build/_native.pyi
 	diff -u $(stub) build/_native.pyi || { echo "$(stub) is not up to date: make stub"; exit 1; }
 
-bench: $(ready)
+bench: $(ready-dev)
 	$(python) benchmarks/step.py
 	$(python) benchmarks/baselines.py
 	$(python) benchmarks/random_actions.py
