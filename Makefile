@@ -1,6 +1,6 @@
 # make demo    optimize a real C project, fetched from the package index
 # make test    run the tests                        (TESTS="-m slow" or TESTS=tests/core to choose)
-# make check   lint, formatting, types, stub
+# make check   lint, formatting, types, stub; as a commit hook: pre-commit install
 # make bench   measure what the documentation claims
 #
 # Each sets up first what is not up to date, in .venv and build/ and nowhere else. The Python is the first
@@ -15,6 +15,8 @@ pip := $(python) -m pip --disable-pip-version-check
 ready := .venv/ready
 ready-dev := .venv/ready-dev
 stub := src/burnish/_native.pyi
+native := native/*.cpp native/*.h native/launcher/*
+strict := $(if $(CI),--config-settings cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON)
 write-stub = $(python) -m nanobind.stubgen --quiet --module burnish._native --output-file
 
 # What burnish is built with, [build-system] in pyproject.toml; constraints.txt says which versions.
@@ -32,7 +34,7 @@ $(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard nati
 	if ! $(python) -m pip --version >/dev/null 2>&1; then "$$found" -m venv --clear .venv; fi
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt $(build-tools)
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt \
-	  --no-build-isolation --editable .
+	  --no-build-isolation $(strict) --editable .
 	@touch $@
 
 # What the tests, the checks and the benchmarks need beside burnish.
@@ -49,6 +51,7 @@ test: $(ready-dev)
 check: $(ready-dev)
 	$(python) -m ruff check
 	$(python) -m ruff format --check
+	.venv/bin/clang-format --dry-run --Werror $(native)
 	$(python) -m mypy
 	@$(write-stub) build/_native.pyi
 	diff -u $(stub) build/_native.pyi || { echo "$(stub) is not up to date: make stub"; exit 1; }

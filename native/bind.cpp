@@ -218,31 +218,38 @@ NB_MODULE(_native, m) {
   nb::class_<Module>(m, "Module")
       .def("__init__", &init_module, "content"_a, "name"_a = "input")
       .def("bitcode", &bitcode)
-      .def("print", [](const Module &module) { return decoded(module.print()); }, nb::sig("def print(self) -> str"))
+      .def(
+          "print", [](const Module &module) { return decoded(module.print()); }, nb::sig("def print(self) -> str"))
       .def("digest", &Module::digest, Without())
       .def("structural_hash", &Module::structural_hash, Without())
-      .def("structural_hashes", [](const Module &module) { return decoded(module.structural_hashes()); },
-           nb::sig("def structural_hashes(self) -> list[tuple[str, int]]"))
+      .def(
+          "structural_hashes", [](const Module &module) { return decoded(module.structural_hashes()); },
+          nb::sig("def structural_hashes(self) -> list[tuple[str, int]]"))
       .def("verify", &Module::verify, Without())
       .def("clone", &Module::clone, Without())
-      .def("extract", [](const Module &module, nb::str name) { return module.extract(encoded(name)); }, "function"_a)
+      .def(
+          "extract", [](const Module &module, nb::str name) { return module.extract(encoded(name)); }, "function"_a)
       .def("part_bitcode", &part_bitcode, "function"_a)
       .def_static("link", &Module::link, "parts"_a, "internalize"_a = false, Without())
-      .def_prop_ro("functions", [](const Module &module) { return decoded(module.functions()); },
-                   nb::sig("def functions(self) -> list[str]"))
-      .def("has_function", [](const Module &module, nb::str name) { return module.has_function(encoded(name)); },
-           "name"_a) // with a body
+      .def_prop_ro(
+          "functions", [](const Module &module) { return decoded(module.functions()); },
+          nb::sig("def functions(self) -> list[str]"))
+      .def(
+          "has_function", [](const Module &module, nb::str name) { return module.has_function(encoded(name)); },
+          "name"_a) // with a body
       .def_prop_ro("triple", &Module::triple)
       .def_prop_ro("position_independent", &Module::position_independent)
       .def("run", &run, "pipeline"_a, "level"_a = "Oz", "functions"_a = nb::none())
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
       .def("instruction_count", &burnish::instruction_count)
-      .def("instruction_count_by_function",
-           [](const Module &module) { return decoded(burnish::instruction_count_by_function(module)); },
-           nb::sig("def instruction_count_by_function(self) -> list[tuple[str, int]]"))
-      .def("expected_run_time", [](const Module &module) { return decoded(burnish::expected_run_time(module)); },
-           nb::sig("def expected_run_time(self) -> list[tuple[str, float]]"))
+      .def(
+          "instruction_count_by_function",
+          [](const Module &module) { return decoded(burnish::instruction_count_by_function(module)); },
+          nb::sig("def instruction_count_by_function(self) -> list[tuple[str, int]]"))
+      .def(
+          "expected_run_time", [](const Module &module) { return decoded(burnish::expected_run_time(module)); },
+          nb::sig("def expected_run_time(self) -> list[tuple[str, float]]"))
       .def("opcode_counts", &opcode_counts, "function"_a = nb::none())
       .def("autophase", &autophase)
       .def("function_properties", &function_properties)
@@ -269,12 +276,15 @@ NB_MODULE(_native, m) {
       .def_ro("unwind_bytes", &burnish::Sizes::unwind_bytes)
       .def_ro("relocation_bytes", &burnish::Sizes::relocation_bytes)
       .def_ro("loaded_bytes", &burnish::Sizes::loaded_bytes)
-      .def_prop_ro("functions", [](const burnish::Sizes &sizes) { return decoded(sizes.functions); },
-                   nb::sig("def functions(self) -> list[tuple[str, int]]"))
-      .def_prop_ro("functions_loaded", [](const burnish::Sizes &sizes) { return decoded(sizes.functions_loaded); },
-                   nb::sig("def functions_loaded(self) -> list[tuple[str, int]]"))
-      .def_prop_ro("functions_constant", [](const burnish::Sizes &sizes) { return decoded(sizes.functions_constant); },
-                   nb::sig("def functions_constant(self) -> list[tuple[str, int]]"));
+      .def_prop_ro(
+          "functions", [](const burnish::Sizes &sizes) { return decoded(sizes.functions); },
+          nb::sig("def functions(self) -> list[tuple[str, int]]"))
+      .def_prop_ro(
+          "functions_loaded", [](const burnish::Sizes &sizes) { return decoded(sizes.functions_loaded); },
+          nb::sig("def functions_loaded(self) -> list[tuple[str, int]]"))
+      .def_prop_ro(
+          "functions_constant", [](const burnish::Sizes &sizes) { return decoded(sizes.functions_constant); },
+          nb::sig("def functions_constant(self) -> list[tuple[str, int]]"));
   m.def(
       "object_sizes",
       [](nb::bytes object, bool position_independent) {
@@ -287,14 +297,16 @@ NB_MODULE(_native, m) {
   m.def("function_property_names", &burnish::function_property_names);
   m.def("llvm_version", &burnish::llvm_version);
 
+  // The process' number, or a negative errno.
   m.def(
       "spawn",
       [](const std::string &executable, const std::vector<std::string> &arguments,
-         const std::vector<std::string> &environment, const std::string &directory, int input, int output,
-         int errors, const std::vector<std::pair<int, uint64_t>> &limits, int cpu) {
+         const std::vector<std::string> &environment, const std::string &directory, int input, int output, int errors,
+         const std::vector<std::pair<int, uint64_t>> &limits, int cpu) {
         return burnish::spawn({executable, arguments, environment, directory, input, output, errors, limits, cpu});
       },
       "executable"_a, "arguments"_a, "environment"_a, "directory"_a, "input"_a, "output"_a, "errors"_a, "limits"_a,
-      "cpu"_a = -1, Without()); // the process' number, or a negative errno
-  m.def("open_counter", &burnish::open_counter, "type"_a, "config"_a); // a descriptor, or a negative errno
+      "cpu"_a = -1, Without());
+  // A descriptor, or a negative errno.
+  m.def("open_counter", &burnish::open_counter, "type"_a, "config"_a);
 }

@@ -1,7 +1,7 @@
 #include "codegen.h"
 
-#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
@@ -13,10 +13,14 @@ namespace burnish {
 namespace {
 
 CodeGenOptLevel codegen_level(StringRef level) {
-  if (level == "O0") return CodeGenOptLevel::None;
-  if (level == "O1") return CodeGenOptLevel::Less;
-  if (level == "O2" || level == "Os" || level == "Oz") return CodeGenOptLevel::Default;
-  if (level == "O3") return CodeGenOptLevel::Aggressive;
+  if (level == "O0")
+    return CodeGenOptLevel::None;
+  if (level == "O1")
+    return CodeGenOptLevel::Less;
+  if (level == "O2" || level == "Os" || level == "Oz")
+    return CodeGenOptLevel::Default;
+  if (level == "O3")
+    return CodeGenOptLevel::Aggressive;
   throw PipelineError("unknown level '" + level.str() + "': expected O0, O1, O2, O3, Os or Oz");
 }
 

@@ -111,6 +111,7 @@ void count_function(const Function &function, int64_t *totals, OpcodeHistogram &
 }
 
 // Positions in the 56 features of AutoPhase (Huang et al. 2019), as CompilerGym orders them.
+// clang-format off: a table
 enum Autophase {
   BBNumArgsHi, BBNumArgsLo, OnePred, OnePredOneSuc, OnePredTwoSuc, OneSuccessor, TwoPred, TwoPredOneSuc,
   TwoEach, TwoSuccessor, MorePreds, BB03Phi, BBHiPhi, BBNoPhi, BeginPhi, BranchCount, ReturnInt,
@@ -120,21 +121,24 @@ enum Autophase {
   NumStore, NumSub, NumTrunc, NumXor, NumZExt, TotalBlocks, TotalInsts, TotalMemInst, TotalFuncs, ArgsPhi,
   TestUnary
 };
+// clang-format on
 static_assert(TestUnary + 1 == autophase_size);
 
 void autophase_opcodes(const OpcodeHistogram &histogram, int64_t *out) {
+  // clang-format off: a table
   constexpr std::pair<Autophase, unsigned> columns[] = {
       {NumAShr, I::AShr}, {NumAdd, I::Add}, {NumAlloca, I::Alloca}, {NumAnd, I::And},
       {NumBitCast, I::BitCast}, {NumCall, I::Call}, {NumGetElementPtr, I::GetElementPtr},
       {NumICmp, I::ICmp}, {NumLShr, I::LShr}, {NumLoad, I::Load}, {NumMul, I::Mul}, {NumOr, I::Or},
       {NumPHI, I::PHI}, {NumRet, I::Ret}, {NumSExt, I::SExt}, {NumSelect, I::Select}, {NumShl, I::Shl},
       {NumStore, I::Store}, {NumSub, I::Sub}, {NumTrunc, I::Trunc}, {NumXor, I::Xor}, {NumZExt, I::ZExt}};
+  // clang-format on
   for (auto [column, opcode] : columns)
     out[column] = histogram[opcode];
   out[UncondBranches] = histogram[I::UncondBr];
   out[NumBr] = out[BranchCount] = histogram[I::UncondBr] + histogram[I::CondBr];
-  out[TotalMemInst] = histogram[I::GetElementPtr] + histogram[I::Load] + histogram[I::Store] +
-                      histogram[I::Call] + histogram[I::Invoke] + histogram[I::Alloca];
+  out[TotalMemInst] = histogram[I::GetElementPtr] + histogram[I::Load] + histogram[I::Store] + histogram[I::Call] +
+                      histogram[I::Invoke] + histogram[I::Alloca];
 }
 
 void autophase_edges(const BasicBlock &block, int64_t *out) {
@@ -203,10 +207,12 @@ struct Property {
   int64_t FunctionPropertiesInfo::*field;
 };
 #define PROPERTY(NAME) {#NAME, &FunctionPropertiesInfo::NAME}
+// clang-format off: a table
 constexpr Property properties[] = {
     PROPERTY(BasicBlockCount), PROPERTY(BlocksReachedFromConditionalInstruction), PROPERTY(Uses),
     PROPERTY(DirectCallsToDefinedFunctions), PROPERTY(LoadInstCount), PROPERTY(StoreInstCount),
     PROPERTY(MaxLoopDepth), PROPERTY(TopLevelLoopCount), PROPERTY(TotalInstructionCount)};
+// clang-format on
 #undef PROPERTY
 
 } // namespace

@@ -24,9 +24,7 @@ constexpr StringLiteral function_text = "[function]";
 enum Kind : int64_t { InstructionNode, VariableNode, ConstantNode, TypeNode };
 enum FunctionKind : int64_t { External, Defined, Declared };
 
-void append(std::vector<int64_t> &rows, std::initializer_list<int64_t> row) {
-  rows.insert(rows.end(), row);
-}
+void append(std::vector<int64_t> &rows, std::initializer_list<int64_t> row) { rows.insert(rows.end(), row); }
 
 // Intrinsics are instructions that are spelled as calls: no function of the program.
 bool is_function(const Function &function) { return !function.isIntrinsic(); }

@@ -14,7 +14,7 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-constexpr unsigned BLOCKS = 16;       // looked through on all ways together, at most
+constexpr unsigned BLOCKS = 16;        // looked through on all ways together, at most
 constexpr unsigned INSTRUCTIONS = 256; // the same: time stays linear
 
 // The copies of an expression that all ways from a block come to first.
@@ -146,19 +146,19 @@ private:
     if (size_of(*copies[0], target) > 0)
       return true;
     return depth > 0 && any_of(copies[0]->users(), [&](User *user) {
-      auto *first = cast<Instruction>(user);
-      if (first->getParent() != copies[0]->getParent() || !may_merge(*first))
-        return false;
-      SmallVector<Instruction *> likes{first};
-      for (Instruction *copy : copies.drop_front())
-        for (User *other : copy->users())
-          if (auto *like = cast<Instruction>(other);
-              like->getParent() == copy->getParent() && same_operation(*first, *like) && may_equal(*first, *like)) {
-            likes.push_back(like);
-            break;
-          }
-      return likes.size() == copies.size() && is_worth(likes, depth - 1);
-    });
+             auto *first = cast<Instruction>(user);
+             if (first->getParent() != copies[0]->getParent() || !may_merge(*first))
+               return false;
+             SmallVector<Instruction *> likes{first};
+             for (Instruction *copy : copies.drop_front())
+               for (User *other : copy->users())
+                 if (auto *like = cast<Instruction>(other); like->getParent() == copy->getParent() &&
+                                                            same_operation(*first, *like) && may_equal(*first, *like)) {
+                   likes.push_back(like);
+                   break;
+                 }
+             return likes.size() == copies.size() && is_worth(likes, depth - 1);
+           });
   }
 
   bool hoist(Instruction &instruction, BasicBlock &block) {

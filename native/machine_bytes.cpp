@@ -19,18 +19,14 @@ int intrinsic_bytes(const IntrinsicInst &intrinsic) {
   switch (intrinsic.getIntrinsicID()) {
   case Intrinsic::memcpy:
   case Intrinsic::memmove:
-  case Intrinsic::memset:
-    return 12;
-  case Intrinsic::fmuladd:
-    return 10;
+  case Intrinsic::memset: return 12;
+  case Intrinsic::fmuladd: return 10;
   case Intrinsic::smax:
   case Intrinsic::smin:
   case Intrinsic::umax:
   case Intrinsic::umin:
-  case Intrinsic::abs:
-    return 7;
-  default:
-    return 6;
+  case Intrinsic::abs: return 7;
+  default: return 6;
   }
 }
 
@@ -93,41 +89,27 @@ int estimated_bytes(const Instruction &instruction, const TargetTransformInfo &t
   }
   switch (instruction.getOpcode()) {
   case Instruction::Call:
-  case Instruction::Invoke:
-    return call_bytes(cast<CallBase>(instruction));
-  case Instruction::PHI:
-    return floating ? 5 : 3;
-  case Instruction::Load:
-    return is_changed_in_place(instruction) ? 0 : is_folded(instruction) ? 1 : floating ? 5 : 4;
-  case Instruction::Store:
-    return 5;
-  case Instruction::GetElementPtr:
-    return cast<GEPOperator>(instruction).hasAllConstantIndices() ? 1 : 4;
-  case Instruction::CondBr:
-    return 2;
-  case Instruction::UncondBr:
-    return 1;
-  case Instruction::Switch:
-    return 3 + 5 * int(cast<SwitchInst>(instruction).getNumCases());
+  case Instruction::Invoke: return call_bytes(cast<CallBase>(instruction));
+  case Instruction::PHI: return floating ? 5 : 3;
+  case Instruction::Load: return is_changed_in_place(instruction) ? 0 : is_folded(instruction) ? 1 : floating ? 5 : 4;
+  case Instruction::Store: return 5;
+  case Instruction::GetElementPtr: return cast<GEPOperator>(instruction).hasAllConstantIndices() ? 1 : 4;
+  case Instruction::CondBr: return 2;
+  case Instruction::UncondBr: return 1;
+  case Instruction::Switch: return 3 + 5 * int(cast<SwitchInst>(instruction).getNumCases());
   case Instruction::Unreachable:
   case Instruction::Freeze:
   case Instruction::BitCast:
   case Instruction::PtrToInt:
   case Instruction::IntToPtr:
   case Instruction::ExtractValue:
-  case Instruction::InsertValue:
-    return 0;
-  case Instruction::Trunc:
-    return 1;
+  case Instruction::InsertValue: return 0;
+  case Instruction::Trunc: return 1;
   case Instruction::ZExt:
-  case Instruction::SExt:
-    return 3;
-  case Instruction::ICmp:
-    return is_zero(*instruction.getOperand(1)) ? 3 : 4;
-  case Instruction::Select:
-    return floating ? 9 : 6;
-  case Instruction::FCmp:
-    return 8;
+  case Instruction::SExt: return 3;
+  case Instruction::ICmp: return is_zero(*instruction.getOperand(1)) ? 3 : 4;
+  case Instruction::Select: return floating ? 9 : 6;
+  case Instruction::FCmp: return 8;
   case Instruction::Add:
   case Instruction::Sub:
   case Instruction::And:
@@ -138,29 +120,23 @@ int estimated_bytes(const Instruction &instruction, const TargetTransformInfo &t
     return constant ? 3 : 4;
   case Instruction::Shl:
   case Instruction::LShr:
-  case Instruction::AShr:
-    return constant ? 3 : 4;
-  case Instruction::Mul:
-    return 4;
+  case Instruction::AShr: return constant ? 3 : 4;
+  case Instruction::Mul: return 4;
   case Instruction::UDiv:
   case Instruction::SDiv:
   case Instruction::URem:
-  case Instruction::SRem:
-    return 6;
+  case Instruction::SRem: return 6;
   case Instruction::FAdd:
   case Instruction::FSub:
   case Instruction::FMul:
-  case Instruction::FDiv:
-    return 6;
+  case Instruction::FDiv: return 6;
   case Instruction::FNeg:
   case Instruction::FPTrunc:
   case Instruction::FPExt:
   case Instruction::FPToSI:
-  case Instruction::SIToFP:
-    return 5;
+  case Instruction::SIToFP: return 5;
   case Instruction::FPToUI:
-  case Instruction::UIToFP:
-    return 8;
+  case Instruction::UIToFP: return 8;
   default: {
     InstructionCost cost = target.getInstructionCost(&instruction, TargetTransformInfo::TCK_CodeSize);
     return cost.isValid() ? int(cost.getValue()) * PER_COST : 12;

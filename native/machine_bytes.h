@@ -41,7 +41,7 @@ struct Liveness {
   llvm::DenseMap<const llvm::Instruction *, Live> before; // not of phis
   llvm::DenseMap<const llvm::Instruction *, Live> after;  // not of terminators
   llvm::DenseMap<const llvm::Instruction *, bool> fresh;  // of values: whether no call is within their lives
-  int saved = 0;      // registers that hold values during a call, at most: the function saves them
+  int saved = 0;       // registers that hold values during a call, at most: the function saves them
   bool memory = false; // on the stack: a call that is the last cannot be a jump
   bool calls = false;  // the stack is aligned for that
 };

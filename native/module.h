@@ -58,8 +58,8 @@ public:
   // One program from several modules; with `internalize`, only `main` stays visible.
   static std::unique_ptr<Module> link(const std::vector<const Module *> &parts, bool internalize);
 
-  std::vector<std::string> functions() const; // those with a body, in module order
-  bool has_function(const std::string &name) const;     // with a body
+  std::vector<std::string> functions() const;       // those with a body, in module order
+  bool has_function(const std::string &name) const; // with a body
   std::string triple() const;
   bool position_independent() const; // what clang compiled it for
 

@@ -18,8 +18,7 @@ bool may_merge_call(const CallInst &call) {
     return false;
   if (const auto *intrinsic = dyn_cast<IntrinsicInst>(&call))
     return (isa<MemIntrinsic>(intrinsic) && !cast<MemIntrinsic>(intrinsic)->isVolatile()) ||
-           isa<WithOverflowInst, SaturatingInst>(intrinsic) ||
-           isTriviallyVectorizable(intrinsic->getIntrinsicID());
+           isa<WithOverflowInst, SaturatingInst>(intrinsic) || isTriviallyVectorizable(intrinsic->getIntrinsicID());
   return !call.isInlineAsm() && !call.isMustTailCall() && !call.canReturnTwice() && !call.isConvergent() &&
          !call.cannotDuplicate() && !call.cannotMerge();
 }
@@ -48,8 +47,8 @@ bool may_merge(const Instruction &instruction) {
 }
 
 bool same_operation(const Instruction &one, const Instruction &other) {
-  return one.isSameOperationAs(&other, Instruction::CompareIgnoringAlignment |
-                                           Instruction::CompareUsingIntersectedAttrs);
+  return one.isSameOperationAs(&other,
+                               Instruction::CompareIgnoringAlignment | Instruction::CompareUsingIntersectedAttrs);
 }
 
 bool may_swap(const Instruction &first, const Instruction &second, AAResults &aliases) {

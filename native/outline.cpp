@@ -67,8 +67,12 @@ constexpr Attribute::AttrKind SANITIZERS[] = {
     Attribute::SanitizeThread,  Attribute::SanitizeType,      Attribute::SanitizeRealtime,
 };
 constexpr StringLiteral INSTRUMENTATION[] = {
-    "fentry-call", "function-instrument", "instrument-function-entry", "instrument-function-entry-inlined",
-    "patchable-function-entry", "split-stack",
+    "fentry-call",
+    "function-instrument",
+    "instrument-function-entry",
+    "instrument-function-entry-inlined",
+    "patchable-function-entry",
+    "split-stack",
 };
 
 bool may_get_calls(const Function &function) {
@@ -112,8 +116,8 @@ bool may_outline_call(const CallInst &call) {
       call.cannotDuplicate() || call.cannotMerge())
     return false;
   for (unsigned i = 0; i < call.arg_size(); i++)
-    for (auto kind : {Attribute::InAlloca, Attribute::Preallocated, Attribute::SwiftError, Attribute::SwiftAsync,
-                      Attribute::Nest})
+    for (auto kind :
+         {Attribute::InAlloca, Attribute::Preallocated, Attribute::SwiftError, Attribute::SwiftAsync, Attribute::Nest})
       if (call.paramHasAttr(i, kind))
         return false;
   return true;
@@ -165,9 +169,8 @@ bool same_cases(const Instruction &one, const Instruction &other) {
   const auto *first = dyn_cast<SwitchInst>(&one), *second = dyn_cast<SwitchInst>(&other);
   if (!first)
     return true;
-  return all_of(zip(first->cases(), second->cases()), [](auto pair) {
-    return std::get<0>(pair).getCaseValue() == std::get<1>(pair).getCaseValue();
-  });
+  return all_of(zip(first->cases(), second->cases()),
+                [](auto pair) { return std::get<0>(pair).getCaseValue() == std::get<1>(pair).getCaseValue(); });
 }
 
 bool same_operation(const Instruction &one, const Instruction &other) {
@@ -318,8 +321,8 @@ class Outliner {
 public:
   Outliner(llvm::Module &module, ModuleAnalysisManager &analyses, const Outline::Options &options)
       : module(module), functions(analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager()),
-        options(options), call_cost(options.call_cost),
-        profile(analyses.getResult<ProfileSummaryAnalysis>(module)), text(module, functions) {}
+        options(options), call_cost(options.call_cost), profile(analyses.getResult<ProfileSummaryAnalysis>(module)),
+        text(module, functions) {}
 
   // What saves most comes first.
   bool run() {
@@ -353,8 +356,8 @@ private:
   const Outline::Options options;
   const int call_cost;
   const ProfileSummaryInfo &profile;
-  DenseMap<const BasicBlock *, bool> known_hot; // as it was before anything was outlined
-  DenseMap<const Function *, double> run_times; // likewise; in the units of run_time.h
+  DenseMap<const BasicBlock *, bool> known_hot;  // as it was before anything was outlined
+  DenseMap<const Function *, double> run_times;  // likewise; in the units of run_time.h
   DenseMap<const Function *, double> times_left; // for calls to come
   Text text;
   std::priority_queue<Region> queue;
@@ -584,7 +587,7 @@ private:
       return 0;
     int places = region.starts.size(), whole = body.getValue(), arguments = plan.parameters.size();
     int call = arguments + std::max(0, arguments - 6) * 2; // beyond six they go through the stack
-    int function = whole + 1 + (calls ? 2 : 0);                        // ret; the stack's alignment
+    int function = whole + 1 + (calls ? 2 : 0);            // ret; the stack's alignment
     return places * (whole - call) - function;
   }
 
@@ -755,8 +758,7 @@ private:
   }
 
   bool is_used_outside(unsigned start, unsigned offset, unsigned length) const {
-    return any_of(at(start + offset).users(),
-                  [&](const User *user) { return offset_of(user, start, length) < 0; });
+    return any_of(at(start + offset).users(), [&](const User *user) { return offset_of(user, start, length) < 0; });
   }
 
   Function *make_function(const Region &region, const Plan &plan) {

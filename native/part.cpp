@@ -19,8 +19,7 @@ constexpr uint64_t LARGEST_SHARED = 4096; // bytes of a constant that comes alon
 
 class Part final : ValueMaterializer {
 public:
-  Part(const Function &source)
-      : source(source), whole(*source.getParent()), part("program", source.getContext()) {
+  Part(const Function &source) : source(source), whole(*source.getParent()), part("program", source.getContext()) {
     part.setTargetTriple(whole.getTargetTriple());
     part.setDataLayout(whole.getDataLayout());
     if (const NamedMDNode *flags = whole.getModuleFlagsMetadata())
@@ -74,8 +73,8 @@ private:
       return copy(*variable);
     GlobalValue *declared;
     if (auto *type = dyn_cast<FunctionType>(global.getValueType())) {
-      auto *function = Function::Create(type, GlobalValue::ExternalLinkage, global.getAddressSpace(),
-                                        global.getName(), &part);
+      auto *function =
+          Function::Create(type, GlobalValue::ExternalLinkage, global.getAddressSpace(), global.getName(), &part);
       if (const auto *original = dyn_cast<Function>(&global)) {
         function->setAttributes(original->getAttributes());
         function->setCallingConv(original->getCallingConv());
@@ -96,13 +95,13 @@ private:
     bool own = known && variable.hasLocalLinkage() && used_here_alone(variable);
     if (!own && known)
       known = whole.getDataLayout().getTypeAllocSize(variable.getValueType()).getKnownMinValue() <= LARGEST_SHARED;
-    auto linkage = own ? variable.getLinkage()
-                   : known ? GlobalValue::AvailableExternallyLinkage
+    auto linkage = own                                 ? variable.getLinkage()
+                   : known                             ? GlobalValue::AvailableExternallyLinkage
                    : variable.hasExternalWeakLinkage() ? GlobalValue::ExternalWeakLinkage
                                                        : GlobalValue::ExternalLinkage;
-    auto *made = new GlobalVariable(part, variable.getValueType(), variable.isConstant(), linkage, nullptr,
-                                    variable.getName(), nullptr, variable.getThreadLocalMode(),
-                                    variable.getAddressSpace());
+    auto *made =
+        new GlobalVariable(part, variable.getValueType(), variable.isConstant(), linkage, nullptr, variable.getName(),
+                           nullptr, variable.getThreadLocalMode(), variable.getAddressSpace());
     if (known)
       initialized.emplace_back(&variable, made);
     made->setUnnamedAddr(variable.getUnnamedAddr());

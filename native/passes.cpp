@@ -42,12 +42,18 @@ struct Level {
 };
 
 Level parse_level(StringRef text) {
-  if (text == "O0") return {OptimizationLevel::O0, 0};
-  if (text == "O1") return {OptimizationLevel::O1, 0};
-  if (text == "O2") return {OptimizationLevel::O2, 0};
-  if (text == "O3") return {OptimizationLevel::O3, 0};
-  if (text == "Os") return {OptimizationLevel::O2, 1};
-  if (text == "Oz") return {OptimizationLevel::O2, 2};
+  if (text == "O0")
+    return {OptimizationLevel::O0, 0};
+  if (text == "O1")
+    return {OptimizationLevel::O1, 0};
+  if (text == "O2")
+    return {OptimizationLevel::O2, 0};
+  if (text == "O3")
+    return {OptimizationLevel::O3, 0};
+  if (text == "Os")
+    return {OptimizationLevel::O2, 1};
+  if (text == "Oz")
+    return {OptimizationLevel::O2, 2};
   throw PipelineError("unknown level '" + text.str() + "': expected O0, O1, O2, O3, Os or Oz");
 }
 

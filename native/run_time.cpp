@@ -77,8 +77,8 @@ private:
   // A range check and a load; or comparisons as deep as a balanced tree, as native/attributes.h asks for.
   static double of(const SwitchInst &choice) {
     double comparisons = std::ceil(std::log2(choice.getNumCases() + 1));
-    bool has_table = choice.getNumCases() >= TABLE &&
-                     !choice.getFunction()->getFnAttribute("no-jump-tables").getValueAsBool();
+    bool has_table =
+        choice.getNumCases() >= TABLE && !choice.getFunction()->getFnAttribute("no-jump-tables").getValueAsBool();
     return has_table ? std::min(2.0, comparisons) : comparisons;
   }
 };

@@ -164,8 +164,8 @@ private:
   int instructions = 0, size = 0; // saved
   int phis = 0, phi_size = 0;     // needed so far
   std::map<std::pair<const PHINode *, const BasicBlock *>, Tuple> into_phis;
-  std::map<Tuple, int> needed; // values that are phis, and the size of each
-  std::vector<Tuple> in_order; // the same
+  std::map<Tuple, int> needed;                   // values that are phis, and the size of each
+  std::vector<Tuple> in_order;                   // the same
   DenseMap<const Instruction *, unsigned> taken; // in which of `sunk`
 
   // Of the blocks, how many have nothing left but a branch: these are left out.
@@ -453,8 +453,8 @@ private:
       for (BasicBlock *next : successors(block)) {
         unsigned phi_number = 0;
         for (PHINode &phi : next->phis())
-          if (auto *value = dyn_cast<Instruction>(phi.getIncomingValueForBlock(block)); phi_number++,
-              value && value->getParent() == block && may_merge(*value))
+          if (auto *value = dyn_cast<Instruction>(phi.getIncomingValueForBlock(block));
+              phi_number++, value && value->getParent() == block && may_merge(*value))
             add({2, phi_number, operations.number(*value)});
       }
       for (Key &key : ordered)

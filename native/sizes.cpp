@@ -28,14 +28,10 @@ template <class T> T checked(Expected<T> value) {
 // An address in a field of the machine's word size: what has to be relocated when the program is loaded.
 bool is_absolute(const ELFObjectFileBase &file, uint64_t type) {
   switch (file.getEMachine()) {
-  case ELF::EM_X86_64:
-    return type == ELF::R_X86_64_64;
-  case ELF::EM_386:
-    return type == ELF::R_386_32;
-  case ELF::EM_AARCH64:
-    return type == ELF::R_AARCH64_ABS64;
-  default:
-    return false;
+  case ELF::EM_X86_64: return type == ELF::R_X86_64_64;
+  case ELF::EM_386: return type == ELF::R_386_32;
+  case ELF::EM_AARCH64: return type == ELF::R_AARCH64_ABS64;
+  default: return false;
   }
 }
 
@@ -51,7 +47,9 @@ struct Reference {
 class Object {
 public:
   Object(const ELFObjectFileBase &file, bool position_independent)
-      : file(file), word(file.getBytesInAddress()), relocation(!position_independent ? 0 : word == 8 ? 24 : 8) {
+      : file(file), word(file.getBytesInAddress()), relocation(!position_independent ? 0
+                                                               : word == 8           ? 24
+                                                                                     : 8) {
     for (const SectionRef &section : file.sections())
       sections.push_back(section);
     for (const SectionRef &section : sections)
@@ -103,9 +101,7 @@ private:
     return ELFSectionRef(section).getType() == ELF::SHT_X86_64_UNWIND || checked(section.getName()) == ".eh_frame";
   }
 
-  const SectionRef *known(const SectionRef &section) const {
-    return by_header.lookup(section.getRawDataRefImpl().p);
-  }
+  const SectionRef *known(const SectionRef &section) const { return by_header.lookup(section.getRawDataRefImpl().p); }
 
   void read_functions() {
     for (const ELFSymbolRef symbol : file.symbols()) {

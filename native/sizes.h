@@ -17,8 +17,8 @@ struct Sizes {
   int64_t unwind_bytes = 0;     // FDEs, each with its entry of .eh_frame_hdr
   int64_t relocation_bytes = 0; // what the dynamic linker has to relocate in position-independent code
   int64_t loaded_bytes = 0;     // executable sections and the four above, with alignment
-  std::vector<std::pair<std::string, int64_t>> functions;        // bytes of the symbol
-  std::vector<std::pair<std::string, int64_t>> functions_loaded; // with FDE and the constants that it alone uses
+  std::vector<std::pair<std::string, int64_t>> functions;          // bytes of the symbol
+  std::vector<std::pair<std::string, int64_t>> functions_loaded;   // with FDE and the constants that it alone uses
   std::vector<std::pair<std::string, int64_t>> functions_constant; // the same without the FDE
 };
 

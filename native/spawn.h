@@ -10,12 +10,12 @@ namespace burnish {
 
 struct Start {
   std::string executable;
-  std::vector<std::string> arguments; // with the program's name
-  std::vector<std::string> environment; // NAME=value
-  std::string directory;              // where it runs
-  int input, output, errors;          // descriptors; no other stays open
+  std::vector<std::string> arguments;           // with the program's name
+  std::vector<std::string> environment;         // NAME=value
+  std::string directory;                        // where it runs
+  int input, output, errors;                    // descriptors; no other stays open
   std::vector<std::pair<int, uint64_t>> limits; // of setrlimit
-  int cpu;                            // the core that it is bound to; negative: any
+  int cpu;                                      // the core that it is bound to; negative: any
 };
 
 // Starts a program in a session of its own; it is killed when the calling thread

@@ -55,7 +55,7 @@ def open_sandbox(nothing_left: None) -> Iterator[OpenSandbox]:
     """Return a function that opens a program in a sandbox; all are shut down, and leave nothing."""
     opened: list[Sandbox] = []
 
-    def open_one(opener: Opener, program: Program, limits: Limits = Limits()) -> Sandbox:  # noqa: B008
+    def open_one(opener: Opener, program: Program, limits: Limits = Limits()) -> Sandbox:
         opened.append(Sandbox(opener, program, limits=limits))
         return opened[-1]
 

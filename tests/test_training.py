@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sb3_contrib
+import stable_baselines3
+import torch
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3.common.env_checker import check_env
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 from burnish.core.env import Env
 from burnish.core.errors import IllegalAction
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import OPTIMUM, TASK, counters
 from tests.sources import program
-
-torch = pytest.importorskip("torch")
-stable_baselines3 = pytest.importorskip("stable_baselines3")
-sb3_contrib = pytest.importorskip("sb3_contrib")
-
-from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
-from stable_baselines3.common.env_checker import check_env  # noqa: E402
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

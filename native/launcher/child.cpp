@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <spawn.h>
 #include <ctime>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,8 +71,8 @@ Ended run(const std::string &program, const Words &arguments) {
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t started = 0;
   double begin = monotonic();
-  int error = posix_spawn(&started, program.c_str(), nullptr, &attributes,
-                          pointers(program, arguments).data(), environ);
+  int error =
+      posix_spawn(&started, program.c_str(), nullptr, &attributes, pointers(program, arguments).data(), environ);
   child = started;
   sigprocmask(SIG_SETMASK, &old, nullptr);
   if (error) {

@@ -6,6 +6,7 @@
 namespace burnish {
 namespace {
 
+// clang-format off: tables
 // burnish.cli.cc reads and checks them.
 const std::set<std::string_view> OWN = {"--objective", "--budget",   "--build-budget", "--search", "--policy",
                                         "--remember",  "--seed",     "--report", "--speed-limit"};
@@ -47,7 +48,7 @@ const std::set<std::string_view> OTHER = {"m",   "mi",  "mm",  "mii", "M",   "cu
                                           "h",   "hh",  "H",   "hp",  "hpp", "hxx",  "h++", "tcc", "pch",   "pcm",
                                           "f",   "for", "f90", "F",   "F90", "ixx",  "cppm", "ccm", "cxxm", "c++m",
                                           "ast", "ifs", "rs",  "hlsl", "d"};
-
+// clang-format on
 const std::set<std::string_view> LEVELS = {"O0", "O1", "O2", "O3", "Os", "Oz", "Og"};
 
 std::string_view suffix(std::string_view path) {
@@ -170,9 +171,7 @@ Command read_command(bool cxx, const Words &arguments) {
   else if (!command.sources.empty())
     command.way = Way::Compile;
   for (const auto &source : command.sources)
-    command.outputs.push_back(!reading.output.empty() ? reading.output
-                              : command.links         ? "a.out"
-                                                      : object_of(source));
+    command.outputs.push_back(!reading.output.empty() ? reading.output : command.links ? "a.out" : object_of(source));
   return command;
 }
 

@@ -16,21 +16,21 @@ enum class Way {
 };
 
 struct Command {
-  bool cxx = false;        // burnish-c++
-  Words own;               // burnish's own options, as they were given
-  Words rest;              // clang's arguments
-  std::string report;      // --report; empty: the user's build log
-  bool alone = false;      // --alone: no server
+  bool cxx = false;         // burnish-c++
+  Words own;                // burnish's own options, as they were given
+  Words rest;               // clang's arguments
+  std::string report;       // --report; empty: the user's build log
+  bool alone = false;       // --alone: no server
   bool every_level = false; // an objective was given: it holds at every level
 
   Way way = Way::Clang;
-  std::string level = "O0";    // the last -O
-  bool links = false;          // to a program or a library
+  std::string level = "O0";         // the last -O
+  bool links = false;               // to a program or a library
   bool position_independent = true; // as clang's default is
-  bool compiles_cxx = false;   // a source is C++ by its name or by -x
-  std::string foreign;         // a target that is asked for and not this machine's; empty: none
-  Words sources;               // that are compiled
-  Words outputs;               // of each source; the program, where the command links
+  bool compiles_cxx = false;        // a source is C++ by its name or by -x
+  std::string foreign;              // a target that is asked for and not this machine's; empty: none
+  Words sources;                    // that are compiled
+  Words outputs;                    // of each source; the program, where the command links
 
   bool size_level() const { return level == "Os" || level == "Oz"; }
 };

@@ -10,9 +10,9 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string_view> USERS_CHOICE = {
-    "-stdlib", "--stdlib", "-rtlib", "--rtlib", "-unwindlib", "--unwindlib", "-nostdinc++", "--sysroot",
-    "-isysroot", "--gcc-toolchain", "--gcc-install-dir", "--gcc-triple", "--target", "-target", "--config",
-    "-cxx-isystem", "-stdlib++-isystem"};
+    "-stdlib",     "--stdlib",  "-rtlib",    "--rtlib",         "-unwindlib",        "--unwindlib",
+    "-nostdinc++", "--sysroot", "-isysroot", "--gcc-toolchain", "--gcc-install-dir", "--gcc-triple",
+    "--target",    "-target",   "--config",  "-cxx-isystem",    "-stdlib++-isystem"};
 
 std::vector<long> numbers(const std::string &version) {
   std::vector<long> result;

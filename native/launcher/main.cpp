@@ -162,12 +162,9 @@ int start(bool cxx, const Words &given) {
     return code;
   }
   switch (command.way) {
-  case Way::Clang:
-    return become(tools.clang, arguments);
-  case Way::Ask:
-    return hand_over(tools, command, {"--launched"}, arguments);
-  case Way::Compile:
-    return compile(tools, command, arguments);
+  case Way::Clang: return become(tools.clang, arguments);
+  case Way::Ask: return hand_over(tools, command, {"--launched"}, arguments);
+  case Way::Compile: return compile(tools, command, arguments);
   }
   return 1;
 }

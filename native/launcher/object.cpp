@@ -81,8 +81,7 @@ std::optional<ObjectFacts> read_object(const std::string &path) {
   auto file = mapped.content;
   if (file.size() < EI_NIDENT || std::memcmp(file.data(), ELFMAG, SELFMAG) != 0 || file[EI_DATA] != ELFDATA2LSB)
     return {};
-  return file[EI_CLASS] == ELFCLASS64 ? read_elf<Elf64_Ehdr, Elf64_Shdr>(file)
-                                      : read_elf<Elf32_Ehdr, Elf32_Shdr>(file);
+  return file[EI_CLASS] == ELFCLASS64 ? read_elf<Elf64_Ehdr, Elf64_Shdr>(file) : read_elf<Elf32_Ehdr, Elf32_Shdr>(file);
 }
 
 } // namespace burnish

@@ -14,8 +14,11 @@ namespace fs = std::filesystem;
 // Return how many bytes the UTF-8 sequence at the start of a text has; 0 where there is none.
 size_t sequence(std::string_view text) {
   unsigned char first = text[0];
-  size_t length = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3
-                : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  size_t length = first < 0x80                    ? 1
+                  : first >= 0xC2 && first < 0xE0 ? 2
+                  : first >= 0xE0 && first < 0xF0 ? 3
+                  : first >= 0xF0 && first < 0xF5 ? 4
+                                                  : 0;
   if (length > text.size())
     return 0;
   for (size_t i = 1; i < length; ++i)

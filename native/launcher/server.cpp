@@ -81,8 +81,8 @@ std::string digest(std::string_view text) { // FNV-1a, twice, by different begin
 // Return a folder that is nobody else's; empty where there is none.
 std::string private_folder() {
   const char *runtime = std::getenv("XDG_RUNTIME_DIR");
-  auto folder = runtime && *runtime == '/' ? std::string(runtime) + "/burnish"
-                                           : "/tmp/burnish-" + std::to_string(getuid());
+  auto folder =
+      runtime && *runtime == '/' ? std::string(runtime) + "/burnish" : "/tmp/burnish-" + std::to_string(getuid());
   mkdir(folder.c_str(), 0700);
   struct stat status = {};
   bool ours = lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == getuid() &&

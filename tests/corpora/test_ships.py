@@ -5,28 +5,22 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
 import pytest
+import ships
+from shipped import debian, rows
+from shipped.building import Built, build
+from shipped.compilers import built_in, of_command
+from shipped.projects import Project, load_project
+from shipped.rows import Bench, measure, read_rows
+from shipped.running import run_all
+from shipped.tables import detail_table, loaded_table
+from shipped.texts import write_inputs
 
 from burnish.core.errors import InputError
 from burnish.toolchain import find_tool
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-import ships  # noqa: E402
-from shipped import debian, rows  # noqa: E402
-from shipped.building import Built, build  # noqa: E402
-from shipped.compilers import built_in, of_command  # noqa: E402
-from shipped.projects import Project, load_project  # noqa: E402
-from shipped.rows import Bench, measure, read_rows  # noqa: E402
-from shipped.running import run_all  # noqa: E402
-from shipped.tables import detail_table, loaded_table  # noqa: E402
-from shipped.texts import write_inputs  # noqa: E402
-
-sys.path.remove(str(BENCHMARKS))
 
 SOURCES = {
     "shared.c": """\

@@ -29,7 +29,7 @@ def curve(folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in TIMES} for row in read_log(folder / LOG)]
 
 
-def walk(folder: Path, listener: Listener = Listener(), **run: Any) -> Outcome:  # noqa: B008
+def walk(folder: Path, listener: Listener = Listener(), **run: Any) -> Outcome:
     return train(walk_config(**run), folder, Walk, listener)
 
 

@@ -45,7 +45,7 @@ class Settings:
     seed: int = 0
     workers: int | None = None  # None: one for each core
     memory: Path | None = None  # see burnish.search.memory
-    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    limits: Limits = Limits()
     bundle: bool = False  # the program goes into its result
 
 

@@ -65,7 +65,7 @@ class Env(gymnasium.Env[Any, int]):
         dense: bool | None = None,
         failure_reward: float = -1.0,
         log: str | os.PathLike[str] | None = None,
-        limits: Limits | None = Limits(),  # noqa: B008 - frozen
+        limits: Limits | None = Limits(),
         render_mode: str | None = None,
     ) -> None:
         """Make an environment.

@@ -31,7 +31,7 @@ class Sandbox(Session):
         opener: Opener,
         program: Program,
         *,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: Limits = Limits(),
         worker: Worker | None = None,
         actions: Sequence[str] | None = None,
     ) -> None:

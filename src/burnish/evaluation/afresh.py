@@ -37,7 +37,7 @@ def replay(
     program: Program,
     trace: Trace,
     *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
 ) -> tuple[Sandbox, tuple[str, ...]]:
     """Replay a trace in two new processes and check the state: (session, the checks in words).
 
@@ -70,7 +70,7 @@ def replay_result(
     program: Program,
     result: Result,
     *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
 ) -> Sandbox:
     """Replay what a result stands for, as `replay` does: its trace, or the baseline that was kept.
 
@@ -88,8 +88,8 @@ def measure_afresh(
     against: str,
     *,
     variants: Mapping[str, Program] | None = None,
-    effort: Effort = Effort(),  # noqa: B008 - frozen
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    effort: Effort = Effort(),
+    limits: Limits = Limits(),
 ) -> Measured:
     """Replay a result, run its program on all inputs where it has any, and measure it anew.
 

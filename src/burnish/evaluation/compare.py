@@ -38,8 +38,8 @@ class Plan:
     methods: tuple[str, ...]
     budgets: tuple[BudgetRule, ...]
     seed: int = 0
-    limits: Limits = Limits()  # noqa: RUF009 - frozen
-    effort: Effort = Effort()  # noqa: RUF009 - frozen
+    limits: Limits = Limits()
+    effort: Effort = Effort()
     policies: Mapping[str, str] = field(default_factory=dict)  # digests, by method
 
     @property

@@ -29,7 +29,7 @@ def measure_baselines(
     *,
     objective: str | None = None,
     variants: Mapping[str, Program] | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
 ) -> Costs:
     """Measure every exact objective under some baselines.
 
@@ -79,8 +79,8 @@ def confirm(
     baselines: Costs,
     *,
     variants: Mapping[str, Program] | None = None,
-    effort: Effort = Effort(),  # noqa: B008 - frozen
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    effort: Effort = Effort(),
+    limits: Limits = Limits(),
 ) -> Result:
     """Replay what a search found, measure it anew, and keep the reference where it is not better.
 

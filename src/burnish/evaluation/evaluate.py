@@ -61,7 +61,7 @@ def evaluate_result(
     *,
     comparer: Comparer,
     variants: Mapping[str, Program] | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
     note: Callable[[str], None] = lambda _: None,
 ) -> list[Evaluated]:
     """Replay a result in new processes, check what it does, and compare it with baselines.

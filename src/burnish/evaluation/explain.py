@@ -20,7 +20,7 @@ def idle_steps(
     trace: Trace,
     digests: tuple[str, ...],
     *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
 ) -> tuple[bool, ...]:
     """Return for each entry whether it did nothing: bool[len(trace)].
 

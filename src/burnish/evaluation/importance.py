@@ -72,7 +72,7 @@ def trace_worth(
     trace: Trace,
     objective: str,
     *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
 ) -> dict[str, float]:
     """Return by pass log(cost without / cost with), summed over its entries, each left out alone.
 
@@ -98,7 +98,7 @@ def worth_of_sample(
     count: int,
     seed: int,
     *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
     note: Callable[[Row], None] = lambda _: None,
 ) -> list[dict[str, float]]:
     """Take some winning traces apart, drawn by the seed; long ones are left out.

@@ -27,10 +27,10 @@ def optimize(
     budget: Budget,
     seed: int = 0,
     workers: int | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
     baselines: Sequence[str] | None = None,
     variants: Mapping[str, Program] | None = None,
-    effort: Effort = Effort(),  # noqa: B008 - frozen
+    effort: Effort = Effort(),
     memory: Path | None = None,
     on_reference: Callable[[str, float], None] | None = None,
     progress: Callable[[Progress], None] | None = None,

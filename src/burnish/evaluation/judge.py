@@ -54,8 +54,8 @@ class Judge:
         task: Task,
         program: Program,
         *,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
-        run_limits: RunLimits = RunLimits(),  # noqa: B008 - frozen
+        limits: Limits = Limits(),
+        run_limits: RunLimits = RunLimits(),
     ) -> None:
         """Build the unoptimized program and run it on all inputs, where it has any.
 

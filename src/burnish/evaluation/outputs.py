@@ -34,7 +34,7 @@ class Outputs:
         program: Program,
         *,
         variants: Mapping[str, Program] | None = None,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: Limits = Limits(),
     ) -> None:
         self._name = next(iter(task.baselines))
         self._opener: Opener = task.baseline(self._name)

@@ -28,7 +28,7 @@ class Problem:
     objective: str
     budget: Budget
     seed: int = 0
-    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    limits: Limits = Limits()
     progress: Callable[[Progress], None] | None = None
     """Its calls are the best-so-far curve of the evaluation."""
 

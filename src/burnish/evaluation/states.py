@@ -23,7 +23,7 @@ class States:
     nothing, and one that joins a path that was gone before costs what lies ahead of that.
     """
 
-    def __init__(self, task: Task, program: Program, *, limits: Limits = Limits()) -> None:  # noqa: B008
+    def __init__(self, task: Task, program: Program, *, limits: Limits = Limits()) -> None:
         """Open the program in a worker process.
 
         Raises:

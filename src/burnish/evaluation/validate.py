@@ -40,8 +40,8 @@ def validate(
     *,
     sanitize_address: bool = False,
     reduce_seconds: float = math.inf,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    run_limits: RunLimits = RunLimits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
+    run_limits: RunLimits = RunLimits(),
     note: Callable[[str], None] = lambda _: None,
 ) -> Validation:
     """Replay a trace in two new processes, verify the module, and compare what the program does.

@@ -34,7 +34,7 @@ def verify_entry(
     *,
     sample: int | None = None,
     seed: int = 0,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
     note: Callable[[Row], None] = lambda _: None,
 ) -> Iterator[str]:
     """Yield what differs from what an entry says, as it is found; nothing where all is so.
@@ -87,7 +87,7 @@ def measure_row(
     row: Row,
     *,
     variants: Mapping[str, Program] | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
 ) -> Row:
     """Return a row with everything in it measured anew; of a noisy objective, all but the times.
 

@@ -16,7 +16,7 @@ def run_all(
     workload: Workload,
     *,
     environment: Sequence[str] = (),
-    limits: RunLimits = RunLimits(),  # noqa: B008 - frozen
+    limits: RunLimits = RunLimits(),
 ) -> tuple[Execution, ...]:
     """Run an executable on every input of a workload, in order.
 

@@ -58,7 +58,7 @@ def run(
     seed: int = 0,
     adviser: Adviser | None = None,
     workers: int | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
     progress: Callable[[Progress], None] | None = None,
     first: Search | None = None,
     finish: Callable[[Evaluator, Trace], None] | None = None,

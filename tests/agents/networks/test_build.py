@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from burnish.agents.networks.build import build_encoder  # noqa: E402
-from burnish.agents.networks.graph import GraphEncoder  # noqa: E402
-from burnish.agents.networks.mlp import MLP  # noqa: E402
-from burnish.agents.networks.sequence import LSTM, Transformer  # noqa: E402
-from burnish.agents.policy import Policy, as_mask  # noqa: E402
-from burnish.core.env import Env  # noqa: E402
-from burnish.core.errors import InputError  # noqa: E402
-from burnish.tasks.llvm_passes import TASK as LLVM  # noqa: E402
-from tests.core.counting_task import TASK as COUNTING  # noqa: E402
-from tests.core.counting_task import counters  # noqa: E402
-from tests.sources import program  # noqa: E402
+from burnish.agents.networks.build import build_encoder
+from burnish.agents.networks.graph import GraphEncoder
+from burnish.agents.networks.mlp import MLP
+from burnish.agents.networks.sequence import LSTM, Transformer
+from burnish.agents.policy import Policy, as_mask
+from burnish.core.env import Env
+from burnish.core.errors import InputError
+from burnish.tasks.llvm_passes import TASK as LLVM
+from tests.core.counting_task import TASK as COUNTING
+from tests.core.counting_task import counters
+from tests.sources import program
 
 PARTS = {
     "programl": {"kind": "gatv2", "width": 8, "heads": 2, "layers": 1},

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from gymnasium.spaces import GraphInstance
 from numpy.typing import NDArray
 
-torch = pytest.importorskip("torch")
-
-from burnish.agents.networks.graph import GraphConfig, GraphEncoder  # noqa: E402
-from burnish.agents.networks.positions import sinusoidal  # noqa: E402
-from burnish.core.errors import InputError  # noqa: E402
-from burnish.core.objective import GraphArrays  # noqa: E402
-from burnish.representations.graph import BLOCK_COLUMNS, FLOWS, PROGRAM_COLUMNS, program_graph  # noqa: E402
-from tests.agents.networks import observed as shared  # noqa: E402
-from tests.sources import program  # noqa: E402
+from burnish.agents.networks.graph import GraphConfig, GraphEncoder
+from burnish.agents.networks.positions import sinusoidal
+from burnish.core.errors import InputError
+from burnish.core.objective import GraphArrays
+from burnish.representations.graph import BLOCK_COLUMNS, FLOWS, PROGRAM_COLUMNS, program_graph
+from tests.agents.networks import observed as shared
+from tests.sources import program
 
 CONFIGS = {
     "gatv2": GraphConfig(),

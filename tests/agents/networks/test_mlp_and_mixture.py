@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
-torch = pytest.importorskip("torch")
-
-from burnish.agents.networks.graph import GraphConfig, GraphEncoder  # noqa: E402
-from burnish.agents.networks.mixture import Mixture  # noqa: E402
-from burnish.agents.networks.mlp import MLP, MLPConfig  # noqa: E402
-from burnish.agents.networks.sequence import LSTM, LSTMConfig, Transformer, TransformerConfig  # noqa: E402
-from burnish.core.errors import InputError  # noqa: E402
-from burnish.representations.graph import PROGRAM_COLUMNS  # noqa: E402
-from tests.agents.networks import observed as shared  # noqa: E402
+from burnish.agents.networks.graph import GraphConfig, GraphEncoder
+from burnish.agents.networks.mixture import Mixture
+from burnish.agents.networks.mlp import MLP, MLPConfig
+from burnish.agents.networks.sequence import LSTM, LSTMConfig, Transformer, TransformerConfig
+from burnish.core.errors import InputError
+from burnish.representations.graph import PROGRAM_COLUMNS
+from tests.agents.networks import observed as shared
 
 CONFIGS = {
     "default": MLPConfig(hidden=(32, 16)),

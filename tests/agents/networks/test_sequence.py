@@ -6,20 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
-torch = pytest.importorskip("torch")
-
-from burnish.agents.networks.encoder import Encoder  # noqa: E402
-from burnish.agents.networks.sequence import (  # noqa: E402
+from burnish.agents.networks.encoder import Encoder
+from burnish.agents.networks.sequence import (
     LSTM,
     Attention,
     LSTMConfig,
     Transformer,
     TransformerConfig,
 )
-from burnish.core.errors import InputError  # noqa: E402
-from tests.agents.networks import observed as shared  # noqa: E402
+from burnish.core.errors import InputError
+from tests.agents.networks import observed as shared
 
 SIZE = 20
 Make = Callable[..., Encoder]

@@ -17,7 +17,7 @@ __all__ = ["LANGUAGE", "TASK", "Options", "make_task"]
 LANGUAGE = "llvm"
 
 
-def make_task(options: Options = Options()) -> Task:  # noqa: B008 - frozen
+def make_task(options: Options = Options()) -> Task:
     """Return the task for other options than the default's: speed levels, another CPU, fewer actions."""
     actions = tuple(ACTIONS[i] for i in indices(options.without))
     start = f"clang<{options.level}>"

@@ -1,0 +1,109 @@
+"""The house's rules of size. What is larger is listed with its size, which may shrink and not grow."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LINES = 300  # of a file
+PARAMETERS = 6  # of a function, `self` and `cls` not counted
+
+LONG_FILES: Mapping[str, int] = {
+    "native/bind.cpp": 312,
+    "native/graph.cpp": 318,
+    "native/module.cpp": 301,
+    "native/outline.cpp": 977,
+    "native/passes.cpp": 367,
+    "native/sink.cpp": 614,
+    "native/sizes.cpp": 309,
+    "src/burnish/agents/ppo.py": 310,
+    "src/burnish/agents/td.py": 307,
+    "src/burnish/core/env.py": 354,
+    "src/burnish/core/session.py": 314,
+    "src/burnish/evaluation/compare.py": 309,
+    "src/burnish/search/evaluate.py": 477,
+    "src/burnish/tasks/llvm_passes/session.py": 315,
+    "src/burnish/training/costs.py": 307,
+    "src/burnish/training/portfolio.py": 433,
+    "src/burnish/training/sequence_values.py": 381,
+    "tests/agents/test_ppo.py": 302,
+    "tests/conformance.py": 347,
+    "tests/search/test_guided.py": 309,
+    "tests/tasks/llvm_passes/test_hoist_and_sink.py": 471,
+    "tests/tasks/llvm_passes/test_outline.py": 507,
+    "tests/training/test_sequence_values.py": 351,
+}
+LONG_SIGNATURES: Mapping[str, int] = {
+    "src/burnish/agents/ppo.py:gae": 7,
+    "src/burnish/core/env.py:__init__": 16,
+    "src/burnish/driver/outcomes.py:_improved": 7,
+    "src/burnish/evaluation/afresh.py:measure_afresh": 7,
+    "src/burnish/evaluation/compare.py:attempt": 7,
+    "src/burnish/evaluation/compare.py:evaluate_program": 7,
+    "src/burnish/evaluation/confirm.py:confirm": 7,
+    "src/burnish/evaluation/evaluate.py:evaluate_result": 8,
+    "src/burnish/evaluation/importance.py:worth_of_sample": 7,
+    "src/burnish/evaluation/job.py:optimize": 16,
+    "src/burnish/evaluation/judge.py:build_and_run": 8,
+    "src/burnish/evaluation/statistics.py:compare_pair": 7,
+    "src/burnish/evaluation/validate.py:validate": 8,
+    "src/burnish/evaluation/verify.py:verify_entry": 8,
+    "src/burnish/execution/run.py:execute": 7,
+    "src/burnish/search/evaluate.py:evaluate_traces": 7,
+    "src/burnish/search/genetic.py:genetic": 7,
+    "src/burnish/search/run.py:run": 13,
+    "src/burnish/training/collect.py:best_of": 8,
+    "src/burnish/training/collect.py:collect": 7,
+    "src/burnish/training/costs.py:fill": 8,
+    "src/burnish/training/portfolio.py:breed": 8,
+    "tests/evaluation/rows.py:row": 7,
+    "tests/search/test_evaluate.py:evaluated": 7,
+}
+
+
+def files(*patterns: str) -> Iterator[tuple[str, Path]]:
+    """Yield source files, with their paths in the repository."""
+    for pattern in patterns:
+        for path in sorted(ROOT.glob(pattern)):
+            yield path.relative_to(ROOT).as_posix(), path
+
+
+def line_counts() -> dict[str, int]:
+    """Return how many lines each source file has."""
+    patterns = ("src/**/*.py", "tests/**/*.py", "benchmarks/**/*.py", "native/**/*.cpp", "native/**/*.h")
+    return {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in files(*patterns)}
+
+
+def parameter_counts() -> dict[str, int]:
+    """Return how many parameters each function has; of several of one name, the most."""
+    counts: dict[str, int] = {}
+    for name, path in files("src/**/*.py", "tests/**/*.py", "benchmarks/**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found = node.args
+                names = [arg.arg for arg in (*found.posonlyargs, *found.args, *found.kwonlyargs)]
+                count = len([name for name in names if name not in ("self", "cls")])
+                key = f"{name}:{node.name}"
+                counts[key] = max(count, counts.get(key, 0))
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("count_all", "most", "allowed"),
+    [
+        pytest.param(line_counts, LINES, LONG_FILES, id="lines"),
+        pytest.param(parameter_counts, PARAMETERS, LONG_SIGNATURES, id="parameters"),
+    ],
+)
+def test_nothing_is_larger_than_the_rules_allow(
+    count_all: Callable[[], dict[str, int]], most: int, allowed: Mapping[str, int]
+) -> None:
+    counts = count_all()
+    grown = {name: count for name, count in counts.items() if count > allowed.get(name, most)}
+    assert not grown, "split it; a list entry is for what was there before the rule"
+    shrunk = {name: counts.get(name, 0) for name, listed in allowed.items() if counts.get(name, 0) < listed}
+    assert not shrunk, "write the lower count into the list, or take it out"
