@@ -21,7 +21,7 @@ from gymnasium.vector import AutoresetMode
 
 from burnish.core.env import Env
 from burnish.core.program import Program
-from burnish.core.turns import Programs
+from burnish.core.program_sampler import Programs
 from burnish.core.vector import VectorEnv
 from burnish.tasks.llvm_passes import TASK
 

@@ -55,7 +55,7 @@ def test_replay_does_not_compare_times(tmp_path: Path, capsys: pytest.CaptureFix
 def test_trade_off_and_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, result = optimized(tmp_path, "text-bytes^0.5*ir-instructions^0.5", "--level", "O2")
     assert (result.objective, result.options) == ("text-bytes^0.5*ir-instructions^0.5", {"level": "O2"})
-    assert "trade-off" in capsys.readouterr().out
+    assert "weighted objective" in capsys.readouterr().out
     rows = evaluated(capsys, path, "--against", "O3,Oz")
     assert [row["against"] for row in rows[:2]] == ["O3", "Oz"]
     assert rows[0]["checks"] == ["outputs were not compared: the program was not run"]

@@ -1,4 +1,4 @@
-"""Nothing is believed that was not measured afresh."""
+"""Nothing is believed that was not measured again."""
 
 from __future__ import annotations
 

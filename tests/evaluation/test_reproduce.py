@@ -12,7 +12,7 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash, CompilerTimeout
 from burnish.core.worker import Limits
 from burnish.corpora.kernels import load_kernel
-from burnish.evaluation.stock import Stock, only_functions, stock
+from burnish.evaluation.llvm_tools import ToolCommand, only_functions, tool_command
 from burnish.evaluation.validate import validate
 from burnish.tasks.llvm_passes import TASK
 from burnish.toolchain import find_tool
@@ -93,7 +93,7 @@ def test_report_has_what_a_bug_report_needs(folder: Path) -> None:
 def test_stock_tools_make_the_same_of_an_entry(entry: str) -> None:
     session = TASK.open(program("dispatch.c"))
     content = bytes(session.observe("bitcode"))  # type: ignore[arg-type]
-    command = stock([entry])
+    command = tool_command([entry])
     assert command
     after = _native.Module(command.run(content, ".bc", seconds=60))
     session.replay([entry])
@@ -113,7 +113,7 @@ def test_stock_tools_make_the_same_of_an_entry(entry: str) -> None:
     ],
 )
 def test_commands_of_entries(entries: list[str], command: str) -> None:
-    assert str(stock(entries)) == command
+    assert str(tool_command(entries)) == command
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -121,7 +121,7 @@ def test_marked_functions_are_left_alone() -> None:
     content = program("matrix.c").content
     before = dict(_native.Module(content).instruction_count_by_function())
     marked = only_functions(content, ".bc", ["multiply"])
-    command = stock(["mem2reg"])
+    command = tool_command(["mem2reg"])
     assert command
     after = dict(_native.Module(command.run(marked, ".ll", seconds=60)).instruction_count_by_function())
     assert {name for name in before if after[name] != before[name]} == {"multiply"}
@@ -130,14 +130,14 @@ def test_marked_functions_are_left_alone() -> None:
 @pytest.mark.usefixtures("nothing_left")
 def test_tool_that_fails_or_hangs_is_a_crash() -> None:
     with pytest.raises(CompilerCrash, match="opt fails"):
-        Stock("opt", ("-passes=no-such-pass",)).run(b"", ".ll", seconds=60)
+        ToolCommand("opt", ("-passes=no-such-pass",)).run(b"", ".ll", seconds=60)
     with pytest.raises(CompilerTimeout):
-        Stock("opt", ("-passes=mem2reg",)).run(program("matrix.c").content, ".bc", seconds=0)
+        ToolCommand("opt", ("-passes=mem2reg",)).run(program("matrix.c").content, ".bc", seconds=0)
 
 
 @pytest.mark.parametrize(
     "entry", ["outline<call-cost=1>", "hoist-common", "hoist-common<no-free>", "sink-common"]
 )
 def test_stock_tools_have_nothing_for_our_own_passes(entry: str) -> None:
-    assert stock([entry]) is None
-    assert stock(["mem2reg", entry]) is None
+    assert tool_command([entry]) is None
+    assert tool_command(["mem2reg", entry]) is None

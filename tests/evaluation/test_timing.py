@@ -18,8 +18,8 @@ from burnish.evaluation.timing import (
     SLOWER,
     Comparer,
     Effort,
+    compare_rounds,
     compare_times,
-    judge,
 )
 from burnish.toolchain import bitcode_to_object
 from tests.execution.programs import built, run
@@ -42,38 +42,40 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_twice_as_fast_by_hand() -> None:
-    seen = judge(rounds(2, 4, 6, 8, 10, 12), rounds(2, 4, 6, 8, 10, 12), rounds(1, 2, 3, 4, 5, 6), 0.95)
+    seen = compare_rounds(
+        rounds(2, 4, 6, 8, 10, 12), rounds(2, 4, 6, 8, 10, 12), rounds(1, 2, 3, 4, 5, 6), 0.95
+    )
     assert (seen.ratio, seen.low, seen.high, seen.noise) == pytest.approx((2, 2, 2, 1))
     assert (seen.verdict, seen.repeats, seen.least, seen.median) == (FASTER, 6, (2, 1), (7, 3.5))
 
 
 def test_interval_of_ratios_by_hand() -> None:
     """Six pairs at 95 %: from the least of the ratios to the largest."""
-    seen = judge(rounds(*[10] * 6), rounds(*[10] * 6), rounds(8, 8, 8, 10, 12.5, 8), 0.95)
+    seen = compare_rounds(rounds(*[10] * 6), rounds(*[10] * 6), rounds(8, 8, 8, 10, 12.5, 8), 0.95)
     assert (seen.low, seen.high) == pytest.approx((0.8, 1.25))
     assert seen.verdict == NO_DIFFERENCE
-    worse = judge(rounds(*[10] * 6), rounds(*[10] * 6), rounds(20, 11, 12, 13, 14, 15), 0.95)
+    worse = compare_rounds(rounds(*[10] * 6), rounds(*[10] * 6), rounds(20, 11, 12, 13, 14, 15), 0.95)
     assert (worse.low, worse.high) == pytest.approx((1 / 2, 10 / 11))
     assert worse.verdict == SLOWER
 
 
 def test_difference_within_that_of_the_baseline_to_itself_is_noise() -> None:
     baseline, candidate = rounds(*[1.05] * 6), rounds(*[1.0] * 6)
-    assert judge(baseline, baseline, candidate, 0.95).verdict == FASTER
+    assert compare_rounds(baseline, baseline, candidate, 0.95).verdict == FASTER
     for same in (1.06 * 1.05, 1.05 / 1.06):
-        seen = judge(baseline, rounds(*[same] * 6), candidate, 0.95)
+        seen = compare_rounds(baseline, rounds(*[same] * 6), candidate, 0.95)
         assert (seen.verdict, seen.noise) == (NO_DIFFERENCE, pytest.approx(1.06))
 
 
 def test_least_is_the_sum_over_the_inputs() -> None:
     times = [[1.0, 10.0], [2.0, 9.0]] * 3
-    seen = judge(times, [[3.0, 8.0]] * 6, times, 0.95)
+    seen = compare_rounds(times, [[3.0, 8.0]] * 6, times, 0.95)
     assert (seen.least, seen.median) == ((9, 10), (11, 11))
 
 
 def test_too_few_rounds_are_told() -> None:
     with pytest.raises(InputError, match="at least 6"):
-        judge(rounds(*[1] * 5), rounds(*[1] * 5), rounds(*[1] * 5), 0.95)
+        compare_rounds(rounds(*[1] * 5), rounds(*[1] * 5), rounds(*[1] * 5), 0.95)
 
 
 def test_rounds_are_interleaved_and_each_is_whole(tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_noise_is_called_a_gain_no_oftener_than_stated(spikes: float) -> None:
         noise = np.exp(0.03 * rng.normal(size=(20, 2)))
         return (noise * np.where(rng.random((20, 2)) < spikes, 1.5, 1.0)).tolist()
 
-    verdicts = [judge(times(), times(), times(), 0.95).verdict for _ in range(1000)]
+    verdicts = [compare_rounds(times(), times(), times(), 0.95).verdict for _ in range(1000)]
     wrong = sum(verdict != NO_DIFFERENCE for verdict in verdicts)
     assert wrong <= 50  # the interval alone would be wrong in 50
 

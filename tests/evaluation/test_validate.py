@@ -11,7 +11,7 @@ from burnish.core.errors import IllegalAction, InputError
 from burnish.core.program import Run, Workload
 from burnish.core.worker import GIB, Limits
 from burnish.corpora.kernels import load_kernel
-from burnish.evaluation.judge import BEHAVIOUR, CRASH, HANG, INVALID
+from burnish.evaluation.oracle import BEHAVIOUR, CRASH, HANG, INVALID
 from burnish.evaluation.validate import MEMORY, UNSTABLE, Validation, validate
 from burnish.execution import RunLimits
 from burnish.programs import load_program

@@ -137,7 +137,12 @@ def _cells(item: Evaluated) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for goal, seen in item.noisy.items():
         rows.append(
-            (*first, UNITS.get(goal, "trade-off"), ratio_text(seen.ratio, seen.low, seen.high), seen.verdict)
+            (
+                *first,
+                UNITS.get(goal, "weighted"),
+                ratio_text(seen.ratio, seen.low, seen.high),
+                seen.verdict,
+            )
         )
         first = ("", "", "")
     return rows
@@ -152,7 +157,7 @@ def _means(summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
     for goal, mean in by_goal.items():
         if mean.noisy:
             text = ratio_text(mean.ratio, mean.low, mean.high)
-            rows.append((*first, UNITS.get(goal, "trade-off"), text, _programs(mean)))
+            rows.append((*first, UNITS.get(goal, "weighted"), text, _programs(mean)))
             first = ("", "", "")
     return rows or [(*first, "", "", _programs(size))]
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from burnish.cli.costs import cost_text
 from burnish.core.limit import unlimited
 from burnish.core.result import Result
-from burnish.core.trade_off import is_trade_off
+from burnish.core.weighted import is_weighted
 
 SHOWN = ("O0", "Oz", "O3")
 MEASURES = {
@@ -63,7 +63,7 @@ def _add(
         change = 100 * (costs["result"] / costs[reference] - 1)
         cells = [cost_text(costs[level]) for level in (*SHOWN, "result")]
         effort = ["", ""] if number else [str(evaluations), f"{seconds:.1f}"]
-        unit = UNITS.get(objective, "trade-off")
+        unit = UNITS.get(objective, "weighted objective")
         table.add_row("" if number else name, unit, *cells, f"{change:+.1f}%", *effort)
 
 
@@ -77,7 +77,7 @@ def _reference(result: Result) -> str:
     """Return the level that a result is compared with: see burnish.evaluation.confirm."""
     if result.timing:
         return str(result.timing["against"])
-    if is_trade_off(result.objective):
+    if is_weighted(result.objective):
         return min(result.baselines, key=lambda name: result.baselines[name])
     return result.options.get("level", "Oz")
 

@@ -36,7 +36,7 @@ def _print(task: Task, *, actions: bool) -> None:
     for objective in task.objectives.values():
         runs = "; for programs that can be run" if objective.needs_workload else ""
         print(f"    {objective.name:26} {objective.unit:12} {objective.description}{runs}")
-    print("    or a trade-off of several, such as " + _trade_off(task))
+    print("    or a weighted objective of several, such as " + _weighted(task))
     for name in names_for(task):
         print(f"  policy: {name}")
     print(f"  baselines: {', '.join(task.baselines)}; the reference is {task.reference}")
@@ -48,7 +48,7 @@ def _print(task: Task, *, actions: bool) -> None:
         print(f"  burnish tasks {task.name} lists the actions")
 
 
-def _trade_off(task: Task) -> str:
+def _weighted(task: Task) -> str:
     names = [*task.objectives][:2]
     return "*".join(f"{name}^{1 / len(names):g}" for name in names)
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import gymnasium
 
-from burnish.core.choices import ActionChoice, ObservationChoice
+from burnish.core.env_spaces import ActionSpace, ObservationSpace
 from burnish.core.episodes import Episode, EpisodeLog
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.opened import OpenProgram, check_language
 from burnish.core.program import Program
+from burnish.core.program_sampler import Order, Programs, ProgramSampler
 from burnish.core.reward import reward_named
 from burnish.core.session import Mask, Session, Start, Step
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, entry
-from burnish.core.turns import Order, Programs, Turns
 from burnish.core.worker import Limits, Worker
 
 First = tuple[Any, dict[str, Any]]
@@ -94,17 +94,17 @@ class Env(gymnasium.Env[Any, int]):
             UnknownName: no such observation, objective, reward, baseline, action or order.
         """
         self.task = task
-        self.turns = Turns(programs, order, weights)
+        self.turns = ProgramSampler(programs, order, weights)
         if isinstance(self.programs, (list, tuple)):
             for program in self.programs:
                 check_language(task, program)
         self.objective = task.objective(objective)
-        self._observations = ObservationChoice(task, observation)
+        self._observations = ObservationSpace(task, observation)
         self.observation_space = self._observations.space
         self._reward = reward_named(task, reward)
         wanted = dict.fromkeys((*self._reward.baselines, *baselines))
         openers = {name: task.baseline(name) for name in wanted}
-        self._choice = ActionChoice(task, actions, sites)
+        self._choice = ActionSpace(task, actions, sites)
         self.actions = self._choice.names
         self.action_space = self._choice.space  # type: ignore[assignment]
         self.max_steps = max_steps or task.max_steps

@@ -17,7 +17,7 @@ from burnish.core.limit import Limit, limits_of, unlimited
 from burnish.core.objective import GraphArrays
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
-from burnish.core.trade_off import factors, is_trade_off, product
+from burnish.core.weighted import factors, is_weighted, product
 
 Mask = NDArray[np.bool_]
 Observed = NDArray[Any] | GraphArrays | str | bytes
@@ -110,8 +110,8 @@ class Session(ABC):
         """Return the state's cost, above 0, or the part of it that one site has, 0 or above.
 
         Args:
-            objective: One of the task's, a trade-off such as 'text-bytes^0.7*seconds^0.3', or either within a
-                limit, such as 'loaded-bytes while slowdown<=1.05'.
+            objective: One of the task's, a weighted one such as 'text-bytes^0.7*seconds^0.3', or either
+                within a limit, such as 'loaded-bytes while slowdown<=1.05'.
             site: A name from `sites()`, or "" for the whole program.
 
         Raises:
@@ -123,7 +123,7 @@ class Session(ABC):
             for limit in limits:
                 cost = self._limited(cost, limit, self.cost(limit.objective, site), site)
             return cost
-        if not is_trade_off(objective):
+        if not is_weighted(objective):
             return self.cost(objective, site)
         return product({name: self.cost(name, site) for name in factors(objective)}, objective)
 
@@ -170,7 +170,7 @@ class Session(ABC):
                     for site, cost in costs.items()
                 }
             return costs
-        if not is_trade_off(objective):
+        if not is_weighted(objective):
             return self.costs(objective)
         by_name = {name: self.costs(name) for name in factors(objective)}
         sites = next(iter(by_name.values()))

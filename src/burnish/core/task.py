@@ -12,7 +12,7 @@ from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
-from burnish.core.trade_off import is_trade_off, trade_off
+from burnish.core.weighted import is_weighted, weighted_objective
 
 Opener = Callable[[Program], Session]
 T = TypeVar("T")
@@ -47,16 +47,16 @@ class Task:
         return f"{self.name}-v{self.version}"
 
     def objective(self, name: str | None = None) -> Objective:
-        """Return an objective by its name, a trade-off, or one within a limit; for None the default one.
+        """Return an objective by its name, a weighted one, or one within a limit; for None the default one.
 
         Raises:
             UnknownName: the task has no such objective.
-            InputError: a trade-off or a limit is not written as one.
+            InputError: a weighted objective or a limit is not written as one.
         """
         if name is not None and (base := unlimited(name)) != name:
             return limited(name, self.objective(base), self.objectives)
-        if name is not None and is_trade_off(name):
-            return trade_off(name, self.objectives)
+        if name is not None and is_weighted(name):
+            return weighted_objective(name, self.objectives)
         return _look_up("objective", self.objectives, name)
 
     @property

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from burnish.evaluation.afresh import replay, replay_result
 from burnish.evaluation.confirm import confirm, measure_baselines
 from burnish.evaluation.job import optimize
+from burnish.evaluation.remeasure import replay, replay_result
 
 __all__ = ["confirm", "measure_baselines", "optimize", "replay", "replay_result"]

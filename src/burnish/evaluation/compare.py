@@ -15,10 +15,10 @@ from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits, Worker, wait
 from burnish.corpora.repair import first_error
-from burnish.evaluation.afresh import Measured, measure_afresh
 from burnish.evaluation.budgets import BudgetRule, pipeline_seconds
 from burnish.evaluation.cases import Case
 from burnish.evaluation.confirm import Costs, measure_baselines
+from burnish.evaluation.remeasure import Measured, measure_afresh
 from burnish.evaluation.rows import Row
 from burnish.evaluation.solvers import Problem, solver_of
 from burnish.evaluation.timing import Effort

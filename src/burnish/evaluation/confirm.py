@@ -1,4 +1,4 @@
-"""Nothing is reported that was not measured afresh."""
+"""Nothing is reported that was not measured again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
-from burnish.core.trade_off import is_trade_off
+from burnish.core.weighted import is_weighted
 from burnish.core.worker import Limits, Worker
-from burnish.evaluation.afresh import Measured, measure_afresh
 from burnish.evaluation.outputs import variant_of
+from burnish.evaluation.remeasure import Measured, measure_afresh
 from burnish.evaluation.timing import FASTER, Comparison, Effort
 
 Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
@@ -65,9 +65,9 @@ def measure_baselines(
 def reference_of(task: Task, goal: Objective, baselines: Costs) -> str:
     """Return the baseline to compare with: the task's reference.
 
-    For a trade-off it is the one that does best in it, as none of them is made for it.
+    For a weighted objective it is the one that does best in it, as none of them is made for it.
     """
-    if not is_trade_off(goal.name):
+    if not is_weighted(goal.name):
         return task.reference
     return min(baselines, key=lambda name: baselines[name][goal.name])
 

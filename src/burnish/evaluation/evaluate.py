@@ -13,10 +13,10 @@ from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.worker import Limits
-from burnish.evaluation.afresh import replay_result
 from burnish.evaluation.gain import measure_gain
 from burnish.evaluation.intervals import bootstrap_interval
 from burnish.evaluation.outputs import Outputs, variant_of
+from burnish.evaluation.remeasure import replay_result
 from burnish.evaluation.timing import Comparer, Comparison
 
 RUN_TIME = "seconds"

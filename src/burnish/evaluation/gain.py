@@ -10,7 +10,7 @@ from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.trade_off import factors
+from burnish.core.weighted import factors
 from burnish.evaluation.intervals import fewest
 from burnish.evaluation.timing import (
     FASTER,
@@ -19,7 +19,7 @@ from burnish.evaluation.timing import (
     Comparer,
     Comparison,
     Effort,
-    judge,
+    compare_rounds,
     verdict_of,
 )
 
@@ -42,11 +42,11 @@ def measure_gain(
     *,
     comparer: Comparer,
 ) -> Gain:
-    """Compare two states of a program in an objective, which may be a trade-off with noisy parts.
+    """Compare two states of a program in an objective, which may be a weighted objective with noisy parts.
 
     Run times are compared by the objects of the two, which take turns. Compile times are measured in turn.
-    What is exact has no interval. For a trade-off the weighted logarithms are added, ends of intervals
-    too: with several noisy parts, that interval is wider than it would have to be.
+    What is exact has no interval. Of a weighted objective the weighted logarithms are added, ends of
+    intervals too: with several noisy parts, that interval is wider than it would have to be.
 
     Raises:
         InputError: the program cannot be run, and has to be.
@@ -109,5 +109,5 @@ def _in_turn(objective: Objective, baseline: Session, candidate: Session, effort
         for _ in range(fewest(effort.confidence))
     ]
     first, other, same = ([row[column] for row in rounds] for column in range(3))
-    comparison = judge(first, same, other, effort.confidence)
+    comparison = compare_rounds(first, same, other, effort.confidence)
     return Gain(comparison, *comparison.least)

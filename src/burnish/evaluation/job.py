@@ -1,4 +1,4 @@
-"""The whole job for one program: baselines, search, and a result that was measured afresh."""
+"""The whole job for one program: baselines, search, and a result that was measured again."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from burnish.core.trace import Trace
-from burnish.evaluation.stock import Stock
+from burnish.evaluation.llvm_tools import ToolCommand
 
 SECONDS = 60  # after which the script calls it a hang
 
@@ -71,20 +71,20 @@ class Shown:
     program: str
     trace: Trace  # the shortest that shows it
     failure: str
-    command: Stock | None
+    command: ToolCommand | None
     versions: Mapping[str, str]
     level: str = ""  # of code generation; "" where only burnish shows it
     functions: tuple[str, ...] = ()
 
 
-def command_line(command: Stock | None, level: str, source: str = "before.ll") -> str:
+def command_line(command: ToolCommand | None, level: str, source: str = "before.ll") -> str:
     """Return the one command that goes wrong, as a line of a shell."""
     if command is None:
         return f"clang -{level} -Xclang -disable-llvm-passes -c -x ir {source}"
     return shlex.join(command.command(source, "after.bc"))
 
 
-def script(command: Stock | None, source: str, level: str, running: Running | None = None) -> bytes:
+def script(command: ToolCommand | None, source: str, level: str, running: Running | None = None) -> bytes:
     """Return the script that shows it.
 
     Args:
@@ -111,7 +111,7 @@ def script(command: Stock | None, source: str, level: str, running: Running | No
     return text.encode()
 
 
-def _transformed(command: Stock | None, source: str) -> str:
+def _transformed(command: ToolCommand | None, source: str) -> str:
     if command is None:
         return ""
     tool, *words, _ = command.command(source, "after.bc")

@@ -13,10 +13,10 @@ from burnish.core.errors import CompilerCrash, CompilerTimeout, MissingTool
 from burnish.core.program import Run, Workload
 from burnish.core.trace import Trace, split_entry
 from burnish.evaluation.confirm import toolchain
-from burnish.evaluation.judge import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, Failure, Judge
+from burnish.evaluation.llvm_tools import ToolCommand, find_llvm_tool, only_functions, tool_command
+from burnish.evaluation.oracle import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, Failure, Oracle
 from burnish.evaluation.reduce import reduce_trace
 from burnish.evaluation.report import Running, Shown, command_line, readme, script
-from burnish.evaluation.stock import Stock, find_stock, only_functions, stock
 from burnish.execution import Execution, differences
 from burnish.execution.folder import temporary_folder
 
@@ -48,11 +48,11 @@ class _Case:
 
     content: bytes
     suffix: str  # ".ll"; ".bc" where it takes the order of uses, which text has not
-    command: Stock | None
+    command: ToolCommand | None
     functions: tuple[str, ...] = ()
 
 
-def reproduce(judge: Judge, trace: Trace, failure: Failure) -> Reproducer:
+def reproduce(oracle: Oracle, trace: Trace, failure: Failure) -> Reproducer:
     """Find the smallest case that LLVM's own tools show, and write it down.
 
     The module is that before the last pass, so that one pass shows it. Where that works on functions, those
@@ -60,38 +60,38 @@ def reproduce(judge: Judge, trace: Trace, failure: Failure) -> Reproducer:
     are the module and the trace, and the text says so.
 
     Args:
-        judge: Of the program.
+        oracle: Of the program.
         trace: A 1-minimal one that fails.
         failure: How it does.
     """
-    levels = ("O0", judge.task.reference) if failure.kind == BEHAVIOUR else (judge.task.reference,)
-    for case in _cases(judge, trace, failure.kind):
+    levels = ("O0", oracle.task.reference) if failure.kind == BEHAVIOUR else (oracle.task.reference,)
+    for case in _cases(oracle, trace, failure.kind):
         for level in levels:  # -O0 acquits the back end
-            if not _shows(judge, case, failure.kind, level):
+            if not _shows(oracle, case, failure.kind, level):
                 continue
-            least = _fewer_functions(judge, case, failure.kind, level)
-            files = _files(judge, trace, failure, least, level)
+            least = _fewer_functions(oracle, case, failure.kind, level)
+            files = _files(oracle, trace, failure, least, level)
             if _script_shows(files):
                 return Reproducer(files, command_line(least.command, level), least.functions)
-    before = _module(judge, trace[:-1], ".bc")
-    shown = Shown(judge.program.name, trace, str(failure), None, toolchain())
+    before = _module(oracle, trace[:-1], ".bc")
+    shown = Shown(oracle.program.name, trace, str(failure), None, toolchain())
     return Reproducer({"before.bc": before, "README.md": readme(shown)} | _trace_file(trace), "")
 
 
-def _cases(judge: Judge, trace: Trace, kind: str) -> Iterator[_Case]:
+def _cases(oracle: Oracle, trace: Trace, kind: str) -> Iterator[_Case]:
     """Yield what may show it, the best first."""
     try:
-        find_stock("opt")
+        find_llvm_tool("opt")
     except MissingTool:
         return
     if kind == CODE_GENERATION:
         for suffix in (".ll", ".bc"):
-            yield _Case(_module(judge, trace, suffix), suffix, None)
+            yield _Case(_module(oracle, trace, suffix), suffix, None)
         return
     site, action = split_entry(trace[-1]) if trace else ("", "")
     for suffix in (".ll", ".bc"):
-        if trace and (command := stock([action])):
-            content = _module(judge, trace[:-1], suffix)
+        if trace and (command := tool_command([action])):
+            content = _module(oracle, trace[:-1], suffix)
             if site:
                 try:
                     yield _Case(only_functions(content, suffix, [site]), ".ll", command, (site,))
@@ -99,27 +99,27 @@ def _cases(judge: Judge, trace: Trace, kind: str) -> Iterator[_Case]:
                     continue
             else:
                 yield _Case(content, suffix, command)
-    if len(trace) > 1 and (command := stock(trace)):
-        yield _Case(_module(judge, (), ".bc"), ".bc", command)
+    if len(trace) > 1 and (command := tool_command(trace)):
+        yield _Case(_module(oracle, (), ".bc"), ".bc", command)
 
 
-def _shows(judge: Judge, case: _Case, kind: str, level: str) -> bool:
+def _shows(oracle: Oracle, case: _Case, kind: str, level: str) -> bool:
     """Return whether the tools that are installed fail in the same way."""
     after = case.content
     if case.command:
         try:
-            after = case.command.run(after, case.suffix, seconds=judge.limits.deadline_seconds)
+            after = case.command.run(after, case.suffix, seconds=oracle.limits.deadline_seconds)
         except CompilerTimeout:
             return kind == HANG
         except CompilerCrash:
             return kind in (CRASH, INVALID)
     if kind not in (BEHAVIOUR, CODE_GENERATION):
         return False
-    found = judge.look_at(after, level)
+    found = oracle.look_at(after, level)
     return found is not None and found.kind == kind
 
 
-def _fewer_functions(judge: Judge, case: _Case, kind: str, level: str) -> _Case:
+def _fewer_functions(oracle: Oracle, case: _Case, kind: str, level: str) -> _Case:
     """Leave the pass as few functions as it takes: delta debugging once more."""
     if not (case.command and case.command.on_functions):
         return case
@@ -130,7 +130,7 @@ def _fewer_functions(judge: Judge, case: _Case, kind: str, level: str) -> _Case:
 
     def still_shows(functions: Trace) -> bool:
         try:
-            return _shows(judge, narrowed(functions), kind, level)
+            return _shows(oracle, narrowed(functions), kind, level)
         except CompilerCrash:  # not all can be marked
             return False
 
@@ -140,15 +140,15 @@ def _fewer_functions(judge: Judge, case: _Case, kind: str, level: str) -> _Case:
     return narrowed(reduce_trace(everything, still_shows, seconds=NARROWING_SECONDS).trace)
 
 
-def _files(judge: Judge, trace: Trace, failure: Failure, case: _Case, level: str) -> dict[str, bytes]:
+def _files(oracle: Oracle, trace: Trace, failure: Failure, case: _Case, level: str) -> dict[str, bytes]:
     """Return the files of the folder."""
     source = f"before{case.suffix}"
-    shown = Shown(judge.program.name, trace, str(failure), case.command, toolchain(), level, case.functions)
+    shown = Shown(oracle.program.name, trace, str(failure), case.command, toolchain(), level, case.functions)
     files = {source: case.content} | _trace_file(trace)
-    workload = judge.program.workload
+    workload = oracle.program.workload
     if failure.kind != BEHAVIOUR or workload is None:
         return files | {"README.md": readme(shown), "reproduce.sh": script(case.command, source, level)}
-    run, right, wrong = _first_difference(workload, failure.seen, judge.reference)
+    run, right, wrong = _first_difference(workload, failure.seen, oracle.reference)
     files |= {f"files/{name}": content for name, content in workload.files}
     files |= {f"objects/{i}.o": content for i, content in enumerate(workload.objects)}
     files |= {"stdin": run.stdin, "expected": right.output, "actual": wrong.output}
@@ -168,8 +168,8 @@ def _first_difference(
     raise AssertionError("a failure without a difference")
 
 
-def _module(judge: Judge, trace: Trace, suffix: str) -> bytes:
-    content = judge.states.session(trace).observe("ir" if suffix == ".ll" else "bitcode")
+def _module(oracle: Oracle, trace: Trace, suffix: str) -> bytes:
+    content = oracle.states.session(trace).observe("ir" if suffix == ".ll" else "bitcode")
     return content.encode() if isinstance(content, str) else bytes(content)
 
 
@@ -179,7 +179,7 @@ def _trace_file(trace: Trace) -> dict[str, bytes]:
 
 def _script_shows(files: dict[str, bytes]) -> bool:
     """Run the script, as whoever reads the report will."""
-    tools = {"OPT": str(find_stock("opt")), "CLANG": str(find_stock("clang"))}
+    tools = {"OPT": str(find_llvm_tool("opt")), "CLANG": str(find_llvm_tool("clang"))}
     with temporary_folder() as folder:
         Reproducer(files, "").write(folder)
         done = subprocess.run(

@@ -11,7 +11,7 @@ from burnish import _native
 from burnish.core.errors import CompileError, InputError
 from burnish.core.program import Workload
 from burnish.core.worker import Limits
-from burnish.evaluation.judge import build_and_run
+from burnish.evaluation.oracle import build_and_run
 from burnish.execution import Execution, RunLimits, link, run_all
 from burnish.execution.folder import temporary_folder
 from burnish.toolchain import CXX_SUFFIXES, find_tool

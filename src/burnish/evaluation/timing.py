@@ -53,7 +53,7 @@ class Comparison:
 Times = Sequence[Sequence[float]]  # [rounds][inputs]
 
 
-def judge(baseline: Times, same: Times, candidate: Times, confidence: float) -> Comparison:
+def compare_rounds(baseline: Times, same: Times, candidate: Times, confidence: float) -> Comparison:
     """Compare what was measured in rounds, each program once in each.
 
     The candidate is faster, or slower, where the interval of the ratio holds neither 1 nor what the
@@ -137,7 +137,7 @@ def compare_times(
                 if number:
                     kept.append(values)
     first, same, second = times
-    return judge(first, same, second, effort.confidence)
+    return compare_rounds(first, same, second, effort.confidence)
 
 
 class Comparer:

@@ -11,9 +11,9 @@ from burnish.core.program import Program, Workload
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
-from burnish.evaluation.afresh import replay
-from burnish.evaluation.judge import Failure, Judge
+from burnish.evaluation.oracle import Failure, Oracle
 from burnish.evaluation.reduce import Reduced, reduce_trace
+from burnish.evaluation.remeasure import replay
 from burnish.evaluation.reproduce import Reproducer, reproduce
 from burnish.evaluation.sanitize import check_module
 from burnish.execution import RunLimits
@@ -70,14 +70,14 @@ def validate(
         checks = _replayed(task, program, trace, limits)
     except ReplayError as error:
         unstable = Failure(UNSTABLE, str(error))
-    except CompilerCrash:  # of which the judge has more to say
+    except CompilerCrash:  # of which the oracle has more to say
         pass
     note("running the program unoptimized")
-    with Judge(task, program, limits=limits, run_limits=run_limits) as judge:
+    with Oracle(task, program, limits=limits, run_limits=run_limits) as oracle:
         note("running the optimized program")
-        failure = judge.judge(trace)
+        failure = oracle.check(trace)
         if failure:
-            return _reduced(judge, trace, failure, checks, reduce_seconds, note)
+            return _reduced(oracle, trace, failure, checks, reduce_seconds, note)
         if not program.workload:
             checks += ("outputs were not compared: the program has no workload",)
             return Validation(checks, unstable, compared=False)
@@ -86,14 +86,14 @@ def validate(
         if unstable or not sanitize_address:
             return Validation(checks, unstable)
         note("running under AddressSanitizer")
-        return _sanitized(judge, trace, program.workload, checks)
+        return _sanitized(oracle, trace, program.workload, checks)
 
 
-def _sanitized(judge: Judge, trace: Trace, workload: Workload, checks: tuple[str, ...]) -> Validation:
+def _sanitized(oracle: Oracle, trace: Trace, workload: Workload, checks: tuple[str, ...]) -> Validation:
     """Look for memory errors that the passes made: those of the unoptimized program are its own."""
-    if found := check_module(judge.unoptimized, workload, judge.limits):
+    if found := check_module(oracle.unoptimized, workload, oracle.limits):
         return Validation((*checks, f"unoptimized, the program already has errors: {found[0]}"))
-    if found := check_module(judge.bitcode(trace), workload, judge.limits):
+    if found := check_module(oracle.bitcode(trace), workload, oracle.limits):
         return Validation(checks, Failure(MEMORY, "; ".join(found)))
     return Validation((*checks, "AddressSanitizer finds nothing in the optimized program"))
 
@@ -105,7 +105,7 @@ def _replayed(task: Task, program: Program, trace: Trace, limits: Limits) -> tup
 
 
 def _reduced(
-    judge: Judge,
+    oracle: Oracle,
     trace: Trace,
     failure: Failure,
     checks: tuple[str, ...],
@@ -116,11 +116,11 @@ def _reduced(
 
     def still_fails(part: Trace) -> bool:
         note(f"reducing: {len(part)} of {len(trace)} passes")
-        found = judge.judge(part)
+        found = oracle.check(part)
         return found is not None and found.kind == failure.kind
 
     reduced = reduce_trace(trace, still_fails, seconds=seconds)
-    least = judge.judge(reduced.trace)
+    least = oracle.check(reduced.trace)
     assert least
     note("writing a reproducer")
-    return Validation(checks, failure, reduced, reproduce(judge, reduced.trace, least))
+    return Validation(checks, failure, reduced, reproduce(oracle, reduced.trace, least))

@@ -15,10 +15,10 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import Limits
-from burnish.evaluation.afresh import measure_afresh
 from burnish.evaluation.cases import Case, sampled
 from burnish.evaluation.confirm import measure_baselines
 from burnish.evaluation.leaderboard import Entry, figures_of, programs_digest, rows_of_entry
+from burnish.evaluation.remeasure import measure_afresh
 from burnish.evaluation.rows import Row
 from burnish.evaluation.timing import Effort
 

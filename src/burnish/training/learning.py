@@ -16,8 +16,8 @@ from burnish.agents.demonstrations import Lesson
 from burnish.agents.networks.build import build_encoder
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.policy import Critic, Head, Policy
-from burnish.core.choices import ActionChoice
 from burnish.core.env import Env
+from burnish.core.env_spaces import ActionSpace
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.task import Task
@@ -62,7 +62,7 @@ class PolicyTraining:
         self.task = task_of(config)
         self.reference = self.task.reference
         self.objective = self.task.objective(config.objective).name
-        self.actions = ActionChoice(self.task, _offered(config, self.task), 0).names
+        self.actions = ActionSpace(self.task, _offered(config, self.task), 0).names
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         self.encoder()  # what does not fit is found now, not after minutes
         self.seen: Observations = []

@@ -17,7 +17,7 @@ ALL = (*FILES, "always_inline.c")
 
 
 @functools.cache
-def stock(name: str, level: str) -> bytes:
+def tool_command(name: str, level: str) -> bytes:
     """Return the object file that clang writes."""
     clang = find_tool("clang++" if name.endswith(".cpp") else "clang")
     command = [str(clang), f"-{level}", "-c", str(DATA / name), "-o", "-"]
@@ -28,10 +28,10 @@ def stock(name: str, level: str) -> bytes:
 @pytest.mark.parametrize("name", ALL)
 def test_object_is_clangs(name: str, level: str) -> None:
     emitted = open_baseline(program(name, level), level).object_code()
-    theirs = _native.object_sizes(stock(name, level))
+    theirs = _native.object_sizes(tool_command(name, level))
     ours = _native.object_sizes(emitted)
     assert (ours.text_bytes, ours.object_bytes) == (theirs.text_bytes, theirs.object_bytes)
-    assert emitted == stock(name, level)
+    assert emitted == tool_command(name, level)
 
 
 @pytest.mark.parametrize("level", [level for level in LEVELS if level != "O0"])
@@ -39,7 +39,7 @@ def test_object_is_clangs(name: str, level: str) -> None:
 def test_one_front_end_serves_every_level(name: str, level: str) -> None:
     """At -O0 clang's front end emits other code: see burnish.tasks.llvm_passes.baselines."""
     emitted = open_baseline(program(name, "Oz"), level).object_code()
-    assert emitted == stock(name, level)
+    assert emitted == tool_command(name, level)
 
 
 @pytest.mark.parametrize("name", ALL)

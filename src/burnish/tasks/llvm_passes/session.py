@@ -17,7 +17,7 @@ from burnish.core.limit import limits_of, unlimited
 from burnish.core.program import Program
 from burnish.core.session import Mask, Observed, Part, Session
 from burnish.core.trace import WHOLE_PROGRAM, Trace
-from burnish.core.trade_off import factors
+from burnish.core.weighted import factors
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
 from burnish.tasks.llvm_passes.modules import clone_module, emit_object, read_module, run_pass

@@ -1,4 +1,4 @@
-"""Trade-offs: several objectives as one, `text-bytes^0.7*seconds^0.3`.
+"""Weighted objectives: several objectives as one, `text-bytes^0.7*seconds^0.3`.
 
 Its cost is the weighted geometric mean of theirs, so no unit matters, and its log reward is the weighted sum
 of their log rewards: 0.7 log(bytes before / after) + 0.3 log(seconds before / after).
@@ -15,18 +15,18 @@ from burnish.core.objective import Objective
 FORM = "expected objectives with exponents that add up to 1, such as 'text-bytes^0.7*seconds^0.3'"
 
 
-def is_trade_off(text: str) -> bool:
-    """Return whether it is meant to be a trade-off."""
+def is_weighted(text: str) -> bool:
+    """Return whether it is meant to be a weighted objective."""
     return "*" in text or "^" in text
 
 
 def factors(text: str) -> dict[str, float]:
-    """Read a trade-off: the objectives' exponents. One objective by itself has the exponent 1.
+    """Read a weighted objective: the objectives' exponents. One objective by itself has the exponent 1.
 
     Raises:
         InputError: it is not written as one.
     """
-    if not is_trade_off(text):
+    if not is_weighted(text):
         return {text: 1.0}
     exponents: dict[str, float] = {}
     for part in text.replace(" ", "").split("*"):
@@ -34,22 +34,22 @@ def factors(text: str) -> dict[str, float]:
         try:
             exponent = float(number)
         except ValueError:
-            raise InputError(f"trade-off {text!r}: {part!r} has no exponent; {FORM}") from None
+            raise InputError(f"objective {text!r}: {part!r} has no exponent; {FORM}") from None
         if not name or name in exponents or not 0 < exponent < math.inf:
-            raise InputError(f"trade-off {text!r}: {part!r} is empty, repeated or not above 0; {FORM}")
+            raise InputError(f"objective {text!r}: {part!r} is empty, repeated or not above 0; {FORM}")
         exponents[name] = exponent
     if not math.isclose(sum(exponents.values()), 1, abs_tol=1e-6):
-        raise InputError(f"trade-off {text!r}: the exponents add up to {sum(exponents.values()):g}; {FORM}")
+        raise InputError(f"objective {text!r}: the exponents add up to {sum(exponents.values()):g}; {FORM}")
     return exponents
 
 
 def product(costs: Mapping[str, float], text: str) -> float:
-    """Return the cost of a trade-off from those of its objectives."""
+    """Return the cost of a weighted objective from those of its objectives."""
     return math.prod(math.pow(costs[name], exponent) for name, exponent in factors(text).items())
 
 
-def trade_off(text: str, known: Mapping[str, Objective]) -> Objective:
-    """Return a trade-off as an objective of its own.
+def weighted_objective(text: str, known: Mapping[str, Objective]) -> Objective:
+    """Return a weighted objective as an objective of its own.
 
     Raises:
         InputError: it is not written as one.

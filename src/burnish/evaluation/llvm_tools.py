@@ -23,7 +23,7 @@ _OPTIONS = {
 
 
 @dataclass(frozen=True)
-class Stock:
+class ToolCommand:
     """A command of opt or clang that transforms a module."""
 
     tool: str  # "opt" or "clang"
@@ -57,7 +57,7 @@ class Stock:
         with temporary_folder() as folder:
             source, destination = folder / f"before{suffix}", folder / "after.bc"
             source.write_bytes(content)
-            words = [str(find_stock(self.tool)), *self.command(str(source), str(destination))[1:]]
+            words = [str(find_llvm_tool(self.tool)), *self.command(str(source), str(destination))[1:]]
             try:
                 done = subprocess.run(words, capture_output=True, check=False, timeout=seconds)
             except subprocess.TimeoutExpired:
@@ -68,17 +68,17 @@ class Stock:
             return destination.read_bytes()
 
 
-def stock(entries: Sequence[str]) -> Stock | None:
+def tool_command(entries: Sequence[str]) -> ToolCommand | None:
     """Return the command that runs a few entries; None where LLVM's tools cannot.
 
     They have nothing for an entry at a site: `only_functions` leaves a pass nothing else.
     """
     if pipeline := as_opt_pipeline(entries):
-        return Stock("opt", (f"-passes={pipeline}",))
+        return ToolCommand("opt", (f"-passes={pipeline}",))
     return _alone(entries[0]) if len(entries) == 1 else None
 
 
-def _alone(text: str) -> Stock | None:
+def _alone(text: str) -> ToolCommand | None:
     """Return the command for one pass that is not LLVM's own, or not one of the task's."""
     if text.startswith(OURS):
         return None
@@ -87,15 +87,15 @@ def _alone(text: str) -> Stock | None:
     values = dict(word.split("=") for word in words if "=" in word)
     if name == "clang":
         options = [word for value in values.values() for word in ("-mllvm", f"-inline-threshold={value}")]
-        return Stock("clang", (f"-{words[0]}", *options))
+        return ToolCommand("clang", (f"-{words[0]}", *options))
     if name in _OPTIONS and values:
         pipeline, parameter, option = _OPTIONS[name]
-        return Stock("opt", (f"-passes={pipeline}", f"{option}={values[parameter]}"))
+        return ToolCommand("opt", (f"-passes={pipeline}", f"{option}={values[parameter]}"))
     try:
         _native.check_pipeline(text, function_level=True)
     except _native.PipelineError:
         return None
-    return Stock("opt", (f"-passes=function({text})",))
+    return ToolCommand("opt", (f"-passes=function({text})",))
 
 
 def only_functions(content: bytes, suffix: str, kept: Sequence[str]) -> bytes:
@@ -109,10 +109,10 @@ def only_functions(content: bytes, suffix: str, kept: Sequence[str]) -> bytes:
     marks = [f"-force-attribute={name}:{mark}" for name in others for mark in ("optnone", "noinline")]
     marks += [f"-force-remove-attribute={name}:{mark}" for name in others for mark in ("minsize", "optsize")]
     twice = "-passes=forceattrs,forceattrs"  # optnone is added where the sizes' attributes are gone
-    return Stock("opt", ("-S", twice, *marks)).run(content, suffix, seconds=60)
+    return ToolCommand("opt", ("-S", twice, *marks)).run(content, suffix, seconds=60)
 
 
-def find_stock(tool: str) -> Path:
+def find_llvm_tool(tool: str) -> Path:
     """Return the path of opt or clang.
 
     Raises:

@@ -12,7 +12,7 @@ import pytest
 from burnish.core.env import Env
 from burnish.core.errors import InputError, ProgramError, UnknownName
 from burnish.core.program import Program
-from burnish.core.turns import Turns
+from burnish.core.program_sampler import ProgramSampler
 from tests.core.counting_task import TASK, counters
 
 PROGRAMS = [counters(f"a={number}") for number in range(1, 8)]
@@ -144,5 +144,5 @@ def test_every_draw_falls_on_a_program() -> None:
         def random(self) -> float:
             return float(np.nextafter(1.0, 0.0))
 
-    turns = Turns(PROGRAMS[:3], "sample", [0.1, 0.7, 0.0])
+    turns = ProgramSampler(PROGRAMS[:3], "sample", [0.1, 0.7, 0.0])
     assert turns.next(Highest()).name == "a=2"  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Trade-offs are weighted geometric means: units do not matter, and log rewards add up."""
+"""Weighted objectives are weighted geometric means: units do not matter, and log rewards add up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.objective import Objective
-from burnish.core.trade_off import factors, is_trade_off, product, trade_off
+from burnish.core.weighted import factors, is_weighted, product, weighted_objective
 from tests.core.counting_task import TASK, counters, open_counters
 
 TEXT = "total^0.75*largest^0.25"
@@ -18,7 +18,7 @@ TEXT = "total^0.75*largest^0.25"
 
 def test_one_objective_is_itself() -> None:
     assert factors("text-bytes") == {"text-bytes": 1.0}
-    assert not is_trade_off("text-bytes")
+    assert not is_weighted("text-bytes")
     assert TASK.objective("total") is TASK.objectives["total"]
 
 
@@ -59,7 +59,7 @@ def test_objective_has_the_worst_of_its_parts() -> None:
         "a": Objective("a", "bytes", ""),
         "b": Objective("b", "seconds", "", False, by_site=False, noisy=True, needs_workload=True),
     }
-    goal = trade_off("a^0.50*b^0.5", known)
+    goal = weighted_objective("a^0.50*b^0.5", known)
     assert (goal.name, goal.unit) == ("a^0.5*b^0.5", "bytes^0.5 * seconds^0.5")
     assert (goal.dense, goal.by_site, goal.noisy) == (False, False, True)
     assert (goal.needs_workload, goal.exact) == (True, False)
@@ -70,7 +70,7 @@ def test_objective_has_the_worst_of_its_parts() -> None:
 def test_name_keeps_the_exponents_exactly() -> None:
     known = {name: Objective(name, "", "") for name in "ab"}
     text = f"a^{1 / 3}*b^{2 / 3}"
-    assert factors(trade_off(text, known).name) == factors(text)
+    assert factors(weighted_objective(text, known).name) == factors(text)
 
 
 def test_cost_is_the_weighted_geometric_mean() -> None:

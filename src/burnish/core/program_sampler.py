@@ -21,7 +21,7 @@ A sequence's programs are taken when it is their turn, not before: a corpus may 
 _ENDLESS = 2**31  # of so many numbers are those drawn that a function is given
 
 
-class Turns:
+class ProgramSampler:
     """The programs of an environment, in an order.
 
     cycle: one after the other, from the first or from the seed's. shuffle: all of them in a random

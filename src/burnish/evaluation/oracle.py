@@ -46,8 +46,8 @@ class Failure:
         return f"{self.kind}: {self.detail}"
 
 
-class Judge:
-    """Knows what a program does unoptimized, and judges traces by that."""
+class Oracle:
+    """Knows what a program does unoptimized, and checks traces by that."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Judge:
         self.states = States(task, program, limits=limits)
         self._known: dict[str, Failure | None] = {}  # by digest
 
-    def __enter__(self) -> Judge:
+    def __enter__(self) -> Oracle:
         return self
 
     def __exit__(
@@ -81,7 +81,7 @@ class Judge:
     ) -> None:
         self.states.close()
 
-    def judge(self, trace: Trace) -> Failure | None:
+    def check(self, trace: Trace) -> Failure | None:
         """Return what is wrong with where a trace leads; None for nothing.
 
         A trace that cannot be applied at all is not wrong: it is no trace of this program.

@@ -14,7 +14,7 @@ from burnish.core.spaces import as_member, space_of
 from burnish.core.task import Task
 
 
-class ActionChoice:
+class ActionSpace:
     """Actions as the numbers of a space.
 
     Number `s * n + a` is action `a` of the n, at the whole program (s = 0) or at the s-th site.
@@ -64,7 +64,7 @@ class ActionChoice:
         return np.pad(mask, (0, missing)) if missing else mask
 
 
-class ObservationChoice:
+class ObservationSpace:
     """One observation, or a Dict of several.
 
     Attributes:
