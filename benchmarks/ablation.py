@@ -31,7 +31,7 @@ description = "ablation: {name}"
 
 [algorithm]
 {algorithm}
-{teacher}
+{expert}
 [[programs]]
 use = "corpus:train"
 smallest = 20
@@ -146,7 +146,7 @@ def trained(name: str, out: Path, seconds: float) -> Path:
         CONFIG.format(
             name=name,
             algorithm=algorithm,
-            teacher=f'\n[teacher]\nlessons = "{FOUND}"\n' if cloned else "",
+            expert=f'\n[expert]\ndemonstrations = "{FOUND}"\n' if cloned else "",
             observation=observation,
             network=network,
             seconds=seconds,

@@ -1,13 +1,14 @@
 """An agent imitates what a search finds on three kernels, and is asked about one that it never saw.
 
-Learners are all made and used like this one; PPO(envs, make_policy, PPOConfig(), seed=0) needs no lessons.
+Learners are all made and used like this one; PPO(envs, make_policy, PPOConfig(), seed=0) needs no
+demonstrations.
 """
 
 import torch
 
 from burnish import Budget, Env, Program, Sandbox, load_task
 from burnish.agents.cloning import Cloning, CloningConfig
-from burnish.agents.demonstrations import Lesson
+from burnish.agents.demonstrations import Demonstration
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.policy import Policy
 from burnish.core.vector import VectorEnv
@@ -21,12 +22,12 @@ kernels = [resolve_one(f"kernels:{name}") for name in ("fft", "quicksort", "huff
 unseen = resolve_one("kernels:mergesort")
 
 
-def teach(program: Program) -> Lesson:
+def teach(program: Program) -> Demonstration:
     found = search(task, program, method="genetic", budget=Budget(evaluations=200), seed=0)
     root = Sandbox(task.open, program)
     trace, cost = shorten(root, found.trace, "ir-instructions")  # without what changes nothing
     root.shutdown()
-    return Lesson(program, trace, cost, reference=cost)
+    return Demonstration(program, trace, cost, reference=cost)
 
 
 def show(policy: Policy) -> None:
@@ -41,13 +42,17 @@ def show(policy: Policy) -> None:
         print(f"  {program.name:18} {reference / min(costs):.3f} times fewer than -Oz")
 
 
-lessons = [teach(kernel) for kernel in kernels]
-steps = max(len(lesson.trace) for lesson in lessons)
+demonstrations = [teach(kernel) for kernel in kernels]
+steps = max(len(demonstration.trace) for demonstration in demonstrations)
 envs = VectorEnv(lambda: Env(task, kernels, observation="autophase", baselines=["Oz"], max_steps=steps), 2)
 
 config = CloningConfig(learning_rate=3e-3, batch_size=16, validation_share=0)
 pupil = Cloning(
-    envs, lambda: Policy(MLP(MLPConfig((128,)), 56), task.actions), config, seed=0, lessons=lessons
+    envs,
+    lambda: Policy(MLP(MLPConfig((128,)), 56), task.actions),
+    config,
+    seed=0,
+    demonstrations=demonstrations,
 )
 while pupil.epochs < 150:
     metrics = pupil.iterate()

@@ -18,7 +18,7 @@ from burnish.agents.cloning import (
     step_weights,
     validation_programs,
 )
-from burnish.agents.demonstrations import Demonstration, Lesson
+from burnish.agents.demonstrations import Demonstration, DemonstrationStep
 from burnish.agents.policy import Policy, masked_log_softmax
 from burnish.core.env import Env
 from burnish.core.errors import InputError
@@ -31,26 +31,30 @@ from tests.sources import program
 FILES = ("strings.c", "hash_table.c", "recursion.c")
 
 
-def halve_first(value: int) -> Lesson:
-    """Return what a teacher does who halves what is even and subtracts 1 of what is not."""
+def halve_first(value: int) -> Demonstration:
+    """Return what an expert does who halves what is even and subtracts 1 of what is not."""
     trace = []
     rest = value
     while rest:
         trace.append("subtract(1)" if rest % 2 else "halve")
         rest = rest - 1 if rest % 2 else rest // 2
-    return Lesson(counters(f"a={value}"), tuple(trace), OPTIMUM, reference=2.0)
+    return Demonstration(counters(f"a={value}"), tuple(trace), OPTIMUM, reference=2.0)
 
 
 def counting_envs() -> VectorEnv:
     return VectorEnv([partial(Env, TASK, counters("a=1"), limits=None)] * 2)
 
 
-def cloning(config: CloningConfig, lessons: Sequence[Lesson], seed: int = 0, **policy: Any) -> Cloning:
-    return Cloning(counting_envs(), lambda: counting_policy(**policy), config, seed=seed, lessons=lessons)
+def cloning(
+    config: CloningConfig, demonstrations: Sequence[Demonstration], seed: int = 0, **policy: Any
+) -> Cloning:
+    return Cloning(
+        counting_envs(), lambda: counting_policy(**policy), config, seed=seed, demonstrations=demonstrations
+    )
 
 
-def step(program: str = "", gain: float = 1.0, action: int = 0) -> Demonstration:
-    return Demonstration(program, np.zeros(4), np.ones(4, dtype=bool), action, 0.0, gain)
+def step(program: str = "", gain: float = 1.0, action: int = 0) -> DemonstrationStep:
+    return DemonstrationStep(program, np.zeros(4), np.ones(4, dtype=bool), action, 0.0, gain)
 
 
 def end_of(env: Env, policy: Policy) -> float:
@@ -91,7 +95,7 @@ def test_weights_are_gains_with_mean_1_and_losses_count_for_nothing() -> None:
     steps = [step(gain=0.1), step(gain=0.3), step(gain=-5.0), step(gain=0.0)]
     assert step_weights(steps, "gain").tolist() == pytest.approx([1, 3, 0, 0])
     assert step_weights(steps, "none").tolist() == [1, 1, 1, 1]
-    with pytest.raises(InputError, match="no lesson is better"):
+    with pytest.raises(InputError, match="no demonstration is better"):
         step_weights(steps[2:], "gain")
 
 
@@ -119,21 +123,25 @@ def test_dropout_scales_and_is_gone_afterwards() -> None:
 
 
 def test_deterministic_demonstrations_are_learned_to_the_last() -> None:
-    lessons = [halve_first(value) for value in range(1, 200, 3)]
-    agent = cloning(CloningConfig(batch_size=64, learning_rate=3e-3, validation_share=0.0), lessons)
+    demonstrations = [halve_first(value) for value in range(1, 200, 3)]
+    agent = cloning(CloningConfig(batch_size=64, learning_rate=3e-3, validation_share=0.0), demonstrations)
     assert agent.iterate()["accuracy/train"] < 0.9
     while agent.iterate()["accuracy/train"] < 1.0:
         assert agent.epochs < 300
-    env = Env(TASK, [lesson.program for lesson in lessons], limits=None, max_steps=20)
-    assert {end_of(env, agent.policy) for _ in lessons} == {OPTIMUM}
+    env = Env(TASK, [demonstration.program for demonstration in demonstrations], limits=None, max_steps=20)
+    assert {end_of(env, agent.policy) for _ in demonstrations} == {OPTIMUM}
 
 
 def test_the_best_passes_are_imitated_on_several_files() -> None:
-    """The lessons are the optima; a policy that repeats them reaches the optima."""
-    lessons = [Lesson(program(name), cheapest(name)[1][0], cheapest(name)[0], 300.0) for name in FILES]
+    """The demonstrations are the optima; a policy that repeats them reaches the optima."""
+    demonstrations = [
+        Demonstration(program(name), cheapest(name)[1][0], cheapest(name)[0], 300.0) for name in FILES
+    ]
     envs = VectorEnv([partial(pass_env, *FILES)] * 2)
     config = CloningConfig(learning_rate=3e-3, validation_share=0.0)
-    agent = Cloning(envs, lambda: small_policy(FEATURES, len(PASSES)), config, seed=0, lessons=lessons)
+    agent = Cloning(
+        envs, lambda: small_policy(FEATURES, len(PASSES)), config, seed=0, demonstrations=demonstrations
+    )
     while agent.iterate()["accuracy/train"] < 1.0:
         assert agent.epochs < 300
     env = pass_env(*FILES)
@@ -141,9 +149,9 @@ def test_the_best_passes_are_imitated_on_several_files() -> None:
 
 
 def test_the_critic_learns_the_return_to_go() -> None:
-    lessons = [halve_first(value) for value in (1, 5, 40, 97)]
+    demonstrations = [halve_first(value) for value in (1, 5, 40, 97)]
     config = CloningConfig(learning_rate=3e-3, validation_share=0.0, value_weight=1.0)
-    agent = cloning(config, lessons)
+    agent = cloning(config, demonstrations)
     for _ in range(300):
         metrics = agent.iterate()
     assert metrics["loss/value"] < 0.01
@@ -157,12 +165,14 @@ def test_training_ends_with_the_best_parameters_where_validation_no_longer_impro
     rng = np.random.default_rng(0)
     names = ("subtract(1)", "subtract(3)", "add(1)")
     effects = (-1, -3, 1)
-    lessons = []
+    demonstrations = []
     for value in range(100, 160):
         chosen = rng.integers(3, size=4)
         cost = 1.0 + value + sum(effects[i] for i in chosen)
-        lessons.append(Lesson(counters(f"a={value}"), tuple(names[i] for i in chosen), cost, 999.0))
-    agent = cloning(CloningConfig(learning_rate=1e-2, validation_share=0.5, patience=4), lessons)
+        demonstrations.append(
+            Demonstration(counters(f"a={value}"), tuple(names[i] for i in chosen), cost, 999.0)
+        )
+    agent = cloning(CloningConfig(learning_rate=1e-2, validation_share=0.5, patience=4), demonstrations)
     losses = []
     while not agent.finished:
         losses.append(agent.iterate()["loss/validation"])
@@ -175,15 +185,15 @@ def test_training_ends_with_the_best_parameters_where_validation_no_longer_impro
     assert after["steps"] == before["counters"][1]
 
 
-def test_weighted_by_gain_the_better_of_two_teachers_is_followed() -> None:
+def test_weighted_by_gain_the_better_of_two_experts_is_followed() -> None:
     """One subtracts 1 of 9 for a gain of log(2), the other adds 1 for one of log(10 / 9)."""
-    good = Lesson(counters("a=9"), ("subtract(1)",), 9.0, reference=18.0)
-    bad = Lesson(counters("a=9"), ("add(1)",), 11.0, reference=11.0 * 10 / 9)
-    lessons = [good, bad, bad, bad]
+    good = Demonstration(counters("a=9"), ("subtract(1)",), 9.0, reference=18.0)
+    bad = Demonstration(counters("a=9"), ("add(1)",), 11.0, reference=11.0 * 10 / 9)
+    demonstrations = [good, bad, bad, bad]
     state, mask = [np.array([9, 0, 0, 0])], np.array([[False, True, True, True]])
     for weighting, expected in (("none", 3), ("gain", 1)):
         config = CloningConfig(learning_rate=1e-2, validation_share=0.0, weighting=weighting)  # type: ignore[arg-type]
-        agent = cloning(config, lessons)
+        agent = cloning(config, demonstrations)
         for _ in range(100):
             agent.iterate()
         assert agent.policy.act(state, mask).tolist() == [expected]
@@ -193,16 +203,16 @@ def test_weighted_by_gain_the_better_of_two_teachers_is_followed() -> None:
 
 
 def test_goes_on_from_a_checkpoint_to_the_same_metrics() -> None:
-    lessons = [halve_first(value) for value in range(1, 60, 2)]
+    demonstrations = [halve_first(value) for value in range(1, 60, 2)]
     config = CloningConfig(batch_size=32, dropout=0.2, validation_share=0.2, label_smoothing=0.05)
     config = replace(config, value_weight=0.5)
-    assert_goes_on_alike(lambda: cloning(config, lessons), 2, 3)
+    assert_goes_on_alike(lambda: cloning(config, demonstrations), 2, 3)
 
 
 def test_a_checkpoint_knows_that_training_was_over() -> None:
-    lessons = [halve_first(value) for value in range(1, 60, 2)]
+    demonstrations = [halve_first(value) for value in range(1, 60, 2)]
     config = CloningConfig(learning_rate=0.1, validation_share=0.5, patience=1)
-    agent, other = cloning(config, lessons), cloning(config, lessons)
+    agent, other = cloning(config, demonstrations), cloning(config, demonstrations)
     while not agent.finished:
         agent.iterate()
     other.load_state_dict(agent.state_dict())
@@ -210,9 +220,9 @@ def test_a_checkpoint_knows_that_training_was_over() -> None:
     assert other.iterate() == agent.iterate()
 
 
-def test_lessons_that_fail_are_named() -> None:
-    lessons = [halve_first(5), replace(halve_first(8), cost=7.0)]
-    agent = cloning(CloningConfig(), lessons)
+def test_demonstrations_that_fail_are_named() -> None:
+    demonstrations = [halve_first(5), replace(halve_first(8), cost=7.0)]
+    agent = cloning(CloningConfig(), demonstrations)
     assert list(agent.failures) == ["a=8"]
 
 

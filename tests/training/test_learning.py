@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from burnish.training.demonstrations import DEMONSTRATIONS
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.policies.load import load_action_policy
 from burnish.training.algorithms import LEARNERS, open_training
 from burnish.training.checkpoint import load_checkpoint
-from burnish.training.config import Config, Source, Teacher, config_of, read_config, shipped
-from burnish.training.lessons import LESSONS
+from burnish.training.config import Config, Expert, Source, config_of, read_config, shipped
 from burnish.training.run import Listener, Outcome, train
 from burnish.training.track import LOG, TIMES, read_log
 from burnish.training.validate import SCORE
@@ -51,7 +51,7 @@ def small(name: str, **changes: Any) -> Config:
         "environment": replace(config.environment, actions=actions, max_steps=8, count=COUNTS.get(name, 1)),
         "programs": (Source("random:0..3:200"),),
         "validation": (Source("random:1000..1001:200"),),
-        "teacher": Teacher(evaluations=15),
+        "expert": Expert(evaluations=15),
         "track": replace(config.track, tensorboard=False),
     }
     return replace(config, **parts | changes)
@@ -175,16 +175,16 @@ def test_gradients_that_are_not_finite_end_the_run(tmp_path: Path, monkeypatch: 
     assert checkpoint and checkpoint.iteration == 0
 
 
-def test_lessons_are_found_once_and_can_be_given(tmp_path: Path) -> None:
+def test_demonstrations_are_found_once_and_can_be_given(tmp_path: Path) -> None:
     config = small("cloning")
     run(config, tmp_path / "one", iterations=1)
-    lessons = tmp_path / "one" / LESSONS
-    found = lessons.read_text()
+    demonstrations = tmp_path / "one" / DEMONSTRATIONS
+    found = demonstrations.read_text()
     assert len(found.splitlines()) == 4
-    lessons.write_text(found[:-20])  # killed while it wrote the last line
+    demonstrations.write_text(found[:-20])  # killed while it wrote the last line
     run(config, tmp_path / "one", iterations=1)
-    assert lessons.read_text() == found
-    given = replace(config, teacher=Teacher(lessons=str(lessons)))
+    assert demonstrations.read_text() == found
+    given = replace(config, expert=Expert(demonstrations=str(demonstrations)))
     run(given, tmp_path / "two", iterations=1)
     assert curve(tmp_path / "two") == curve(tmp_path / "one")[:2]
     wrong = replace(given, objective="text-bytes")
@@ -226,7 +226,7 @@ def test_shipped_configurations_train(name: str, tmp_path: Path) -> None:
     changes = [
         "run.iterations=1",
         "run.standardize_steps=20",
-        "teacher.evaluations=20",
+        "expert.evaluations=20",
         "environment.count=2",
     ]
     if name == "cloning":

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from burnish.agents.demonstrations import Demonstration, Lesson, record
+from burnish.agents.demonstrations import Demonstration, DemonstrationStep, record
 from burnish.agents.learner import check_algorithm, check_ranges, generator, seeded_torch
 from burnish.agents.policy import Policy, as_mask
 from burnish.core.errors import InputError
@@ -37,7 +37,7 @@ class CloningConfig:
     dropout: float = 0.0  # of what the encoder returns, while training; MLGO has 0.2
     label_smoothing: float = 0.0  # the share that all legal actions get
     weighting: Literal["none", "gain"] = "none"
-    """gain: a step counts as much as its lesson gains over its reference; those that gain nothing do not."""
+    """gain: a step counts as much as its demonstration gains over its reference; 0 if it gains nothing."""
     value_weight: float = 0.0  # of the critic's squared error, whose target is the return to go
     validation_share: float = 0.1  # of the programs
     patience: int = 10  # epochs without a better validation loss until training ends; 0: never
@@ -52,7 +52,7 @@ class CloningConfig:
 
 
 class Cloning:
-    """A Learner whose iteration is one epoch over all demonstrations.
+    """A Learner whose iteration is one epoch over all demonstrated steps.
 
     `policy` is the one that is trained; when `finished`, with the best parameters that it had.
     """
@@ -64,18 +64,18 @@ class Cloning:
         config: CloningConfig | None = None,
         *,
         seed: int,
-        lessons: Sequence[Lesson],
+        demonstrations: Sequence[Demonstration],
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Replay the lessons in the environments, which are not used any more then.
+        """Replay the demonstrations in the environments, which are not used any more then.
 
         Args:
-            envs: What the lessons are replayed in; they decide what is observed.
+            envs: What the demonstrations are replayed in; they decide what is observed.
             make_policy: Makes a new policy.
             config: How to imitate.
             seed: Of what is held out, of the order and of dropout.
-            lessons: What to imitate; of several teachers, `best_lessons` keeps the best for each program.
-            progress: Told how many lessons are replayed.
+            demonstrations: What to imitate; see `best_demonstrations` where there are several experts.
+            progress: Told how many demonstrations are replayed.
 
         Raises:
             InputError: there is nothing to imitate, all is held out, or a setting is out of range.
@@ -83,15 +83,15 @@ class Cloning:
         self.envs = envs
         self.config = config = config or CloningConfig()
         self.seed = seed
-        recording = record(envs.envs, lessons, progress)
-        self.failures = recording.failures  # lessons that were left out, and why
+        recording = record(envs.envs, demonstrations, progress)
+        self.failures = recording.failures  # demonstrations that were left out, and why
         with seeded_torch(seed, 0):
             self.policy = make_policy()
         held_out = validation_programs(recording.steps, config.validation_share, seed)
         self._train = [step for step in recording.steps if step.program not in held_out]
         self._validation = [step for step in recording.steps if step.program in held_out]
         self._weights = step_weights(self._train, config.weighting)
-        self._lessons = len({step.program for step in self._train})
+        self._demonstrations = len({step.program for step in self._train})
         self.optimizer = torch.optim.AdamW(
             self.policy.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
@@ -103,7 +103,7 @@ class Cloning:
     def iterate(self) -> dict[str, float]:
         """Train for an epoch; once it is finished, only measure.
 
-        Metrics: "steps" (demonstrations that were trained on, in total), "episodes" (lessons, in total),
+        Metrics: "steps" (that were trained on, in total), "episodes" (demonstrations, in total),
         "loss/train", "loss/value" and "accuracy/train" while the epoch went on, "loss/validation" and
         "accuracy/validation" after it, "finished" (0 or 1).
         """
@@ -112,11 +112,15 @@ class Cloning:
             metrics |= self._validate()
             if not self.finished:
                 self._stop_early(metrics["loss/validation"])
-        counts = {"steps": self.steps, "episodes": self.epochs * self._lessons, "finished": self.finished}
+        counts = {
+            "steps": self.steps,
+            "episodes": self.epochs * self._demonstrations,
+            "finished": self.finished,
+        }
         return {name: float(value) for name, value in counts.items()} | metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """See Learner; the lessons are not in it."""
+        """See Learner; the demonstrations are not in it."""
         return {
             "algorithm": "cloning",
             "policy": self.policy.state_dict(),
@@ -149,7 +153,7 @@ class Cloning:
         values = {"loss/value": value_loss} if self.config.value_weight else {}
         return {"loss/train": loss, "accuracy/train": accuracy} | values
 
-    def _update(self, steps: Sequence[Demonstration], weights: Tensor) -> tuple[float, float, float]:
+    def _update(self, steps: Sequence[DemonstrationStep], weights: Tensor) -> tuple[float, float, float]:
         """Make one step of the optimizer: sums of the actor's and the critic's loss, and of the hits."""
         batch, mask, actions = self._batch(steps)
         value_loss = torch.zeros((), device=mask.device)
@@ -189,7 +193,7 @@ class Cloning:
             self.finished = True
             self.policy.load_state_dict(self._best)
 
-    def _batch(self, steps: Sequence[Demonstration]) -> tuple[Any, Tensor, Tensor]:
+    def _batch(self, steps: Sequence[DemonstrationStep]) -> tuple[Any, Tensor, Tensor]:
         device = self.policy.encoder.device
         batch = self.policy.collate([step.observation for step in steps])
         actions = torch.tensor([step.action for step in steps], device=device)
@@ -202,7 +206,7 @@ def cloning_loss(
     """Return the mean cross-entropy, weighted.
 
     sum_i w_i ((1 - s) -log p(a_i) + s mean over legal a of -log p(a)) / B, where the weights have mean 1 over
-    all demonstrations, not over a batch: a batch of small weights is a small step.
+    all demonstrated steps, not over a batch: a batch of small weights is a small step.
 
     Args:
         log_probs: float32[B, n].
@@ -218,21 +222,21 @@ def cloning_loss(
     return -(weights * chosen).mean()
 
 
-def step_weights(steps: Sequence[Demonstration], weighting: str) -> Tensor:
+def step_weights(steps: Sequence[DemonstrationStep], weighting: str) -> Tensor:
     """Return what each step counts, with mean 1: float32[N].
 
     Raises:
-        InputError: no lesson gains anything, and the weights are to be the gains.
+        InputError: no demonstration gains anything, and the weights are to be the gains.
     """
     if weighting == "none":
         return torch.ones(len(steps))
     gains = torch.tensor([max(step.gain, 0.0) for step in steps])
     if not gains.any():
-        raise InputError("weighting by gain: no lesson is better than its reference")
+        raise InputError("weighting by gain: no demonstration is better than its reference")
     return gains / gains.mean()
 
 
-def validation_programs(steps: Sequence[Demonstration], share: float, seed: int) -> set[str]:
+def validation_programs(steps: Sequence[DemonstrationStep], share: float, seed: int) -> set[str]:
     """Draw the programs that are held out: a share of them, rounded down.
 
     Raises:

@@ -19,7 +19,7 @@ EQUAL = 1e-9  # relative: what two costs that are the same may differ by
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Demonstration:
     """A trace worth imitating, and what it is worth."""
 
     program: Program | str
@@ -27,7 +27,7 @@ class Lesson:
     trace: Trace
     cost: float  # at its end
     reference: float  # what it is compared with, say the cost at -Oz
-    teacher: str = ""  # who found it
+    expert: str = ""  # who found it
 
     @property
     def name(self) -> str:
@@ -46,85 +46,89 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Demonstration:
-    """One step of a lesson."""
+class DemonstrationStep:
+    """One step of a demonstration."""
 
-    program: str  # Lesson.key
+    program: str  # Demonstration.key
     observation: Any
     mask: Mask  # bool[n]
     action: int  # legal
     to_go: float  # log(cost here / cost at the end of the trace): the return from here on
-    gain: float  # of the lesson
+    gain: float  # of the demonstration
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The steps of some lessons, in their order, and which could not be replayed."""
+    """The steps of some demonstrations, in their order, and which could not be replayed."""
 
-    steps: tuple[Demonstration, ...] = field(repr=False)
+    steps: tuple[DemonstrationStep, ...] = field(repr=False)
     failures: dict[str, str]  # names of programs, and why
 
 
-def best_lessons(lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
+def best_demonstrations(demonstrations: Iterable[Demonstration]) -> tuple[Demonstration, ...]:
     """Keep each program's best: the cheapest, then the shortest, then the first by the alphabet.
 
-    Of several teachers, none the best everywhere, the pupil imitates the best on each program: BC-Max
+    Of several experts, none the best everywhere, the pupil imitates the best on each program: BC-Max
     (Marinov et al. 2024, arXiv:2403.19462).
     """
-    best: dict[str, Lesson] = {}
-    for lesson in lessons:
-        known = best.setdefault(lesson.key, lesson)
-        best[lesson.key] = min(known, lesson, key=lambda item: (item.cost, len(item.trace), item.trace))
+    best: dict[str, Demonstration] = {}
+    for demonstration in demonstrations:
+        known = best.setdefault(demonstration.key, demonstration)
+        best[demonstration.key] = min(
+            known, demonstration, key=lambda item: (item.cost, len(item.trace), item.trace)
+        )
     return tuple(best.values())
 
 
-def demonstrate(env: Env, lesson: Lesson) -> tuple[Demonstration, ...]:
-    """Replay a lesson in an environment and note what was seen before each of its actions.
+def demonstrate(env: Env, demonstration: Demonstration) -> tuple[DemonstrationStep, ...]:
+    """Replay a demonstration in an environment and note what was seen before each of its actions.
 
     Raises:
         UnknownName: an entry has an action, or a site, that the environment does not let choose.
         IllegalAction: an entry does not apply where it comes.
         InputError: the trace is longer than an episode.
         CompilerCrash: the compiler died.
-        ReplayError: an exact objective ends at another cost than the lesson's.
+        ReplayError: an exact objective ends at another cost than the demonstration's.
     """
-    if len(lesson.trace) > env.max_steps:
+    if len(demonstration.trace) > env.max_steps:
         raise InputError(
-            f"{lesson.name}: a trace of {len(lesson.trace)} entries does not fit into an episode of "
-            f"{env.max_steps} steps; shorten it, or give the environments a larger max_steps"
+            f"{demonstration.name}: a trace of {len(demonstration.trace)} entries does not fit into an "
+            f"episode of {env.max_steps} steps; shorten it, or give the environments a larger max_steps"
         )
-    observation, info = env.reset(options={"program": lesson.program})
+    observation, info = env.reset(options={"program": demonstration.program})
     number_of = _numbering(env)
     seen: list[tuple[Any, Mask, int]] = []
     costs: list[float] = []
-    for entry in lesson.trace:
+    for entry in demonstration.trace:
         action = number_of(entry)
         seen.append((observation, info["mask"], action))
         costs.append(env.cost)  # the last that was measured
         observation, _, _, _, info = env.step(action)
         if "error" in info:
-            raise CompilerCrash(f"{lesson.name}: {info['error']}")
+            raise CompilerCrash(f"{demonstration.name}: {info['error']}")
     final = env.session.measure(env.objective.name)
-    if env.objective.exact and not math.isclose(final, lesson.cost, rel_tol=EQUAL):
+    if env.objective.exact and not math.isclose(final, demonstration.cost, rel_tol=EQUAL):
         raise ReplayError(
-            f"{lesson.name}: the trace ends at {final:g} {env.objective.unit}, the lesson says "
-            f"{lesson.cost:g}; was it found with another toolchain or for another objective?"
+            f"{demonstration.name}: the trace ends at {final:g} {env.objective.unit}, the demonstration says "
+            f"{demonstration.cost:g}; was it found with another toolchain or for another objective?"
         )
     return tuple(
-        Demonstration(lesson.key, *step, to_go=math.log(cost / final), gain=lesson.gain)
+        DemonstrationStep(demonstration.key, *step, to_go=math.log(cost / final), gain=demonstration.gain)
         for step, cost in zip(seen, costs, strict=True)
     )
 
 
 def record(
-    envs: Sequence[Env], lessons: Sequence[Lesson], progress: Callable[[int], None] | None = None
+    envs: Sequence[Env],
+    demonstrations: Sequence[Demonstration],
+    progress: Callable[[int], None] | None = None,
 ) -> Recording:
-    """Replay lessons, as many at a time as there are environments; one that cannot be is left out.
+    """Replay demonstrations, as many at a time as there are environments; one that cannot be is left out.
 
     Args:
         envs: Their episodes are over afterwards. Each is used by one thread at a time.
-        lessons: What to replay.
-        progress: Told how many lessons are done.
+        demonstrations: What to replay.
+        progress: Told how many demonstrations are done.
 
     Raises:
         InputError: there is no step to imitate; the message has the first of the reasons.
@@ -133,28 +137,32 @@ def record(
     for env in envs:
         free.put(env)
 
-    def replay(lesson: Lesson) -> tuple[Demonstration, ...] | BurnishError:
+    def replay(demonstration: Demonstration) -> tuple[DemonstrationStep, ...] | BurnishError:
         env = free.get()
         try:
-            return demonstrate(env, lesson)
+            return demonstrate(env, demonstration)
         except BurnishError as error:
             return error
         finally:
             free.put(env)
 
-    steps: list[Demonstration] = []
+    steps: list[DemonstrationStep] = []
     failures: dict[str, str] = {}
     with ThreadPoolExecutor(len(envs)) as pool:
-        for done, (lesson, found) in enumerate(zip(lessons, pool.map(replay, lessons), strict=True), 1):
+        for done, (demonstration, found) in enumerate(
+            zip(demonstrations, pool.map(replay, demonstrations), strict=True), 1
+        ):
             if isinstance(found, BurnishError):
-                failures[lesson.name] = str(found)
+                failures[demonstration.name] = str(found)
             else:
                 steps += found
             if progress:
                 progress(done)
     if not steps:
-        reason = next(iter(failures.values()), "all traces are empty" if lessons else "there is no lesson")
-        raise InputError(f"nothing to imitate in {len(lessons)} lessons: {reason}")
+        reason = next(
+            iter(failures.values()), "all traces are empty" if demonstrations else "there is no demonstration"
+        )
+        raise InputError(f"nothing to imitate in {len(demonstrations)} demonstrations: {reason}")
     return Recording(tuple(steps), failures)
 
 

@@ -24,7 +24,7 @@ class Algorithm:
 
     module: str
     learner: str
-    imitates: bool = False  # and is made with lessons
+    imitates: bool = False  # and is made with demonstrations
 
     @property
     def settings(self) -> str:

@@ -79,12 +79,12 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Teacher:
+class Expert:
     """Who shows an algorithm that imitates what to do: a search, or what one has found."""
 
     search: str = "genetic"  # see burnish.search
     evaluations: int = 200  # for each program
-    lessons: str = ""  # a file of traces that burnish.training.collect wrote, instead of a search
+    demonstrations: str = ""  # a file of traces that burnish.training.collect wrote, instead of a search
 
     def __post_init__(self) -> None:
         if self.evaluations < 1:
@@ -118,7 +118,7 @@ class Config:
     network: Mapping[str, Any] = field(default_factory=dict)  # the encoder's: see burnish.agents.networks
     policy: Mapping[str, Any] = field(default_factory=dict)  # head and critic: see burnish.agents.policy
     start_from: str = ""  # the folder of a run whose best policy this one begins with
-    teacher: Teacher = Teacher()
+    expert: Expert = Expert()
     track: Track = Track()
     name: str = field(default="", compare=False)
     """Of the file, for errors and for the folder of the run."""

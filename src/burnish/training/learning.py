@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from burnish.agents.demonstrations import Lesson
+from burnish.agents.demonstrations import Demonstration
 from burnish.agents.networks.build import build_encoder
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.policy import Critic, Head, Policy
@@ -27,9 +27,14 @@ from burnish.tasks import load_task
 from burnish.training.algorithms import Note, settings_of
 from burnish.training.checkpoint import FILE, diverged, load_checkpoint
 from burnish.training.config import Config
+from burnish.training.expert import (
+    DEMONSTRATIONS,
+    ExpertSetup,
+    make_demonstrations,
+    read_demonstrations,
+)
 from burnish.training.export import export
 from burnish.training.greedy import Actor
-from burnish.training.lessons import LESSONS, School, make_lessons, read_lessons
 from burnish.training.programs import choose
 from burnish.training.standardize import Observations, has_features, random_observations, standardize
 from burnish.training.tables import from_table
@@ -82,7 +87,7 @@ class PolicyTraining:
             )
             self.seen = self._see(note)
             learner = getattr(importlib.import_module(self.algorithm.module), self.algorithm.learner)
-            more = {"lessons": self._lessons(folder, note)} if self.algorithm.imitates else {}
+            more = {"demonstrations": self._demonstrations(folder, note)} if self.algorithm.imitates else {}
             self.learner = learner(self.envs, self.policy, settings, seed=config.run.seed, **more)
         except BaseException:
             self.envs.close()
@@ -202,14 +207,14 @@ class PolicyTraining:
         note("random play, to standardize features")
         return random_observations(self.envs, -(-total // count), self.config.run.seed)
 
-    def _lessons(self, folder: Path, note: Note) -> list[Lesson]:
-        teacher = self.config.teacher
-        if teacher.lessons:
-            return read_lessons(Path(teacher.lessons), self.programs, self.objective)
+    def _demonstrations(self, folder: Path, note: Note) -> list[Demonstration]:
+        expert = self.config.expert
+        if expert.demonstrations:
+            return read_demonstrations(Path(expert.demonstrations), self.programs, self.objective)
         table = self.config
         count, seed = table.environment.count, table.run.seed
-        school = School(self.task, self.objective, teacher, seed, count, self.limits)
-        return make_lessons(folder / LESSONS, self.programs, school, note)
+        setup = ExpertSetup(self.task, self.objective, expert, seed, count, self.limits)
+        return make_demonstrations(folder / DEMONSTRATIONS, self.programs, setup, note)
 
 
 def _offered(config: Config, task: Task) -> tuple[str, ...] | None:

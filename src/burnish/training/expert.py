@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from burnish.agents.demonstrations import Lesson
+from burnish.agents.demonstrations import Demonstration
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.task import Task
@@ -15,26 +15,26 @@ from burnish.core.worker import Limits
 from burnish.files import whole_lines
 from burnish.search import Budget
 from burnish.training.collect import Found, best_of, read_found
-from burnish.training.config import Teacher
+from burnish.training.config import Expert
 
-LESSONS = "lessons.jsonl"
+DEMONSTRATIONS = "demonstrations.jsonl"
 
 
 @dataclass(frozen=True)
-class School:
-    """Who teaches what."""
+class ExpertSetup:
+    """Which search finds the demonstrations, and of what."""
 
     task: Task
     objective: str
-    teacher: Teacher
+    expert: Expert
     seed: int
     workers: int
     limits: Limits
 
 
-def make_lessons(
-    path: Path, programs: Sequence[Program], school: School, note: Callable[[str], None]
-) -> list[Lesson]:
+def make_demonstrations(
+    path: Path, programs: Sequence[Program], setup: ExpertSetup, note: Callable[[str], None]
+) -> list[Demonstration]:
     """Search every program, and keep what is found in a file: a killed run searches only what is missing.
 
     The budget is in evaluations, so the same seed finds the same. Entries without which a trace costs no more
@@ -43,24 +43,24 @@ def make_lessons(
     Args:
         path: Of the file, JSON lines as `burnish.training.collect` writes them.
         programs: To learn from.
-        school: Who teaches what.
+        setup: Which search, and of what.
         note: Told how many are done.
     """
     whole_lines(path)  # one that was cut off when the run was killed is searched again
     known = {found.digest: found for found in read_found(path)}
-    lessons = []
+    demonstrations = []
     for number, program in enumerate(programs):
-        note(f"{school.teacher.search} search of the training programs: {number} of {len(programs)}")
+        note(f"{setup.expert.search} search of the training programs: {number} of {len(programs)}")
         try:
             found = known.get(program.digest) or best_of(
-                school.task,
+                setup.task,
                 program,
-                school.objective,
-                method=school.teacher.search,
-                budget=Budget(evaluations=school.teacher.evaluations),
-                seed=school.seed,
-                workers=school.workers,
-                limits=school.limits,
+                setup.objective,
+                method=setup.expert.search,
+                budget=Budget(evaluations=setup.expert.evaluations),
+                seed=setup.seed,
+                workers=setup.workers,
+                limits=setup.limits,
             )
         except (CompilerCrash, ProgramError):
             continue  # nothing to learn from
@@ -68,25 +68,25 @@ def make_lessons(
             known[program.digest] = found
             with path.open("a") as file:
                 file.write(json.dumps(asdict(found)) + "\n")
-        lessons.append(lesson_of(found, program))
-    return lessons
+        demonstrations.append(demonstration_of(found, program))
+    return demonstrations
 
 
-def read_lessons(path: Path, programs: Sequence[Program], objective: str) -> list[Lesson]:
+def read_demonstrations(path: Path, programs: Sequence[Program], objective: str) -> list[Demonstration]:
     """Read what was found elsewhere, of the programs and the objective.
 
     Raises:
         InputError: there is no such file, or nothing of these programs and this objective in it.
     """
     if not path.exists():
-        raise InputError(f"teacher.lessons: {path}: there is no such file")
+        raise InputError(f"expert.demonstrations: {path}: there is no such file")
     known = {found.digest: found for found in read_found(path) if found.objective == objective}
     shown = [program for program in programs if program.digest in known]
     if not shown:
-        raise InputError(f"teacher.lessons: {path} has none of the training programs for {objective}")
-    return [lesson_of(known[program.digest], program) for program in shown]
+        raise InputError(f"expert.demonstrations: {path} has none of the training programs for {objective}")
+    return [demonstration_of(known[program.digest], program) for program in shown]
 
 
-def lesson_of(found: Found, program: Program) -> Lesson:
-    """Return what was found for a program as a lesson."""
-    return Lesson(program, found.trace, found.cost, found.reference)
+def demonstration_of(found: Found, program: Program) -> Demonstration:
+    """Return what was found for a program as a demonstration."""
+    return Demonstration(program, found.trace, found.cost, found.reference)
