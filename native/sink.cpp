@@ -20,10 +20,10 @@ using namespace llvm;
 namespace burnish {
 namespace {
 
-constexpr unsigned WINDOW = 48; // instructions of a block's end that are looked at
-constexpr unsigned BLOCKS = 64; // with the same code
-constexpr unsigned SUFFIX = 8;  // instructions by which blocks are found to be alike, at most
-constexpr unsigned VAIN = 6;    // steps that save nothing, before it is given up
+constexpr unsigned WINDOW = 48;  // instructions of a block's end that are looked at
+constexpr unsigned BLOCKS = 64;  // with the same code
+constexpr unsigned SUFFIX = 8;   // instructions by which blocks are found to be alike, at most
+constexpr unsigned PATIENCE = 6; // steps that save nothing, before it is given up
 
 using Tuple = std::vector<Value *>; // one of each block
 using Blocks = std::vector<BasicBlock *>;
@@ -139,18 +139,18 @@ public:
     if (!possible)
       return false;
     size_t best = 0;
-    unsigned vain = 0;
-    while (vain < VAIN) {
+    unsigned stale = 0;
+    while (stale < PATIENCE) {
       auto step = best_step();
       if (!step)
         break;
       take(*step);
-      vain++;
+      stale++;
       int fewer = instructions + (phis == 0 ? emptied() : 0);
       if (fewer > 0 && size > 0 && fewer + size > saved) {
         saved = fewer + size;
         best = sunk.size();
-        vain = 0;
+        stale = 0;
       }
     }
     sunk.resize(best);

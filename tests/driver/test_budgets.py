@@ -44,7 +44,7 @@ def test_evaluations_give_the_same_on_a_slow_machine_and_on_a_fast_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By clocks that run a thousand times as fast, and as slowly."""
-    request = replace(REQUEST, objective="text-bytes", evaluations=60, policy="shipped", vain=500)
+    request = replace(REQUEST, objective="text-bytes", evaluations=60, policy="shipped", patience=500)
     bitcode = program("hash_table.c").content
     found = optimizer.optimize(bitcode, request)
     assert found.evaluations == 60
@@ -59,7 +59,7 @@ def test_evaluations_give_the_same_on_a_slow_machine_and_on_a_fast_one(
 def test_a_search_ends_when_nothing_is_left_to_gain() -> None:
     request = replace(REQUEST, evaluations=100_000)
     bitcode = program("machine.c").content
-    few, more = (optimizer.optimize(bitcode, replace(request, vain=vain)) for vain in (40, 80))
+    few, more = (optimizer.optimize(bitcode, replace(request, patience=patience)) for patience in (40, 80))
     assert 40 <= few.evaluations < more.evaluations < 2000
 
 

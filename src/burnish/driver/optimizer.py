@@ -93,7 +93,7 @@ def _budget(request: OptimizeRequest) -> Budget:
     if request.until is not None:
         seconds = max(LEAST_SECONDS, request.until - time.monotonic())
     evaluations = ALL if request.remembered else request.evaluations
-    return Budget(seconds, evaluations, request.vain)
+    return Budget(seconds, evaluations, request.patience)
 
 
 def _no_search(_space: Space, _rng: np.random.Generator) -> Proposals:

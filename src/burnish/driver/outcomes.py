@@ -28,7 +28,7 @@ from burnish.driver.worth import too_small
 SYNONYMS = {"Og": "O1", "Ofast": "O3"}
 
 # A search ends after so many evaluations without a gain: one for every few bytes that there are to lose.
-FEWEST_IN_VAIN, BYTES_IN_VAIN = 32, 4
+LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _request(
         evaluations=budget.evaluations,
         until=budget.until(build.clang_seconds, ended),
         remembered=budget.remembered,
-        vain=max(FEWEST_IN_VAIN, before.text_bytes // BYTES_IN_VAIN) if before else None,
+        patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE) if before else None,
     )
 
 

@@ -55,7 +55,7 @@ class OptimizeRequest:
     evaluations: int | None = None  # of search
     until: float | None = None  # when the search has to end, by time.monotonic()
     remembered: bool = False  # try what the memory has, and no more
-    vain: int | None = None  # evaluations in a row without a better trace after which it ends
+    patience: int | None = None  # evaluations in a row without a better trace after which it ends
     speed_limit: float | None = (
         None  # the most expected run time, in units of the level's own; None: no limit
     )
@@ -79,4 +79,4 @@ class Unimproved(Exception):
 
     def __init__(self, why: str, evaluations: int = 0) -> None:
         super().__init__(why)
-        self.evaluations = evaluations  # of the search that was in vain
+        self.evaluations = evaluations  # of the search that found nothing

@@ -116,20 +116,20 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
     state alone would take it for ever. A crash of the compiler ends the trace before it.
     """
     trace: list[str] = []
-    vain: list[int] = []
+    unchanged: list[int] = []
     try:
         copy = session.fork()
         state = State(tuple(copy.observe(name) for name in steps.observations), copy.legal())
         while len(trace) < steps.max_steps:
             log_probs = steps.predict([state])[0].log_probs
-            log_probs[vain] = -np.inf
+            log_probs[unchanged] = -np.inf
             if not np.isfinite(log_probs).any():
                 break
             chosen = int(choose(np.maximum(log_probs, ILLEGAL).astype(np.float32)[None], rng)[0])
             action = steps.actions[chosen]
             step = copy.step(session.index(action), WHOLE_PROGRAM, steps.observations, None, (WHOLE_PROGRAM,))
             trace.append(action)
-            vain = [] if step.changed else [*vain, chosen]
+            unchanged = [] if step.changed else [*unchanged, chosen]
             state = State(step.observed, step.mask)
         copy.close()
     except CompilerCrash:

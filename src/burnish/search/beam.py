@@ -83,8 +83,8 @@ def _guided(
     front = [item for item in (yield Batch([root], predict=True)) if not item.error]
     best = min((item.cost for item in front), default=math.inf)
     log_probs = {item.trace: 0.0 for item in front}  # of what follows the root
-    vain = 0
-    while front and vain < patience:
+    stale = 0
+    while front and stale < patience:
         extended: dict[Trace, float] = {}
         for parent in front:
             shares = space.probabilities(parent, UNKNOWN)
@@ -96,7 +96,7 @@ def _guided(
         children.sort(key=lambda child: (_promised(child), -log_probs[child.trace], child.order))
         front = [child for child in children[:width] if len(child.trace) < space.max_length]
         lowest = min((child.cost for child in children), default=math.inf)
-        vain = 0 if lowest < best else vain + 1
+        stale = 0 if lowest < best else stale + 1
         best = min(best, lowest)
     return best
 

@@ -22,12 +22,12 @@ UNITS = {
 class Budget:
     """A limit in seconds, in evaluations (traces that were run and measured), or both.
 
-    With `vain`, a search also ends after so many evaluations in a row without a better trace.
+    With `patience`, a search also ends after so many evaluations in a row without a better trace.
     """
 
     seconds: float | None = None
     evaluations: int | None = None
-    vain: int | None = None
+    patience: int | None = None
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.evaluations is None:

@@ -10,18 +10,18 @@ from burnish.search.space import Batch, Proposals, Space
 def hill_climbing(
     space: Space, rng: np.random.Generator, *, neighbours: int = 16, patience: int = 12
 ) -> Proposals:
-    """Move to the best of some random neighbours unless it is worse; after `patience` vain rounds restart.
+    """Move to the best of some random neighbours unless it is worse, and restart now and then.
 
-    A restart begins at a random trace behind a random start.
+    That is after `patience` rounds without a gain. A restart begins at a random trace behind a random start.
     """
-    current, vain = space.best_start, 0
+    current, stale = space.best_start, 0
     while True:
         candidates = yield Batch([space.mutate(current.trace, rng) for _ in range(neighbours)])
         best = min(candidates, key=lambda candidate: candidate.order)
-        vain = 0 if best.cost < current.cost else vain + 1
+        stale = 0 if best.cost < current.cost else stale + 1
         if best.cost <= current.cost:
             current = best
-        if vain > patience:
+        if stale > patience:
             head = space.starts[rng.integers(len(space.starts))]
             (current,) = yield Batch([head.trace + space.random_trace(rng, 8)])
-            vain = 0
+            stale = 0

@@ -15,7 +15,7 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 AT_ONCE = 2  # learned tails, with which the sites are refined first
 WORTH = 0.01  # of the program's cost, that the first of those must gain
-VAIN = 3  # batches of sitewise search in a row without a better trace, before the next generation
+PATIENCE = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
 def mixed(space: Space, rng: np.random.Generator) -> Proposals:
@@ -38,11 +38,11 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
         if refined is None or best.cost < refined.cost:
             refining = sitewise(replace(space, starts=(best,)), rng)
             trial = next(refining)
-        vain = 0
-        while vain < VAIN:
+        stale = 0
+        while stale < PATIENCE:
             evaluations = yield trial
             better = min([best, *evaluations], key=lambda item: item.order)
-            vain = 0 if better.cost < best.cost else vain + 1
+            stale = 0 if better.cost < best.cost else stale + 1
             best = better
             trial = refining.send(evaluations)
         refined = best

@@ -23,7 +23,7 @@ from burnish.search.evaluate import NOTHING, BudgetSpent, Evaluator
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 LONGEST = 60  # entries of a trace, those at single sites not counted
-VAIN = 1000  # batches in a row without a new trace: all has been tried
+PATIENCE = 1000  # batches in a row without a new trace: all has been tried
 START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
 LARGE_START_SHARE = 0.8  # likewise in a large program, of whose sites alone there is little to expect
 FIRST_SHARE = 0.7  # of the budget: where the first start takes more, there is no time for `first`
@@ -102,7 +102,7 @@ def run(
         workers = 1  # measurements would disturb each other, and compilers the measurements
     evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
 
-    vain = 0
+    stale = 0
     begun = False  # with `first`
     reserve = 0.0  # seconds that are left for evaluating the whole when sites are tried alone
 
@@ -113,7 +113,7 @@ def run(
         return max(seconds, evaluations)
 
     def evaluate(batch: Batch, end: float | None = end) -> list[Evaluation]:
-        nonlocal best, improved, vain, reserve
+        nonlocal best, improved, stale, reserve
         before, cost, begin = evaluator.trials, best.cost, time.monotonic()
         most = None if budget.evaluations is None else budget.evaluations - evaluator.evaluations
         joined = batch.site_costs and bool(_at_sites(batch.traces[0]))
@@ -129,10 +129,10 @@ def run(
         if reserve and joined and evaluator.trials > before:
             reserve = RESERVE * (time.monotonic() - begin)
         improved = evaluator.evaluations if best.cost < cost else improved
-        vain = 0 if evaluator.trials > before else vain + 1
-        in_vain = budget.vain is not None and evaluator.evaluations - improved >= budget.vain
+        stale = 0 if evaluator.trials > before else stale + 1
+        out_of_patience = budget.patience is not None and evaluator.evaluations - improved >= budget.patience
         late = 0.0 if joined or not begun else reserve  # what was tried at sites is to be joined
-        if in_vain or vain >= VAIN or (end is not None and time.monotonic() >= end + late):
+        if out_of_patience or stale >= PATIENCE or (end is not None and time.monotonic() >= end + late):
             raise BudgetSpent
         return evaluator.known(batch)
 
