@@ -29,7 +29,7 @@ def small() -> SequenceValues:
         objective="ir-instructions",
         observations=("opcode-counts",),
         traces=(("clang<Oz>",), ("gvn",), ("clang<Oz>", "globaldce")),
-        tails=(("simplifycfg", "gvn"),),
+        suffixes=(("simplifycfg", "gvn"),),
         prior_actions=("gvn", "adce"),
         prior=np.full((3, 2), 0.5, dtype=np.float16),
         mean=np.zeros(2, dtype=np.float32),
@@ -154,7 +154,7 @@ def test_shipped_policy_fits_its_task(name: str) -> None:
     path = find.shipped()[name]
     policy = load_sequence_values(path)
     assert (policy.task, unlimited(policy.objective), task) == (TASK.id, objective, TASK.name)
-    assert {action for trace in (*policy.traces, *policy.tails) for action in trace} <= set(TASK.actions)
+    assert {action for trace in (*policy.traces, *policy.suffixes) for action in trace} <= set(TASK.actions)
     assert policy.gains.shape == (len(policy.keys), len(policy.traces))
     assert policy.time.shape == (2, len(policy.traces))
     assert path.stat().st_size < 5e6

@@ -128,7 +128,7 @@ def test_starts_are_sent_what_they_cost() -> None:
     assert result.cost <= min(cost for cost in sent if cost)
 
 
-def test_what_the_first_tails_find_at_sites_is_behind_every_later_start() -> None:
+def test_what_the_first_suffixes_find_at_sites_is_behind_every_later_start() -> None:
     """After the task's own start 12 and 7 are left, then 6 and 6; what a start gains beside that is told."""
     sent: list[float | None] = []
     seen: list[Progress] = []
@@ -139,11 +139,11 @@ def test_what_the_first_tails_find_at_sites_is_behind_every_later_start() -> Non
             sent.append(len(seen))
             sent.append((yield ("subtract(3)",)))
 
-        return Guide(starts=starts(), tails=(("halve",), ("subtract(1)",)))
+        return Guide(starts=starts(), suffixes=(("halve",), ("subtract(1)",)))
 
     result = guided("mixed", advise, 20, progress=seen.append)
     assert sent[0] == 1 + 23 + 6
-    # the task's start and that one, the better one with its sites' costs, the tails, both joined
+    # the task's start and that one, the better one with its sites' costs, the suffixes, both joined
     assert sent[1] == 1 + 1 + 1 + 2 + 1
     joined = seen[5].best
     assert (joined.trace, joined.cost) == (("halve", "a: halve", "b: subtract(1)"), 1 + 6 + 6)
@@ -153,7 +153,7 @@ def test_what_the_first_tails_find_at_sites_is_behind_every_later_start() -> Non
 
 
 def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
-    """The starts are the same without it, and so are the tails; what is the same is evaluated once."""
+    """The starts are the same without it, and so are the suffixes; what is the same is evaluated once."""
     sent: list[float | None] = []
 
     def advise(session: Session) -> Guide:
@@ -178,7 +178,7 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
     assert sent[0] == sent[1] and None not in sent
     starts = {start.trace for start in seen[0].starts}
     assert starts == {("halve",), ("subtract(1)",), ()} | set(TASK.starts)
-    assert set(seen[0].tails) <= {("halve",)}
+    assert set(seen[0].suffixes) <= {("halve",)}
     assert "foreign" not in found.trace
 
 
@@ -213,7 +213,7 @@ def test_starts_are_made_as_they_are_asked_for() -> None:
     assert START_SHARE * 20 < len(made) <= START_SHARE * 20 + 2
 
 
-def test_no_tail_without_a_policy_costs_what_its_end_costs() -> None:
+def test_no_suffix_without_a_policy_costs_what_its_end_costs() -> None:
     evaluator = Evaluator(TASK, PROGRAM, TASK.objective(), workers=1, limits=LIMITS)
     traces: list[Trace] = [("halve", "add(1)"), ()]
     ends, lowest = Batch(traces, predict=True), Batch(traces)

@@ -96,14 +96,14 @@ def test_another_adviser_is_asked_after_that(tmp_path: Path) -> None:
     def starts() -> Starts:
         heard.append((yield ("add(1)",)))
 
-    guide = Memory(path, TASK, counted, "total", lambda _: Guide(starts(), tails=(("halve",),)))(
+    guide = Memory(path, TASK, counted, "total", lambda _: Guide(starts(), suffixes=(("halve",),)))(
         TASK.open(counted)
     )
     assert next(guide.starts) == ("halve",)
     assert guide.starts.send(10.0) == ("add(1)",)
     with pytest.raises(StopIteration):
         guide.starts.send(22.0)
-    assert heard == [22.0] and guide.tails == (("halve",),)
+    assert heard == [22.0] and guide.suffixes == (("halve",),)
 
 
 @pytest.mark.usefixtures("nothing_left")

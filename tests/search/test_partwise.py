@@ -103,8 +103,8 @@ FRAGILE = replace(COUNTING, open=Fragile)
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_crash_is_blamed_on_its_trace_alone(workers: int) -> None:
-    tails = ["halve", "subtract(3)", "subtract(1)"]
-    found, evaluator = alone(FRAGILE, [(entry(tail, "a"),) for tail in tails], 0, workers=workers)
+    suffixes = ["halve", "subtract(3)", "subtract(1)"]
+    found, evaluator = alone(FRAGILE, [(entry(suffix, "a"),) for suffix in suffixes], 0, workers=workers)
     assert [item.cost for item in found] == [-320, math.inf, -1]
     assert evaluator.crashes == 1
 
@@ -139,14 +139,14 @@ def test_result_depends_on_the_seed_alone(task: Task, program: Program, budget: 
 
 
 def test_joined_trace_keeps_what_the_parts_gained() -> None:
-    tails = (("sroa<modify-cfg>", "early-cse"), ("function-simplification<O2>",), ("gvn",))
+    suffixes = (("sroa<modify-cfg>", "early-cse"), ("function-simplification<O2>",), ("gvn",))
     gains: list[float] = []
     costs: list[float] = []
 
     def watched(space: Space, rng: np.random.Generator) -> Proposals:
-        refining = partwise(replace(space, tails=tails), rng, group=len(tails))
+        refining = partwise(replace(space, suffixes=suffixes), rng, group=len(suffixes))
         batch = next(refining)
-        while len(costs) < 2:  # at the beginning, and when the learned tails were tried
+        while len(costs) < 2:  # at the beginning, and when the learned suffixes were tried
             found = yield batch
             if batch.alone is None:
                 costs.append(found[0].cost)

@@ -30,7 +30,7 @@ from burnish.training.portfolio import (
 )
 from burnish.training.run import Listener, Progress, train
 from burnish.training.sequence_values import SequenceValuesTraining, fit_time
-from burnish.training.tails import Setup, greedy_cover, learn_tails
+from burnish.training.suffixes import Setup, greedy_cover, learn_suffixes
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
@@ -289,16 +289,16 @@ def test_greedy_cover_by_hand() -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_tails_that_gain_are_credited(tmp_path: Path) -> None:
+def test_suffixes_that_gain_are_credited(tmp_path: Path) -> None:
     setup = Setup(COUNTING, "total", ((), ("halve",)), COUNTING.actions)
-    state = tmp_path / "tails.jsonl"
-    credits = learn_tails(setup, PROGRAMS, state, jobs=1, seed=0)
+    state = tmp_path / "suffixes.jsonl"
+    credits = learn_suffixes(setup, PROGRAMS, state, jobs=1, seed=0)
     assert list(credits.values()) == sorted(credits.values(), reverse=True)
     rows = [json.loads(line) for line in state.read_text().splitlines()]
     assert all(row["saved"] > 0 for row in rows)
     for row in rows:  # what is credited in a round is no more than what was there to save
         assert sum(share for _, share in row["credits"]) <= 3
-    assert learn_tails(setup, PROGRAMS, state, jobs=1, seed=0) == credits
+    assert learn_suffixes(setup, PROGRAMS, state, jobs=1, seed=0) == credits
     best = next(iter(credits))
     session = COUNTING.open(PROGRAMS[1])
     before = session.measure("total")
@@ -328,7 +328,7 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
             "algorithm.bred=4",
             "algorithm.generations=3",
             "algorithm.table=4",
-            "algorithm.tailed=1",
+            "algorithm.suffix_programs=1",
             "algorithm.fit.epochs=12",
             "run.validate_every=6",
         ],

@@ -104,7 +104,7 @@ class Guide:
     """Where to look first."""
 
     starts: Starts = field(default_factory=in_order)
-    tails: tuple[Trace, ...] = ()
+    suffixes: tuple[Trace, ...] = ()
     """Short traces to try at every site, the most promising first."""
     prior: Prior | None = None
     policy: StatePolicy | None = None

@@ -31,7 +31,7 @@ from burnish.policies.archive import DAMAGE, read_archive, write_archive
 Floats = NDArray[np.float32]
 
 KIND = "sequence-values"
-FORMAT = 2
+FORMAT = 3
 WORST = -1.0  # log ratio of a crash, and of all that is worse
 SPREAD = 0.02  # of log ratios, between programs that are alike
 EVEN = 0.5  # of the weights is shared out evenly: outcomes say more than what a program looks like
@@ -46,7 +46,7 @@ class SequenceValues:
         objective: What they gain in.
         observations: Names of arrays; side by side they are the F features.
         traces: The K sequences.
-        tails: For Guide.tails.
+        suffixes: For Guide.suffixes.
         prior_actions: For Guide.prior.
         prior: float16[1 + n, n].
         mean, deviation: [F], of log(1 + feature).
@@ -61,7 +61,7 @@ class SequenceValues:
     objective: str
     observations: tuple[str, ...]
     traces: tuple[Trace, ...]
-    tails: tuple[Trace, ...]
+    suffixes: tuple[Trace, ...]
     prior_actions: tuple[str, ...]
     prior: NDArray[np.float16]
     mean: Floats
@@ -78,7 +78,7 @@ class SequenceValues:
         """Look at a program as it is opened, and say where to look first."""
         features = features_of(session, self.observations).astype(np.float32)
         prior = Prior(self.prior_actions, self.prior.astype(np.float64)) if self.prior_actions else None
-        return Guide(self._starts(features), self.tails, prior)
+        return Guide(self._starts(features), self.suffixes, prior)
 
     def _starts(self, features: Floats) -> Starts:
         reference = yield self.traces[0]
@@ -152,7 +152,7 @@ def load_sequence_values(path: Path) -> SequenceValues:
         del values["format"]
         if (kind := values.pop("kind")) != KIND:
             raise InputError(f"it is of the kind {kind}")
-        values |= {name: tuple(map(tuple, values[name])) for name in ("traces", "tails")}
+        values |= {name: tuple(map(tuple, values[name])) for name in ("traces", "suffixes")}
         values |= {name: tuple(values[name]) for name in ("observations", "prior_actions")}
         return SequenceValues(**values)
     except DAMAGE as error:

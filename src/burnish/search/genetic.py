@@ -22,7 +22,7 @@ def genetic(
 ) -> Proposals:
     """Breed traces: tournament selection, one-point crossover, mutation; the best `elite` survive.
 
-    In every generation some `immigrants` come from elsewhere: a random start with a short random tail.
+    In every generation some `immigrants` come from elsewhere: a random start with a short random suffix.
 
     The first generation is the starts, and as many mutants of the better ones as there is room for.
     """

@@ -23,7 +23,7 @@ class Node:
 
     value: float  # its own
     trace: Trace
-    tails: Sequence[Trace]  # that lead from it to its children
+    suffixes: Sequence[Trace]  # that lead from it to its children
     priors: NDArray[np.float64]  # [n], of the policy
     visits: NDArray[np.int64]  # [n], evaluations below each child, its own among them
     totals: NDArray[np.float64]  # [n], the sums of their values
@@ -32,11 +32,11 @@ class Node:
     children: dict[int, Node] = field(default_factory=dict)
 
     @classmethod
-    def new(cls, value: float, trace: Trace, tails: Sequence[Trace], priors: NDArray[np.float64]) -> Node:
+    def new(cls, value: float, trace: Trace, suffixes: Sequence[Trace], priors: NDArray[np.float64]) -> Node:
         """Return a node whose children are all unknown; those with a prior of 0 cannot be."""
-        nothing = np.zeros(len(tails))
+        nothing = np.zeros(len(suffixes))
         counts = nothing.astype(np.int64)
-        return cls(value, trace, tails, priors, counts, nothing, counts.copy(), priors > 0)
+        return cls(value, trace, suffixes, priors, counts, nothing, counts.copy(), priors > 0)
 
 
 def mcts(
@@ -63,10 +63,10 @@ def mcts(
             evaluation more; 0 leaves that out, for policies that know better.
     """
     root = _root(space.starts)
-    tails = [(action,) for action in space.actions]
+    suffixes = [(action,) for action in space.actions]
     while root.alive.any():
         leaves = _leaves(root, batch, exploration, rng)
-        traces = [node.trace + node.tails[i] for *_, (node, i) in leaves]
+        traces = [node.trace + node.suffixes[i] for *_, (node, i) in leaves]
         found = yield Batch(traces, predict=True)
         values = [_value(evaluation) for evaluation in found]
         if rollout:
@@ -75,7 +75,7 @@ def mcts(
             values = [value if item.error else max(value, -math.log(item.cost)) for value, item in pairs]
         for path, evaluation, value in zip(leaves, found, values, strict=True):
             priors = space.probabilities(evaluation, uniform)
-            _add(path, evaluation, Node.new(value, evaluation.trace, tails, priors), space.max_length)
+            _add(path, evaluation, Node.new(value, evaluation.trace, suffixes, priors), space.max_length)
 
 
 def puct(node: Node, exploration: float) -> NDArray[np.float64]:

@@ -97,7 +97,7 @@ class Memory:
         Raises:
             InputError: as above.
         """
-        whole, tails = _apart(trace)
+        whole, suffixes = _apart(trace)
         sites = self._identities.items()
         with self._database() as database:
             database.execute("BEGIN IMMEDIATE")
@@ -112,7 +112,7 @@ class Memory:
                 "INSERT INTO programs (kind, digest, whole, trace, cost) VALUES (?, ?, ?, ?, ?)",
                 (*key, json.dumps(whole), json.dumps(trace), cost),
             ).lastrowid
-            rows = [(number, value, json.dumps(tails.get(site, ()))) for site, value in sites]
+            rows = [(number, value, json.dumps(suffixes.get(site, ()))) for site, value in sites]
             database.executemany("INSERT INTO sites VALUES (?, ?, ?)", rows)
 
     @property
@@ -136,7 +136,7 @@ class Memory:
         self, database: sqlite3.Connection, number: int, whole: str, identities: Mapping[str, str]
     ) -> Trace:
         """Return what was best at each of these sites behind the same sequence."""
-        tails = dict(
+        suffixes = dict(
             database.execute(
                 "SELECT identity, tail FROM sites JOIN programs ON program = id"
                 " WHERE kind = ? AND whole = ? AND identity IN (SELECT value FROM json_each(?))"
@@ -147,7 +147,7 @@ class Memory:
         return tuple(
             entry(action, site)
             for site, value in identities.items()
-            for action in json.loads(tails.get(value, "[]"))
+            for action in json.loads(suffixes.get(value, "[]"))
         )
 
 
@@ -159,11 +159,11 @@ def _first(traces: list[Trace], others: Starts) -> Starts:
 def _apart(trace: Trace) -> tuple[Trace, dict[str, Trace]]:
     """Return the entries for the whole program, and those of each site."""
     whole: Trace = ()
-    tails: dict[str, Trace] = {}
+    suffixes: dict[str, Trace] = {}
     for text in trace:
         site, action = split_entry(text)
         if site == WHOLE_PROGRAM:
             whole += (text,)
         else:
-            tails[site] = (*tails.get(site, ()), action)
-    return whole, tails
+            suffixes[site] = (*suffixes.get(site, ()), action)
+    return whole, suffixes

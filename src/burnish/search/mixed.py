@@ -13,7 +13,7 @@ from burnish.search.partwise import partwise
 from burnish.search.sitewise import refine, sitewise
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
-AT_ONCE = 2  # learned tails, with which the sites are refined first
+AT_ONCE = 2  # learned suffixes, with which the sites are refined first
 WORTH = 0.01  # of the program's cost, that the first of those must gain
 PATIENCE = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
@@ -27,7 +27,7 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
     In a large program, whose evaluations are few, the sites are refined one by one instead.
     """
     if space.large:
-        yield from partwise(replace(space, tails=space.tails[AT_ONCE:]), rng)
+        yield from partwise(replace(space, suffixes=space.suffixes[AT_ONCE:]), rng)
     if not space.site_actions:  # nothing to refine
         yield from genetic(space, rng)
     best = space.best_start
@@ -53,20 +53,20 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
 
 
 def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
-    """Refine the sites of the best start by the first learned tails.
+    """Refine the sites of the best start by the first learned suffixes.
 
     What suits a site often suits it behind any other start, too: an attribute of a function such as its
     frame pointer. So this comes before most other starts, which then have those entries at their ends. Where
-    the first tail has next to nothing to gain, as a frame pointer has without unwind tables, the others are
+    the first suffix has next to nothing to gain, as a frame pointer has without unwind tables, the others are
     left for later.
     """
-    if not space.tails:
+    if not space.suffixes:
         return
     (current,) = yield Batch([space.best_start.trace], site_costs=True)
-    (tried,) = yield Batch([current.trace + space.tails[0]], site_costs=True, partial=True)
+    (tried,) = yield Batch([current.trace + space.suffixes[0]], site_costs=True, partial=True)
     gains = (cost - tried.site_costs.get(site, cost) for site, cost in current.site_costs.items())
     if sum(max(0.0, gain) for gain in gains) > WORTH * current.cost:
-        yield from refine(current, space.tails[:AT_ONCE], partial=True)
+        yield from refine(current, space.suffixes[:AT_ONCE], partial=True)
 
 
 def _without_sites(evaluations: Sequence[Evaluation]) -> list[Evaluation]:

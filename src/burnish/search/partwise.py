@@ -8,29 +8,29 @@ from collections.abc import Sequence
 import numpy as np
 
 from burnish.core.trace import Trace, entry
-from burnish.search.sitewise import draw_tail
+from burnish.search.sitewise import draw_suffix
 from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space
 
 COVERED = 0.98  # of the sites' costs: what is left are many sites with little to gain
-DRAWN = 24  # tails, where no learned ones are left
-PROBED = 40  # sites at least at which all tails are tried; the best of them are at the others
+DRAWN = 24  # suffixes, where no learned ones are left
+PROBED = 40  # sites at least at which all suffixes are tried; the best of them are at the others
 WORTH = 0.004  # of the program's cost, that the sites must have gained for an evaluation of the whole
 
 
 def partwise(space: Space, rng: np.random.Generator, *, group: int = 4, longest: int = 5) -> Proposals:
     """Refine the best start's sites, each apart from the rest of the program, and evaluate what was found.
 
-    As in sitewise search, each site keeps the best tail that it has seen; but how long a trial takes depends
-    on the site's size, not on the program's. The next tails are tried behind the best one: first the learned
-    ones that some sites, where all were tried, gained by; then variations and random ones. Now and then, and
-    when there is just time for it, the program is evaluated with all of them: what is not cheaper there loses
-    its tail.
+    As in sitewise search, each site keeps the best suffix that it has seen; but how long a trial takes
+    depends on the site's size, not on the program's. The next suffixes are tried behind the best one: first
+    the learned ones that some sites, where all were tried, gained by; then variations and random ones. Now
+    and then, and when there is just time for it, the program is evaluated with all of them: what is not
+    cheaper there loses its suffix.
 
     Args:
         space: Where to search.
         rng: Of every random choice.
-        group: Tails that are tried at every site before the next best is known.
-        longest: Entries of a random tail.
+        group: Suffixes that are tried at every site before the next best is known.
+        longest: Entries of a random suffix.
     """
     if not space.site_actions:
         return
@@ -41,9 +41,9 @@ def partwise(space: Space, rng: np.random.Generator, *, group: int = 4, longest:
     base, joined = current.path, current
     found: dict[str, Evaluation] = {}  # the best at each site; its cost is the difference that it makes
     gain = 0.0  # of what was joined
-    kept, pool = list(space.tails), list(space.tails)
+    kept, pool = list(space.suffixes), list(space.suffixes)
     for turn in itertools.count():
-        pool = pool or [draw_tail(space, kept, rng, longest) for _ in range(DRAWN)]
+        pool = pool or [draw_suffix(space, kept, rng, longest) for _ in range(DRAWN)]
         stride = max(1, len(sites) // PROBED)
         if stride > 1:
             probed = sites[turn % stride :: stride]
@@ -52,11 +52,11 @@ def partwise(space: Space, rng: np.random.Generator, *, group: int = 4, longest:
                 return
             pool = _covering(pool, tried, [found[site].cost if site in found else 0.0 for site in probed])
             _keep(found, kept, probed, drawn, tried)
-        for tails in [pool[i : i + group] for i in range(0, len(pool), group)]:
-            tried = yield _trials(base, found, sites, tails)
+        for suffixes in [pool[i : i + group] for i in range(0, len(pool), group)]:
+            tried = yield _trials(base, found, sites, suffixes)
             if all(item.error for item in tried):  # no site can be had alone, or the budget is spent
                 return
-            _keep(found, kept, sites, tails, tried)
+            _keep(found, kept, sites, suffixes, tried)
             short = any(item.error == NOT_TRIED for item in tried)
             now = -sum(item.cost for item in found.values())
             if now > gain and (short or now - gain > WORTH * joined.cost):
@@ -71,11 +71,17 @@ def partwise(space: Space, rng: np.random.Generator, *, group: int = 4, longest:
         pool = []
 
 
-def _trials(base: Trace, found: dict[str, Evaluation], sites: Sequence[str], tails: Sequence[Trace]) -> Batch:
-    """Return each tail at each site, behind the best one there: the tails of a site come together."""
+def _trials(
+    base: Trace, found: dict[str, Evaluation], sites: Sequence[str], suffixes: Sequence[Trace]
+) -> Batch:
+    """Return each suffix at each site, behind the best one there: the suffixes of a site come together."""
     before = {site: found[site].trace if site in found else base for site in sites}
     return Batch(
-        [before[site] + tuple(entry(action, site) for action in tail) for site in sites for tail in tails],
+        [
+            before[site] + tuple(entry(action, site) for action in suffix)
+            for site in sites
+            for suffix in suffixes
+        ],
         alone=len(base),
     )
 
@@ -84,30 +90,30 @@ def _keep(
     found: dict[str, Evaluation],
     kept: list[Trace],
     sites: Sequence[str],
-    tails: Sequence[Trace],
+    suffixes: Sequence[Trace],
     tried: Sequence[Evaluation],
 ) -> None:
-    """Note what was better at a site than all before, and those tails for others to be drawn from."""
-    for (site, tail), trial in zip(itertools.product(sites, tails), tried, strict=True):
+    """Note what was better at a site than all before, and those suffixes for others to be drawn from."""
+    for (site, suffix), trial in zip(itertools.product(sites, suffixes), tried, strict=True):
         if trial.cost < (found[site].cost if site in found else 0.0):
             found[site] = trial
-            if tail not in kept:
-                kept.append(tail)
+            if suffix not in kept:
+                kept.append(suffix)
 
 
-def _covering(tails: Sequence[Trace], tried: Sequence[Evaluation], least: Sequence[float]) -> list[Trace]:
-    """Return the tails that some site needs, each next one that which adds the most to those before.
+def _covering(suffixes: Sequence[Trace], tried: Sequence[Evaluation], least: Sequence[float]) -> list[Trace]:
+    """Return the suffixes that some site needs, each next one that which adds the most to those before.
 
     Args:
-        tails: What was tried.
+        suffixes: What was tried.
         tried: What each came to at the first site, then at the next one.
         least: What each site came to before.
     """
-    costs = np.array([item.cost for item in tried]).reshape(-1, len(tails))
+    costs = np.array([item.cost for item in tried]).reshape(-1, len(suffixes))
     so_far, chosen = np.array(least)[:, None], []
     while (gains := np.maximum(0.0, so_far - costs).sum(axis=0)).any():
         best = int(np.argmax(gains))
-        chosen.append(tails[best])
+        chosen.append(suffixes[best])
         so_far = np.minimum(so_far, costs[:, best : best + 1])
     return chosen
 

@@ -85,9 +85,9 @@ def run(
         workers: Processes; by default one for each core, and one alone for a noisy objective.
         limits: Of each process.
         progress: Called after every evaluation.
-        first: What comes after the adviser's first choice, from the best so far, where the adviser has tails
-            and there is time; without it, no program is large. What it finds at single sites is at the end of
-            all later choices.
+        first: What comes after the adviser's first choice, from the best so far, where the adviser has
+            suffixes and there is time; without it, no program is large. What it finds at single sites is at
+            the end of all later choices.
         finish: Called with the best trace at the end: its state may still be there for Evaluator.observe.
 
     Raises:
@@ -171,7 +171,7 @@ def run(
         refines = bool(first and enough and space.site_actions and tried)
         large = refines and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
         latest = LARGE_START_SHARE if large else START_SHARE
-        due = refines and bool(space.tails)
+        due = refines and bool(space.suffixes)
         at_sites: Trace = ()
         scale = 1.0  # what the adviser is told is without what was found at sites
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
@@ -235,10 +235,12 @@ def _explore(session: Sandbox, goal: Objective, adviser: Adviser | None) -> tupl
     actions = _legal(session, WHOLE_PROGRAM)
     site_actions = _legal(session, sites[0]) if sites and goal.by_site else ()
     prior = guide.prior.among(actions) if guide.prior and actions else None
-    tails = (
-        tuple(filter(None, (_among(session.actions, tail) for tail in guide.tails))) if site_actions else ()
+    suffixes = (
+        tuple(filter(None, (_among(session.actions, suffix) for suffix in guide.suffixes)))
+        if site_actions
+        else ()
     )
-    return Space(actions, site_actions, sites, (), LONGEST, tails, prior, guide.policy), guide
+    return Space(actions, site_actions, sites, (), LONGEST, suffixes, prior, guide.policy), guide
 
 
 def _at_sites(trace: Trace) -> Trace:

@@ -15,7 +15,7 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 MARGINS = (0.0, 0.003, 0.01)  # that are left under a limit for all sites, one after the other
 DEAREST = 16.0  # times the price of what sites have in common
 HALVINGS = 16
-BATCHES = (4, 8, 16)  # tails until the next joined trace: few at first, for a short budget to end with one
+BATCHES = (4, 8, 16)  # suffixes until the next joined trace: few at first, for a short budget to end with one
 
 
 def sitewise(
@@ -23,26 +23,26 @@ def sitewise(
 ) -> Proposals:
     """Refine the best start site by site, all sites at once.
 
-    A program's cost is the sum of its sites' costs. So one evaluation of a tail, applied everywhere, is a
-    trial for every site: each keeps the best tail that it has seen, written into the trace as `site: action`
-    entries. The joined trace is evaluated as a whole before it is believed, and it is where the next tails
+    A program's cost is the sum of its sites' costs. So one evaluation of a suffix, applied everywhere, is a
+    trial for every site: each keeps the best one that it has seen, written into the trace as `site: action`
+    entries. The joined trace is evaluated as a whole before it is believed, and it is where the next suffixes
     are tried: the learned ones in their order, then variations of those that some site kept, and random ones.
     """
     if not space.site_actions:  # nothing is legal at a single site, or there is none
         return
     current = space.best_start
-    learned, kept = list(space.tails), list(space.tails)
+    learned, kept = list(space.suffixes), list(space.suffixes)
     for batch in chain(batches, repeat(batches[-1])):
-        tails, learned = learned[:batch], learned[batch:]
-        tails += [draw_tail(space, kept, rng, longest) for _ in range(batch - len(tails))]
-        current, best = yield from refine(current, tails)
+        suffixes, learned = learned[:batch], learned[batch:]
+        suffixes += [draw_suffix(space, kept, rng, longest) for _ in range(batch - len(suffixes))]
+        current, best = yield from refine(current, suffixes)
         kept = list(dict.fromkeys([*best, *kept]))
 
 
 def refine(
-    start: Evaluation, tails: Sequence[Trace], *, partial: bool = False
+    start: Evaluation, suffixes: Sequence[Trace], *, partial: bool = False
 ) -> Generator[Batch, list[Evaluation], tuple[Evaluation, list[Trace]]]:
-    """Try tails at every site of a start: yield batches; return the best, and the tails that some site kept.
+    """Try suffixes at every site of a start: yield batches; return the best, and those that some site kept.
 
     What sites have in common, under a limit for all together, has a price at each: as high as it has to be
     for what all keep to be within the limit. Where that is not better, it is tried with less.
@@ -50,23 +50,25 @@ def refine(
     With `partial`, those that there is time for, and what is joined of them.
     """
     (current,) = yield Batch([start.trace], site_costs=True)
-    tried = yield Batch([current.trace + tail for tail in tails], site_costs=True, partial=partial)
+    tried = yield Batch([current.trace + suffix for suffix in suffixes], site_costs=True, partial=partial)
     found = [current, *tried]
     kept: list[Trace] = []
     for margin in MARGINS:
-        best = _best_tails(current, tails, tried, margin)
+        best = _best_suffixes(current, suffixes, tried, margin)
         if not best:
             break
         kept += best.values()
-        joined = current.trace + tuple(entry(action, site) for site, tail in best.items() for action in tail)
+        joined = current.trace + tuple(
+            entry(action, site) for site, suffix in best.items() for action in suffix
+        )
         found += yield Batch([joined], site_costs=True, partial=partial)
         if found[-1].cost < current.cost or math.isinf(current.room):
             break
     return min(found, key=lambda item: item.order), kept
 
 
-def draw_tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, longest: int) -> Trace:
-    """Draw a tail: a random one, or one that was worth it with an entry inserted, removed or replaced."""
+def draw_suffix(space: Space, kept: Sequence[Trace], rng: np.random.Generator, longest: int) -> Trace:
+    """Draw a suffix: a random one, or one that was worth it with an entry inserted, removed or replaced."""
     actions = space.site_actions
     if not kept or rng.random() < 0.4:
         return tuple(actions[i] for i in rng.integers(len(actions), size=int(rng.integers(1, longest + 1))))
@@ -83,10 +85,10 @@ def draw_tail(space: Space, kept: Sequence[Trace], rng: np.random.Generator, lon
     return tuple(entries)
 
 
-def _best_tails(
-    current: Evaluation, tails: Sequence[Trace], tried: Sequence[Evaluation], margin: float
+def _best_suffixes(
+    current: Evaluation, suffixes: Sequence[Trace], tried: Sequence[Evaluation], margin: float
 ) -> dict[str, Trace]:
-    """Return, for each site that some tail made cheaper, the one that did most.
+    """Return, for each site that some suffix made cheaper, the one that did most.
 
     At the lowest price, that is, at which all sites have no more of what they share than there is room for,
     less a margin: a part of what they have of it.
@@ -101,9 +103,9 @@ def _best_tails(
     )
     if not after.size:
         return {}
-    change = after - before[:, None]  # [sites, tails, 2]
+    change = after - before[:, None]  # [sites, suffixes, 2]
     if math.isinf(current.room):
-        return _cheapest(sites, tails, change[..., 0])
+        return _cheapest(sites, suffixes, change[..., 0])
     free, common = change[..., 1], change[..., 0] - change[..., 1]
     room = current.room - margin * float((before[:, 0] - before[:, 1]).sum())
 
@@ -118,10 +120,16 @@ def _best_tails(
     for _ in range(HALVINGS if used(0.0) > room else 0):
         middle = (low + high) / 2
         low, high = (middle, high) if used(middle) > room else (low, middle)
-    return _cheapest(sites, tails, free + (high if used(0.0) > room else 0.0) * common)
+    return _cheapest(sites, suffixes, free + (high if used(0.0) > room else 0.0) * common)
 
 
-def _cheapest(sites: Sequence[str], tails: Sequence[Trace], change: NDArray[np.float64]) -> dict[str, Trace]:
-    """Return the tail that makes each site cheapest, of float64[sites, tails], where one is below 0."""
+def _cheapest(
+    sites: Sequence[str], suffixes: Sequence[Trace], change: NDArray[np.float64]
+) -> dict[str, Trace]:
+    """Return the suffix that makes each site cheapest, of float64[sites, suffixes], where one is below 0."""
     least = change.argmin(axis=1)
-    return {site: tails[tail] for site, tail, row in zip(sites, least, change, strict=True) if row[tail] < 0}
+    return {
+        site: suffixes[suffix]
+        for site, suffix, row in zip(sites, least, change, strict=True)
+        if row[suffix] < 0
+    }

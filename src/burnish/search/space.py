@@ -68,7 +68,7 @@ class Space:
     sites: tuple[str, ...]
     starts: tuple[Evaluation, ...]  # the task's starting traces, the empty one among them
     max_length: int
-    tails: tuple[Trace, ...] = ()  # learned: worth trying at every site, the best first
+    suffixes: tuple[Trace, ...] = ()  # learned: worth trying at every site, the best first
     prior: Prior | None = None  # learned: over `actions`; without it, all are alike
     policy: StatePolicy | None = None  # learned: what to do next, by the state
     large: bool = False  # the budget has few evaluations of the whole program: look at its sites one by one

@@ -37,7 +37,7 @@ from burnish.training.costs import (
     relative_seconds,
 )
 from burnish.training.prior import fit_prior
-from burnish.training.tails import greedy_cover
+from burnish.training.suffixes import greedy_cover
 
 OFFSPRING = 96  # of a generation, of which so many are kept
 SURVIVORS = 24

@@ -6,7 +6,8 @@ Four stages, each kept in a file of the run's folder, program by program:
 2. bred-OBJECTIVE.jsonl: a portfolio, bred from them on many programs at once (burnish.training.portfolio);
 3. table.jsonl, validation.jsonl: that and the strongest traces of all, on many programs, large ones too
    (burnish.training.costs); what adds something there, for its time, is the policy's portfolio;
-4. tails-OBJECTIVE.jsonl: what to try at every function behind the best of them (burnish.training.tails).
+4. suffixes-OBJECTIVE.jsonl: what to try at every function behind the best of them
+   (burnish.training.suffixes).
 
 Then the network is fitted (burnish.agents.sequence_values), and all of it is one small file.
 """
@@ -41,8 +42,8 @@ from burnish.training.learning import task_of
 from burnish.training.portfolio import Ground, breed, by_gain_for_time
 from burnish.training.prior import fit_prior
 from burnish.training.programs import Chosen, choose
+from burnish.training.suffixes import Setup, greedy_cover, learn_suffixes
 from burnish.training.tables import from_table
-from burnish.training.tails import Setup, greedy_cover, learn_tails
 from burnish.training.validate import NOTHING_YET, SCORE
 
 SUFFIX = ".npz"
@@ -63,12 +64,12 @@ class Plan:
     slowest: float = 0.15  # those on which the reference takes no more seconds
     generations: int = 60
     strongest: int = 40  # traces of the search, those that gained most, beside what was bred
-    left_to_sites: tuple[str, ...] = ()  # beginnings of actions that only tails have
+    left_to_sites: tuple[str, ...] = ()  # beginnings of actions that only suffixes have
     also: tuple[str, ...] = ()  # policies, names or files, whose sequences are candidates as well
     size: int = 64  # sequences in the portfolio, at most
     table: int = 300  # programs that the portfolio is applied to
-    tails: int = 32  # kept, at most
-    tailed: int = 150  # programs that tails are learned on
+    suffixes: int = 32  # kept, at most
+    suffix_programs: int = 150  # programs that suffixes are learned on
     jobs: int = 0  # programs at a time; 0: as many as there are cores
     chunk: int = 16  # programs in an iteration
     state: str = (
@@ -154,7 +155,7 @@ class SequenceValuesTraining:
             "objective": trained.objective,
             "observations": trained.observations,
             "sequences": len(trained.traces),
-            "tails": len(trained.tails),
+            "suffixes": len(trained.suffixes),
             "bytes": path.stat().st_size,
             "programs": [part.describe() for part in self.programs.parts],
             "validation_programs": [part.describe() for part in self.validation.parts],
@@ -187,19 +188,19 @@ class SequenceValuesTraining:
         gains = table.log_ratios(self.objective).clip(min=WORST)
         actions = self._site_actions()
         left = tuple((action,) for action in actions if action.startswith(plan.left_to_sites))
-        tails: dict[Trace, float] = {}
-        tailed = 0
-        for part in _parts(self.programs, plan.tailed, plan.chunk):
-            tails = learn_tails(
+        suffixes: dict[Trace, float] = {}
+        suffix_programs = 0
+        for part in _parts(self.programs, plan.suffix_programs, plan.chunk):
+            suffixes = learn_suffixes(
                 Setup(self.task, self.objective, self._best(table, gains), actions, left),
                 part,
-                self.state / f"tails-{file_name(self.objective)}.jsonl",
+                self.state / f"suffixes-{file_name(self.objective)}.jsonl",
                 jobs=self.jobs,
                 seed=self.config.run.seed,
-                progress=lambda name, saved, count: self.note(f"tails {count}: {name} -{saved:.2%}"),
+                progress=lambda name, saved, count: self.note(f"suffixes {count}: {name} -{saved:.2%}"),
             )
-            tailed += len(part)
-            yield {"tailed": tailed, "tails": len(tails)}
+            suffix_programs += len(part)
+            yield {"suffix_programs": suffix_programs, "suffixes": len(suffixes)}
         prior = fit_prior(
             self.task.actions,
             [(item.trace, math.log(item.ratio)) for item in found if item.objective == self.objective],
@@ -219,7 +220,7 @@ class SequenceValuesTraining:
             objective=self.objective,
             observations=plan.observations,
             traces=table.traces,
-            tails=_attributes_first(tails, left)[: plan.tails],
+            suffixes=_attributes_first(suffixes, left)[: plan.suffixes],
             prior_actions=prior.actions,
             prior=prior.probabilities.astype(np.float16),
             gains=gains.astype(np.float16),
@@ -291,7 +292,7 @@ class SequenceValuesTraining:
         return list(dict.fromkeys([reference, *order]))
 
     def _best(self, table: CostTable, gains: NDArray[np.float64]) -> tuple[Trace, ...]:
-        """Return the few sequences that tails are learned behind."""
+        """Return the few sequences that suffixes are learned behind."""
         order, _ = greedy_cover(gains.clip(min=0).T, 6)
         return tuple(dict.fromkeys([table.traces[0], *(table.traces[i] for i in order)]))
 
@@ -312,15 +313,15 @@ class SequenceValuesTraining:
         return replace(self._policy, **arrays)
 
 
-def _attributes_first(tails: Iterable[Trace], left: Collection[Trace]) -> tuple[Trace, ...]:
-    """Return tails, those first that are one of the actions left to sites: of each pass the first.
+def _attributes_first(suffixes: Iterable[Trace], left: Collection[Trace]) -> tuple[Trace, ...]:
+    """Return suffixes, those first that are one of the actions left to sites: of each pass the first.
 
     They are tried before anything else, and cost no more than code generation.
     """
-    every, passes = tuple(tails), dict[str, Trace]()
-    for tail in every:
-        if tail in left:
-            passes.setdefault(tail[0].partition("<")[0], tail)
+    every, passes = tuple(suffixes), dict[str, Trace]()
+    for suffix in every:
+        if suffix in left:
+            passes.setdefault(suffix[0].partition("<")[0], suffix)
     return tuple(dict.fromkeys([*passes.values(), *every]))
 
 

@@ -1,7 +1,7 @@
 """Which short traces are worth trying on every function, after the whole program was optimized.
 
-What is done to one function costs or gains at that function alone, so one evaluation of a tail on a program
-is an experiment on each of its functions: thousands of them an hour. Tails that gained what no other tail
+What is done to one function costs or gains at that function alone, so one evaluation of a suffix on a program
+is an experiment on each of its functions: thousands of them an hour. Suffixes that gained what no other one
 gained are tried on the next programs, and varied.
 """
 
@@ -28,16 +28,16 @@ from burnish.search.evaluate import Evaluator
 from burnish.search.space import Batch
 from burnish.training.costs import LIMITS
 
-POOL = 32  # of the best tails so far, tried on every program, and
+POOL = 32  # of the best suffixes so far, tried on every program, and
 NEW = 32  # variations and random ones
-ROUNDS = 3  # each from the state that the last one's best tails lead to
-KEPT = 8  # tails of a round that are credited
+ROUNDS = 3  # each from the state that the last one's best suffixes lead to
+KEPT = 8  # suffixes of a round that are credited
 LONGEST = 6
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What tails are learned for."""
+    """What suffixes are learned for."""
 
     task: Task
     objective: str
@@ -45,10 +45,10 @@ class Setup:
     """What comes before: the best of them on each program."""
     actions: tuple[str, ...]  # legal at a single site
     always: tuple[Trace, ...] = ()
-    """Tails that are tried on every program, beside the best so far."""
+    """Suffixes that are tried on every program, beside the best so far."""
 
 
-def learn_tails(
+def learn_suffixes(
     setup: Setup,
     programs: Sequence[Program],
     state: Path,
@@ -57,10 +57,10 @@ def learn_tails(
     seed: int,
     progress: Callable[[str, float, int], None] | None = None,
 ) -> dict[Trace, float]:
-    """Try tails on program after program: {tail: credit}, the best first.
+    """Try suffixes on program after program: {suffix: credit}, the best first.
 
-    The credit is the sum, over programs, of the share of the program's cost that the tail saved beyond what
-    better tails of the same round saved. A killed run goes on with the programs that are missing.
+    The credit is the sum, over programs, of the share of the program's cost that the suffix saved beyond what
+    better suffixes of the same round saved. A killed run goes on with the programs that are missing.
 
     Args:
         setup: What for.
@@ -97,11 +97,11 @@ def learn_tails(
 
 
 def credits_of(rows: Sequence[dict[str, Any]]) -> dict[Trace, float]:
-    """Return {tail: credit} over all rows, the best first."""
+    """Return {suffix: credit} over all rows, the best first."""
     total: dict[Trace, float] = defaultdict(float)
     for row in rows:
-        for tail, share in row["credits"]:
-            total[tuple(tail)] += share
+        for suffix, share in row["credits"]:
+            total[tuple(suffix)] += share
     return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -120,8 +120,8 @@ def _try(setup: Setup, program: Program, pool: Sequence[Trace], rng: np.random.G
         begin = current.cost
         credited: list[tuple[Trace, float]] = []
         for _ in range(ROUNDS):
-            tails = list(dict.fromkeys([*pool, *(vary(pool, setup.actions, rng) for _ in range(NEW))]))
-            tried = evaluate([current.path + tail for tail in tails])
+            suffixes = list(dict.fromkeys([*pool, *(vary(pool, setup.actions, rng) for _ in range(NEW))]))
+            tried = evaluate([current.path + suffix for suffix in suffixes])
             sites = list(current.site_costs)
             before = np.array([current.site_costs[site] for site in sites])
             costs = np.array(
@@ -133,12 +133,12 @@ def _try(setup: Setup, program: Program, pool: Sequence[Trace], rng: np.random.G
             order, gains = greedy_cover((before - costs).clip(min=0), KEPT)
             if not order:
                 break
-            credited += [(tails[i], gain / begin) for i, gain in zip(order, gains, strict=True)]
+            credited += [(suffixes[i], gain / begin) for i, gain in zip(order, gains, strict=True)]
             joined = current.path
             for at, site in enumerate(sites):
                 best = int(costs[:, at].argmin())
                 if costs[best, at] < before[at]:
-                    joined += tuple(entry(action, site) for action in tails[best])
+                    joined += tuple(entry(action, site) for action in suffixes[best])
             (candidate,) = evaluate([joined])
             current = min(candidate, *tried, current, key=lambda item: item.order)
     finally:
@@ -176,21 +176,21 @@ def greedy_cover(
 
 
 def vary(pool: Sequence[Trace], actions: Sequence[str], rng: np.random.Generator) -> Trace:
-    """Return a random tail, or a tail of the pool with an entry more, less or other, or joined to another."""
+    """Return a random suffix, or one of the pool with an entry more, less or other, or joined to another."""
 
     def some(count: int) -> list[str]:
         return [actions[i] for i in rng.integers(len(actions), size=count)]
 
     if not pool or rng.random() < 0.3:
         return tuple(some(int(rng.integers(1, 5))))
-    tail = list(pool[int(rng.integers(len(pool)))])
+    suffix = list(pool[int(rng.integers(len(pool)))])
     match rng.integers(4):
         case 0:
-            tail.insert(int(rng.integers(len(tail) + 1)), *some(1))
-        case 1 if len(tail) > 1:
-            tail.pop(int(rng.integers(len(tail))))
+            suffix.insert(int(rng.integers(len(suffix) + 1)), *some(1))
+        case 1 if len(suffix) > 1:
+            suffix.pop(int(rng.integers(len(suffix))))
         case 2:
-            tail[int(rng.integers(len(tail)))] = some(1)[0]
+            suffix[int(rng.integers(len(suffix)))] = some(1)[0]
         case _:
-            tail += pool[int(rng.integers(len(pool)))]
-    return tuple(tail[:LONGEST])
+            suffix += pool[int(rng.integers(len(pool)))]
+    return tuple(suffix[:LONGEST])
