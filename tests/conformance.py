@@ -76,7 +76,7 @@ class TaskConformance:
     def test_starts_are_legal(
         self, task: Task, programs: Sequence[Program], open_sandbox: OpenSandbox
     ) -> None:
-        for start in task.starts:
+        for start in task.initial_traces:
             open_sandbox(task.open, programs[0]).replay(start)
 
     def test_another_language_is_refused(self, task: Task, programs: Sequence[Program]) -> None:

@@ -162,7 +162,7 @@ TASK = Task(
     baselines={"start": open_counters, "halved": open_halved},
     reference="halved",
     max_steps=20,
-    starts=(("halve",),),
+    initial_traces=(("halve",),),
 )
 
 

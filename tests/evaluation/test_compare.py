@@ -149,7 +149,7 @@ class Defect(tuple):  # type: ignore[type-arg]
 def test_method_that_ends_its_process_is_a_failure_and_the_others_go_on(
     starts: tuple[Any, ...], said: str
 ) -> None:
-    task = replace(TASK, starts=starts)
+    task = replace(TASK, initial_traces=starts)
     rows = rows_of(compare_methods(plan("halved", "random", "start", task=task), CASES[:1]))
     assert [(row.method, row.valid) for row in rows] == [("halved", True), ("random", False), ("start", True)]
     failed = rows[1]

@@ -63,7 +63,7 @@ def carded(**card: Any) -> ByHand:
 
 
 def starts(adviser: PolicyAdviser, text: str = "a=24 b=7") -> list[Trace]:
-    return list(adviser(open_counters(counters(text))).starts)
+    return list(adviser(open_counters(counters(text))).initial_traces)
 
 
 def test_first_start_is_what_the_policy_does_in_the_environment() -> None:
@@ -97,11 +97,11 @@ def test_rollouts_end_where_nothing_is_legal_and_where_the_compiler_dies() -> No
     task = failing_task(TASK, "give-up")
     policy = ByHand(actions=("halve", "give-up"), logits=(3.0, 1.0))
     guide = adviser_of(policy, task)(task.open(counters("a=4")))
-    assert next(iter(guide.starts)) == ("halve", "halve")
+    assert next(iter(guide.initial_traces)) == ("halve", "halve")
 
 
 def test_a_budget_cuts_rollouts_off() -> None:
-    task = replace(failing_task(TASK, "hang"), starts=((),))
+    task = replace(failing_task(TASK, "hang"), initial_traces=((),))
     adviser = adviser_of(ByHand(actions=("halve", "hang"), logits=(1.0, 0.0)), task)
     found = search(
         task, counters("a=8"), budget=Budget(seconds=2), method="random", adviser=adviser, workers=1
@@ -117,7 +117,7 @@ def test_what_changed_nothing_is_not_repeated() -> None:
     )
     adviser = PolicyAdviser(policy, "opcode-counts", 8)
     session = LLVM.open(source)
-    trace = next(iter(adviser(session).starts))
+    trace = next(iter(adviser(session).initial_traces))
     assert session.trace == []
     changed = [session.apply(session.index(action)) for action in trace]
     for i in range(1, len(trace)):
@@ -188,7 +188,7 @@ def test_an_exported_policy_steers_a_search_of_passes(method: str, tmp_path: Pat
     seen: list[Progress] = []
     results = [
         search(
-            replace(LLVM, starts=()),  # the reference would be tried first
+            replace(LLVM, initial_traces=()),  # the reference would be tried first
             source,
             method=method,
             budget=Budget(evaluations=20),
@@ -199,7 +199,7 @@ def test_an_exported_policy_steers_a_search_of_passes(method: str, tmp_path: Pat
         for workers in (1, 2)
     ]
     assert results[0].trace == results[1].trace
-    first = next(iter(adviser(LLVM.open(source)).starts))
+    first = next(iter(adviser(LLVM.open(source)).initial_traces))
     assert len(first) == 12
     session = LLVM.open(source)
     costs = [session.measure("ir-instructions")]

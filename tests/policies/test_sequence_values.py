@@ -116,13 +116,13 @@ def test_starts_are_told_what_they_cost() -> None:
         hidden=np.eye(70, 2, dtype=np.float32),
     )
     session = TASK.open(program("dispatch.c"))
-    starts = wide(session).starts
+    starts = wide(session).initial_traces
     assert next(starts) == ("clang<Oz>",)
     first = starts.send(100.0)
     assert starts.send(math.inf) in {("gvn",), ("clang<Oz>", "globaldce")} - {first}  # a crash is no end
     with pytest.raises(StopIteration):
         starts.send(90.0)
-    starts = wide(session).starts
+    starts = wide(session).initial_traces
     assert {next(starts), starts.send(math.inf), starts.send(50.0)} == set(wide.traces)
 
 
@@ -160,8 +160,8 @@ def test_shipped_policy_fits_its_task(name: str) -> None:
     assert path.stat().st_size < 5e6
     assert path.with_suffix(".card.json").is_file()
     guide = policy(TASK.open(program("dispatch.c")))
-    assert sorted(guide.starts) == sorted(policy.traces)
-    assert policy.traces[0] == TASK.starts[0]
+    assert sorted(guide.initial_traces) == sorted(policy.traces)
+    assert policy.traces[0] == TASK.initial_traces[0]
 
 
 def test_policies_are_found_by_name() -> None:

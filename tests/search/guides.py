@@ -71,10 +71,10 @@ def shortest(counters: Counters) -> Trace:
     return ()
 
 
-def by(policy: Perfect, *starts: Trace) -> Adviser:
-    """Return an adviser who names a policy, and starts other than the task's."""
+def by(policy: Perfect, *initial_traces: Trace) -> Adviser:
+    """Return an adviser who names a policy, and initial_traces other than the task's."""
 
     def advise(session: Session) -> Guide:
-        return Guide(starts=in_order(starts), policy=policy)
+        return Guide(initial_traces=in_order(initial_traces), policy=policy)
 
     return advise

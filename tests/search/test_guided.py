@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burnish.core.guide import Adviser, Guide, Prediction, Prior, Starts, State, in_order
+from burnish.core.guide import Adviser, Guide, InitialTraces, Prediction, Prior, State, in_order
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.task import Task
@@ -22,7 +22,7 @@ from burnish.search.beam import beam
 from burnish.search.evaluate import Evaluator, PrefixTree
 from burnish.search.mcts import mcts
 from burnish.search.random import random_search
-from burnish.search.run import START_SHARE, run
+from burnish.search.run import INITIAL_SHARE, run
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 from tests.core.counting_task import ACTIONS, OPTIMUM, TASK, counters, open_counters
 from tests.core.failures import failing_task
@@ -43,10 +43,10 @@ def guided(method: str, adviser: Adviser, budget: int, task: Task = TASK, **opti
 @GUIDED
 @pytest.mark.parametrize("critic", [False, True])
 def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool) -> None:
-    """The two starts, the better one of them once more, and then a trace for each step."""
+    """The two initial_traces, the better one of them once more, and then a trace for each step."""
     way = shortest((12, 7))
     seen: list[Progress] = []
-    task = replace(TASK, starts=(("halve",),))
+    task = replace(TASK, initial_traces=(("halve",),))
     run(
         method,
         beam if method == "beam" else partial(mcts, exploration=1.25, rollout=0),
@@ -113,11 +113,11 @@ def test_starts_are_sent_what_they_cost() -> None:
     sent: list[float | None] = []
 
     def advise(session: Session) -> Guide:
-        def starts() -> Starts:
+        def initial_traces() -> InitialTraces:
             for trace in (("halve",), ("halve", "halve"), ("be-killed",), ("subtract(1)",)):
                 sent.append((yield trace))
 
-        return Guide(starts=starts())
+        return Guide(initial_traces=initial_traces())
 
     result = guided("random", advise, 20, failing_task(TASK, "be-killed"))
     assert sent[2] == math.inf and sent[3] is not None
@@ -134,12 +134,12 @@ def test_what_the_first_suffixes_find_at_sites_is_behind_every_later_start() -> 
     seen: list[Progress] = []
 
     def advise(session: Session) -> Guide:
-        def starts() -> Starts:
+        def initial_traces() -> InitialTraces:
             sent.append((yield ("subtract(1)",)))
             sent.append(len(seen))
             sent.append((yield ("subtract(3)",)))
 
-        return Guide(starts=starts(), suffixes=(("halve",), ("subtract(1)",)))
+        return Guide(initial_traces=initial_traces(), suffixes=(("halve",), ("subtract(1)",)))
 
     result = guided("mixed", advise, 20, progress=seen.append)
     assert sent[0] == 1 + 23 + 6
@@ -153,11 +153,11 @@ def test_what_the_first_suffixes_find_at_sites_is_behind_every_later_start() -> 
 
 
 def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
-    """The starts are the same without it, and so are the suffixes; what is the same is evaluated once."""
+    """The initial traces are the same without it, and so are the suffixes; equal ones are evaluated once."""
     sent: list[float | None] = []
 
     def advise(session: Session) -> Guide:
-        def starts() -> Starts:
+        def initial_traces() -> InitialTraces:
             for trace in (
                 ("foreign", "halve"),
                 ("halve", "foreign"),
@@ -166,7 +166,7 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
             ):
                 sent.append((yield trace))
 
-        return Guide(starts(), (("foreign",), ("halve", "foreign")))
+        return Guide(initial_traces(), (("foreign",), ("halve", "foreign")))
 
     seen: list[Space] = []
 
@@ -176,15 +176,15 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
 
     found = run("looks", looks, TASK, PROGRAM, budget=Budget(evaluations=10), adviser=advise, workers=1)
     assert sent[0] == sent[1] and None not in sent
-    starts = {start.trace for start in seen[0].starts}
-    assert starts == {("halve",), ("subtract(1)",), ()} | set(TASK.starts)
+    initial_traces = {start.trace for start in seen[0].initial}
+    assert initial_traces == {("halve",), ("subtract(1)",), ()} | set(TASK.initial_traces)
     assert set(seen[0].suffixes) <= {("halve",)}
     assert "foreign" not in found.trace
 
 
 @pytest.mark.parametrize("guided_by", [None, lambda session: Guide(in_order([("halve",), ("subtract(3)",)]))])
 def test_least_budget_is_the_policy_alone(guided_by: Adviser | None) -> None:
-    task = replace(TASK, starts=(("halve",),))
+    task = replace(TASK, initial_traces=(("halve",),))
     found = run(
         "mixed", SEARCHES["mixed"], task, PROGRAM, budget=Budget(seconds=1e-9), adviser=guided_by, workers=1
     )
@@ -198,7 +198,7 @@ def test_starts_are_made_as_they_are_asked_for() -> None:
     made: list[int] = []
 
     def advise(session: Session) -> Guide:
-        def starts() -> Any:
+        def initial_traces() -> Any:
             for number in range(100):
                 made.append(number)
                 copy = session.fork()
@@ -206,11 +206,11 @@ def test_starts_are_made_as_they_are_asked_for() -> None:
                 yield ("halve",) * number
                 copy.close()
 
-        return Guide(starts=starts())
+        return Guide(initial_traces=initial_traces())
 
     result = guided("random", advise, 20)
     assert result.evaluations == 20
-    assert START_SHARE * 20 < len(made) <= START_SHARE * 20 + 2
+    assert INITIAL_SHARE * 20 < len(made) <= INITIAL_SHARE * 20 + 2
 
 
 def test_no_suffix_without_a_policy_costs_what_its_end_costs() -> None:

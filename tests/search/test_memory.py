@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.core.guide import Guide, Starts
+from burnish.core.guide import Guide, InitialTraces
 from burnish.core.program import Program, Run, Workload
 from burnish.core.task import Task
 from burnish.core.trace import Trace
@@ -93,16 +93,16 @@ def test_another_adviser_is_asked_after_that(tmp_path: Path) -> None:
     told(path, counted, ("halve",))
     heard: list[float | None] = []
 
-    def starts() -> Starts:
+    def initial_traces() -> InitialTraces:
         heard.append((yield ("add(1)",)))
 
-    guide = Memory(path, TASK, counted, "total", lambda _: Guide(starts(), suffixes=(("halve",),)))(
+    guide = Memory(path, TASK, counted, "total", lambda _: Guide(initial_traces(), suffixes=(("halve",),)))(
         TASK.open(counted)
     )
-    assert next(guide.starts) == ("halve",)
-    assert guide.starts.send(10.0) == ("add(1)",)
+    assert next(guide.initial_traces) == ("halve",)
+    assert guide.initial_traces.send(10.0) == ("add(1)",)
     with pytest.raises(StopIteration):
-        guide.starts.send(22.0)
+        guide.initial_traces.send(22.0)
     assert heard == [22.0] and guide.suffixes == (("halve",),)
 
 
@@ -113,7 +113,9 @@ def test_search_ends_where_the_last_one_did(tmp_path: Path) -> None:
     found = search(TASK, counted, budget=Budget(evaluations=400), adviser=memory, workers=1)
     assert found.cost == OPTIMUM
     memory.keep(found.trace, found.cost)
-    again = search(TASK, counted, budget=Budget(evaluations=1 + len(TASK.starts)), adviser=memory, workers=1)
+    again = search(
+        TASK, counted, budget=Budget(evaluations=1 + len(TASK.initial_traces)), adviser=memory, workers=1
+    )
     assert again.cost == OPTIMUM
 
 

@@ -158,7 +158,7 @@ def test_joined_trace_keeps_what_the_parts_gained() -> None:
                 gains.append(-sum(best.values()))
             batch = refining.send(found)
 
-    unoptimized = replace(LLVM, starts=())
+    unoptimized = replace(LLVM, initial_traces=())
     budget = Budget(evaluations=12)
     result = run(
         "partwise",

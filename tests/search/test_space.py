@@ -59,7 +59,7 @@ def test_every_length_is_drawn() -> None:
 
 
 def test_best_start_is_the_cheapest_then_the_shortest() -> None:
-    assert SPACE.best_start.trace == ("a",)
+    assert SPACE.best_initial.trace == ("a",)
     order = sorted(
         [Evaluation(("b",), 1.0), Evaluation(("a", "a"), 1.0), Evaluation(("a",), 1.0), Evaluation((), 2.0)],
         key=lambda evaluation: evaluation.order,

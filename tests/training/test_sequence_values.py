@@ -35,7 +35,7 @@ from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
 PROGRAMS = [counters("a=12 b=7"), counters("a=64"), counters("a=9 b=9 c=3")]
-COUNTING = Task(**{**vars(TASK), "starts": (("halve",),)})
+COUNTING = Task(**{**vars(TASK), "initial_traces": (("halve",),)})
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -67,7 +67,7 @@ def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> Non
         session = COUNTING.open(program)
         session.replay(item.trace)
         started = COUNTING.open(program)
-        replay_legal(started, COUNTING.starts[0])
+        replay_legal(started, COUNTING.initial_traces[0])
         assert session.measure("total") == item.cost <= started.measure("total")
 
 
@@ -177,7 +177,7 @@ def test_generation_that_nobody_survives_is_one(tmp_path: Path, monkeypatch: pyt
     solved = [counters("a=1"), counters("b=1"), counters("c=1")]  # by the reference, and nothing is faster
     monkeypatch.setattr(portfolio_module, "relative_seconds", lambda traces, seconds, _: 0 * seconds + 1)
     first = [("subtract(1)",)]
-    ground = Ground(Task(**{**vars(TASK), "starts": tuple(first)}), "total", 1)
+    ground = Ground(Task(**{**vars(TASK), "initial_traces": tuple(first)}), "total", 1)
     state = tmp_path / "bred.jsonl"
     everywhere = BREEDING | {"count": 3}
     *_, before = breed(ground, solved, first, state, generations=3, **everywhere)

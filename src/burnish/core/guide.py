@@ -88,13 +88,13 @@ class StatePolicy(Protocol):
         """Say what to do next in each of some states."""
 
 
-Starts = Generator[Trace, float | None, None]
+InitialTraces = Generator[Trace, float | None, None]
 """Yields traces of the whole program, the most promising first, and is sent what each one costs, infinity
 where it failed: the next one may depend on it. The session must be open until the last one."""
 
 
-def in_order(traces: Iterable[Trace] = ()) -> Starts:
-    """Return starts whose order does not depend on what they cost."""
+def in_order(traces: Iterable[Trace] = ()) -> InitialTraces:
+    """Return traces whose order does not depend on what they cost."""
     for trace in traces:  # noqa: UP028 - `yield from` would hand on what is sent
         yield trace
 
@@ -103,7 +103,7 @@ def in_order(traces: Iterable[Trace] = ()) -> Starts:
 class Guide:
     """Where to look first."""
 
-    starts: Starts = field(default_factory=in_order)
+    initial_traces: InitialTraces = field(default_factory=in_order)
     suffixes: tuple[Trace, ...] = ()
     """Short traces to try at every site, the most promising first."""
     prior: Prior | None = None

@@ -37,7 +37,7 @@ class Task:
     """Sessions in the state that each leads to; the first one is the unoptimized program."""
     reference: str  # the baseline that a result is compared with
     max_steps: int
-    starts: tuple[Trace, ...] = ()  # traces worth trying first
+    initial_traces: tuple[Trace, ...] = ()  # traces worth trying first
     options: Mapping[str, str] = field(default_factory=dict)  # what differs from the task's default
     commandline: Callable[[Trace], str] | None = None  # of a tool that leads there, without burnish
 

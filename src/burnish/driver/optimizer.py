@@ -64,11 +64,11 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         workers=1,  # the build itself uses the other cores
         limits=limits,
         first=None if request.remembered else FIRST.get(method),
-        finish=partial(_take, contents, task.starts),
+        finish=partial(_take, contents, task.initial_traces),
     )
     if math.isinf(found.cost):
         raise Unimproved("nothing was measured within the budget", found.evaluations)
-    if found.trace in task.starts:
+    if found.trace in task.initial_traces:
         raise Unimproved("nothing smaller was found", found.evaluations)
     (content,) = contents
     if not isinstance(content, bytes):
@@ -78,9 +78,11 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     return Optimized(content, found.trace, found.evaluations)
 
 
-def _take(contents: list[Observed], starts: Sequence[Trace], evaluator: Evaluator, trace: Trace) -> None:
+def _take(
+    contents: list[Observed], initial_traces: Sequence[Trace], evaluator: Evaluator, trace: Trace
+) -> None:
     """Take the bitcode of what was found, or what the compiler says against it."""
-    if trace in starts:
+    if trace in initial_traces:
         return
     try:
         contents.append(evaluator.observe(trace, "bitcode"))

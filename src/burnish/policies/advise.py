@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import CompilerCrash, InputError
-from burnish.core.guide import Guide, Prediction, Starts, State
+from burnish.core.guide import Guide, InitialTraces, Prediction, State
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
@@ -61,9 +61,9 @@ class PolicyAdviser:
             columns,
             self.values,
         )
-        return Guide(starts=self._rollouts(session, steps), policy=steps)
+        return Guide(initial_traces=self._rollouts(session, steps), policy=steps)
 
-    def _rollouts(self, session: Session, steps: Steps) -> Starts:
+    def _rollouts(self, session: Session, steps: Steps) -> InitialTraces:
         for number in range(self.rollouts):
             rng = np.random.default_rng((self.seed, number)) if number else None
             yield rollout(session, steps, rng)

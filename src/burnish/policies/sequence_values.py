@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
-from burnish.core.guide import Guide, Prior, Starts
+from burnish.core.guide import Guide, InitialTraces, Prior
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.policies.archive import DAMAGE, read_archive, write_archive
@@ -78,9 +78,9 @@ class SequenceValues:
         """Look at a program as it is opened, and say where to look first."""
         features = features_of(session, self.observations).astype(np.float32)
         prior = Prior(self.prior_actions, self.prior.astype(np.float64)) if self.prior_actions else None
-        return Guide(self._starts(features), self.suffixes, prior)
+        return Guide(self._initial_traces(features), self.suffixes, prior)
 
-    def _starts(self, features: Floats) -> Starts:
+    def _initial_traces(self, features: Floats) -> InitialTraces:
         reference = yield self.traces[0]
         trials = self.trials(self.weights(features), self.seconds(features))
         with suppress(StopIteration):

@@ -23,8 +23,8 @@ def annealing(
     The temperature, in units of log cost, falls geometrically from `hot` to `cold` over so many
     rounds; then every chain begins anew at the best state of all, hot again.
     """
-    current = [space.best_start] * chains
-    best = space.best_start
+    current = [space.best_initial] * chains
+    best = space.best_initial
     while True:
         for step in range(rounds):
             temperature = hot * (cold / hot) ** (step / (rounds - 1))

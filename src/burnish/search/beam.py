@@ -33,7 +33,7 @@ def beam(
     if space.policy:
         yield from widening(space, patience)
         return
-    front = sorted(space.starts, key=lambda start: start.order)[:width]
+    front = sorted(space.initial, key=lambda start: start.order)[:width]
     best = front[0].cost
     while front:
         children = _changed(front, (yield Batch(_extensions(front, space))))
@@ -62,10 +62,10 @@ def widening(space: Space, patience: int) -> Proposals:
     """Run beams of width 1, 2, 4, ..., in which each trace is extended by as many most probable actions.
 
     The first are greedy roll-outs of the policy. They begin at the empty trace and at as many of the best
-    starts. It ends when no action is left out any more and a wider beam has found nothing better.
+    initial traces. It ends when no action is left out any more and a wider beam has found nothing better.
     """
-    best = space.best_start.cost
-    roots = [start.trace for start in sorted(space.starts, key=lambda start: start.order)]
+    best = space.best_initial.cost
+    roots = [start.trace for start in sorted(space.initial, key=lambda start: start.order)]
     width = 1
     while True:
         before = best

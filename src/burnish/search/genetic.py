@@ -24,13 +24,13 @@ def genetic(
 
     In every generation some `immigrants` come from elsewhere: a random start with a short random suffix.
 
-    The first generation is the starts, and as many mutants of the better ones as there is room for.
+    The first generation is the initial traces, and as many mutants of the better ones as there is room for.
     """
-    alive = _distinct(space.starts)
+    alive = _distinct(space.initial)
     while True:
         alive = alive[:population]
-        heads = rng.integers(len(space.starts), size=immigrants)
-        children = [space.starts[head].trace + space.random_trace(rng, 6) for head in heads]
+        heads = rng.integers(len(space.initial), size=immigrants)
+        children = [space.initial[head].trace + space.random_trace(rng, 6) for head in heads]
         while len(children) < population - elite:
             mother, father = (_select(alive, tournament, rng) for _ in range(2))
             child = mother.trace

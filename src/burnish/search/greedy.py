@@ -13,7 +13,7 @@ def greedy(space: Space, rng: np.random.Generator, *, epsilon: float = 0.0) -> P
     With `epsilon`, a step is a random action with that probability, whatever it costs, and when
     nothing helps the search starts again from the best start: it then goes on for ever.
     """
-    current = space.best_start
+    current = space.best_initial
     while True:
         if epsilon and rng.random() < epsilon:
             (current,) = yield Batch([(*current.trace, space.random_action(rng))])
@@ -23,7 +23,7 @@ def greedy(space: Space, rng: np.random.Generator, *, epsilon: float = 0.0) -> P
         if best.cost < current.cost and len(best.trace) <= space.max_length:
             current = best
         elif epsilon:
-            (current,) = yield Batch([(*space.best_start.trace, space.random_action(rng))])
+            (current,) = yield Batch([(*space.best_initial.trace, space.random_action(rng))])
         else:
             return
 

@@ -14,7 +14,7 @@ def hill_climbing(
 
     That is after `patience` rounds without a gain. A restart begins at a random trace behind a random start.
     """
-    current, stale = space.best_start, 0
+    current, stale = space.best_initial, 0
     while True:
         candidates = yield Batch([space.mutate(current.trace, rng) for _ in range(neighbours)])
         best = min(candidates, key=lambda candidate: candidate.order)
@@ -22,6 +22,6 @@ def hill_climbing(
         if best.cost <= current.cost:
             current = best
         if stale > patience:
-            head = space.starts[rng.integers(len(space.starts))]
+            head = space.initial[rng.integers(len(space.initial))]
             (current,) = yield Batch([head.trace + space.random_trace(rng, 8)])
             stale = 0

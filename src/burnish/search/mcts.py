@@ -51,7 +51,7 @@ def mcts(
     """Grow a tree of traces where the policy and what was found so far promise most.
 
     A state's value is -log(cost), plus the critic's log(cost now / cost in the end) where that is above 0: a
-    trace may stop anywhere. The children of the root are the starts; the empty trace is one of them.
+    trace may stop anywhere. The children of the root are the initial traces; the empty trace is one of them.
 
     Args:
         space: What to choose from. Without a policy its prior says what is probable, else all is alike.
@@ -62,7 +62,7 @@ def mcts(
         rollout: A leaf is also worth what a random trace up to this length behind it leads to, which is an
             evaluation more; 0 leaves that out, for policies that know better.
     """
-    root = _root(space.starts)
+    root = _root(space.initial)
     suffixes = [(action,) for action in space.actions]
     while root.alive.any():
         leaves = _leaves(root, batch, exploration, rng)
@@ -107,11 +107,11 @@ def back_up(path: Sequence[Step], value: float) -> None:
         node.totals[i] += value
 
 
-def _root(starts: Sequence[Evaluation]) -> Node:
-    """Return a node above the starts, whose costs count as a visit of each."""
-    values = np.array([-math.log(start.cost) for start in starts])
-    priors = np.full(len(starts), 1 / len(starts))
-    root = Node.new(values.min(), (), [start.trace for start in starts], priors)
+def _root(initial: Sequence[Evaluation]) -> Node:
+    """Return a node above the initial traces, whose costs count as a visit of each."""
+    values = np.array([-math.log(item.cost) for item in initial])
+    priors = np.full(len(initial), 1 / len(initial))
+    root = Node.new(values.min(), (), [item.trace for item in initial], priors)
     root.visits += 1
     root.totals += values
     return root

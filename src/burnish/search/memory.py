@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.core.errors import InputError
-from burnish.core.guide import Adviser, Guide, Starts, in_order
+from burnish.core.guide import Adviser, Guide, InitialTraces, in_order
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
@@ -64,7 +64,7 @@ class Memory:
         """
         self._identities = session.identities()
         guide = self.adviser(session) if self.adviser else Guide()
-        return replace(guide, starts=_first(self.recall(self._identities), guide.starts))
+        return replace(guide, initial_traces=_first(self.recall(self._identities), guide.initial_traces))
 
     def recall(self, identities: Mapping[str, str]) -> list[Trace]:
         """Return what to begin with in a program of these sites, the most promising first.
@@ -151,7 +151,7 @@ class Memory:
         )
 
 
-def _first(traces: list[Trace], others: Starts) -> Starts:
+def _first(traces: list[Trace], others: InitialTraces) -> InitialTraces:
     yield from in_order(traces)
     yield from others
 

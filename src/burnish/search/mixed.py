@@ -30,13 +30,13 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
         yield from partwise(replace(space, suffixes=space.suffixes[AT_ONCE:]), rng)
     if not space.site_actions:  # nothing to refine
         yield from genetic(space, rng)
-    best = space.best_start
+    best = space.best_initial
     breeding = genetic(space, rng)
     generation = next(breeding)
     refined: Evaluation | None = None
     while True:
         if refined is None or best.cost < refined.cost:
-            refining = sitewise(replace(space, starts=(best,)), rng)
+            refining = sitewise(replace(space, initial=(best,)), rng)
             trial = next(refining)
         stale = 0
         while stale < PATIENCE:
@@ -55,14 +55,14 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
 def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
     """Refine the sites of the best start by the first learned suffixes.
 
-    What suits a site often suits it behind any other start, too: an attribute of a function such as its
-    frame pointer. So this comes before most other starts, which then have those entries at their ends. Where
-    the first suffix has next to nothing to gain, as a frame pointer has without unwind tables, the others are
+    What suits a site often suits it behind any other trace, too: an attribute of a function such as its
+    frame pointer. So this comes before most other initial traces, which then have those entries at their
+    ends. Where the first suffix has next to nothing to gain, as a frame pointer has without unwind tables, the others are
     left for later.
     """
     if not space.suffixes:
         return
-    (current,) = yield Batch([space.best_start.trace], site_costs=True)
+    (current,) = yield Batch([space.best_initial.trace], site_costs=True)
     (tried,) = yield Batch([current.trace + space.suffixes[0]], site_costs=True, partial=True)
     gains = (cost - tried.site_costs.get(site, cost) for site, cost in current.site_costs.items())
     if sum(max(0.0, gain) for gain in gains) > WORTH * current.cost:

@@ -34,7 +34,7 @@ def partwise(space: Space, rng: np.random.Generator, *, group: int = 4, longest:
     """
     if not space.site_actions:
         return
-    (current,) = yield Batch([space.best_start.path], site_costs=True)
+    (current,) = yield Batch([space.best_initial.path], site_costs=True)
     sites = _largest(current.site_costs)
     if not sites:
         return

@@ -10,7 +10,7 @@ from burnish.search.space import Batch, Proposals, Space
 def random_search(
     space: Space, rng: np.random.Generator, *, batch: int = 32, longest: int | None = None
 ) -> Proposals:
-    """Try random traces behind random starts.
+    """Try random traces behind random initial traces.
 
     Args:
         space: What to choose from.
@@ -19,5 +19,5 @@ def random_search(
         longest: Of the random part; the space's limit by default.
     """
     while True:
-        heads = rng.integers(len(space.starts), size=batch)
-        yield Batch([space.starts[head].trace + space.random_trace(rng, longest) for head in heads])
+        heads = rng.integers(len(space.initial), size=batch)
+        yield Batch([space.initial[head].trace + space.random_trace(rng, longest) for head in heads])

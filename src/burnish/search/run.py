@@ -24,15 +24,15 @@ from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 LONGEST = 60  # entries of a trace, those at single sites not counted
 PATIENCE = 1000  # batches in a row without a new trace: all has been tried
-START_SHARE = 0.6  # of the budget, after which no more starts are evaluated
-LARGE_START_SHARE = 0.8  # likewise in a large program, of whose sites alone there is little to expect
-FIRST_SHARE = 0.7  # of the budget: where the first start takes more, there is no time for `first`
+INITIAL_SHARE = 0.6  # of the budget, after which no more initial traces are evaluated
+LARGE_INITIAL_SHARE = 0.8  # likewise in a large program, of whose sites alone there is little to expect
+FIRST_SHARE = 0.7  # of the budget: where the first trace takes more, there is no time for `first`
 FIRST_EVALUATIONS = 20  # under a budget in evaluations alone: likewise, where there are fewer
-LARGE_SHARE = 0.12  # of the budget in seconds: a program whose first start takes longer is large
-JOIN_SHARE = 0.5  # of what opening a program and its first start take: more than what is joined behind it
+LARGE_SHARE = 0.12  # of the budget in seconds: a program whose first trace takes longer is large
+JOIN_SHARE = 0.5  # of what opening a program and its first trace take: more than what is joined behind it
 RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites took
 LARGE_SITES = 500  # under a budget in evaluations alone: likewise, from so many sites on
-CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a start: it has to be evaluated, too
+CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a trace: it has to be evaluated, too
 
 Search = Callable[[Space, np.random.Generator], Proposals]
 
@@ -65,7 +65,7 @@ def run(
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
-    The task's starting traces and those that the adviser names are evaluated first: its first choice even
+    The task's initial traces and those that the adviser names are evaluated first: its first choice even
     where a budget in seconds is too short for it, which is the policy alone; that choice may take as long as
     all before it. What was found at a large program's sites alone is evaluated together even where that takes
     up to twice as long as was set aside for it. Under a budget in evaluations alone the result depends on the
@@ -137,13 +137,13 @@ def run(
         return evaluator.known(batch)
 
     def choose(cost: float | None, least: float = 0.0) -> Trace:
-        """Let the adviser choose a start; what it has the compiler do for that (rollouts) is cut off."""
+        """Let the adviser choose a trace; what it has the compiler do for that (rollouts) is cut off."""
         worker, now = evaluator.workers[0], time.monotonic()
         if budget.seconds is not None:
-            left = start + START_SHARE * budget.seconds - now
+            left = start + INITIAL_SHARE * budget.seconds - now
             worker.until = now + max(least, CHOICE_SHARE * left)
         try:
-            return _among(session.actions, guide.starts.send(cost))
+            return _among(session.actions, guide.initial_traces.send(cost))
         finally:
             worker.until = math.inf
 
@@ -152,7 +152,7 @@ def run(
         nonlocal begun
         assert first
         begun, begin = True, best.cost
-        beginning = replace(space, starts=tuple(tried.values()), large=large)
+        beginning = replace(space, initial=tuple(tried.values()), large=large)
         for evaluation in _whole(first(beginning, np.random.default_rng(seed)), evaluate):
             tried[evaluation.path] = evaluation
         begun = False
@@ -163,23 +163,23 @@ def run(
         space, guide = _explore(session, goal, adviser)
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}
-        for trace in task.starts:
+        for trace in task.initial_traces:
             (tried[trace],) = evaluate(Batch([trace]), end=None)
         seconds = time.monotonic() - start
         reserve = JOIN_SHARE * seconds
         enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
         refines = bool(first and enough and space.site_actions and tried)
         large = refines and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
-        latest = LARGE_START_SHARE if large else START_SHARE
+        latest = LARGE_INITIAL_SHARE if large else INITIAL_SHARE
         due = refines and bool(space.suffixes)
         at_sites: Trace = ()
         scale = 1.0  # what the adviser is told is without what was found at sites
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
             trace = choose(None, least=seconds)
-            while (alone := len(tried) <= len(task.starts) and not large) or spent() <= latest:
+            while (alone := len(tried) <= len(task.initial_traces) and not large) or spent() <= latest:
                 (tried[trace],) = evaluate(Batch([(*trace, *at_sites)]), end=None if alone else end)
                 cost = scale * tried[trace].cost
-                if due and trace not in task.starts:
+                if due and trace not in task.initial_traces:
                     due = False
                     at_sites, scale = refine(tried)
                 trace = choose(cost)
@@ -191,7 +191,7 @@ def run(
         survived = tuple(start for start in tried.values() if not start.error)
         if not space.actions or not survived:  # nothing to do, or nothing that survives
             raise BudgetSpent
-        proposals = search(replace(space, starts=survived, large=large), np.random.default_rng(seed))
+        proposals = search(replace(space, initial=survived, large=large), np.random.default_rng(seed))
         batch = next(proposals)
         while True:
             batch = proposals.send(evaluate(batch))

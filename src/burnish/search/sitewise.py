@@ -30,7 +30,7 @@ def sitewise(
     """
     if not space.site_actions:  # nothing is legal at a single site, or there is none
         return
-    current = space.best_start
+    current = space.best_initial
     learned, kept = list(space.suffixes), list(space.suffixes)
     for batch in chain(batches, repeat(batches[-1])):
         suffixes, learned = learned[:batch], learned[batch:]

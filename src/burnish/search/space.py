@@ -61,12 +61,12 @@ for ever: who runs it keeps the best and stops it when the budget is spent."""
 
 @dataclass(frozen=True)
 class Space:
-    """The actions, the starts with what they cost, and how long a trace may be."""
+    """The actions, the initial traces with what they cost, and how long a trace may be."""
 
     actions: tuple[str, ...]  # legal on the whole program
     site_actions: tuple[str, ...]  # legal on a single site; none where sites have no costs
     sites: tuple[str, ...]
-    starts: tuple[Evaluation, ...]  # the task's starting traces, the empty one among them
+    initial: tuple[Evaluation, ...]  # the task's starting traces, the empty one among them
     max_length: int
     suffixes: tuple[Trace, ...] = ()  # learned: worth trying at every site, the best first
     prior: Prior | None = None  # learned: over `actions`; without it, all are alike
@@ -74,9 +74,9 @@ class Space:
     large: bool = False  # the budget has few evaluations of the whole program: look at its sites one by one
 
     @property
-    def best_start(self) -> Evaluation:
-        """The cheapest of the starts."""
-        return min(self.starts, key=lambda start: start.order)
+    def best_initial(self) -> Evaluation:
+        """The cheapest of the initial traces."""
+        return min(self.initial, key=lambda start: start.order)
 
     def probabilities(self, state: Evaluation, uniform: float = 0.0) -> NDArray[np.float64]:
         """Return how probable each of `actions` is to be worth it in a state: float64[n], their sum is 1.

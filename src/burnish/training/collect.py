@@ -82,10 +82,15 @@ def collect(
         seed = int(program.digest[:8], 16)
         objective = objectives[seed % len(objectives)]
         with lock:
-            starts = _starts(task, known, objective)
+            initial_traces = _initial_traces(task, known, objective)
         try:
             found = best_of(
-                replace(task, starts=starts), program, objective, method="genetic", budget=budget, seed=seed
+                replace(task, initial_traces=initial_traces),
+                program,
+                objective,
+                method="genetic",
+                budget=budget,
+                seed=seed,
             )
         except (CompilerCrash, ProgramError):
             return  # nothing to learn from
@@ -157,12 +162,14 @@ def _cost(root: Sandbox, trace: Trace, objective: str) -> float:
     return cost
 
 
-def _starts(task: Task, known: Sequence[Found], objective: str) -> tuple[Trace, ...]:
+def _initial_traces(task: Task, known: Sequence[Found], objective: str) -> tuple[Trace, ...]:
     """Return the reference, the last good traces for this objective, and the strongest for any."""
     good = [found for found in known if found.ratio >= WORTH_KEEPING]
     recent = [found.trace for found in good if found.objective == objective][-RECENT:]
     strongest = sorted(good, key=lambda found: -found.ratio)[:STRONGEST]
-    return tuple(dict.fromkeys([task.starts[0], *reversed(recent), *(found.trace for found in strongest)]))
+    return tuple(
+        dict.fromkeys([task.initial_traces[0], *reversed(recent), *(found.trace for found in strongest)])
+    )
 
 
 def read_found(state: Path) -> list[Found]:

@@ -223,7 +223,7 @@ def measure_reference(
     """
     for _ in range(2):  # the first warms caches
         found: tuple[tuple[float, ...], float] = worker.call(
-            _first, task.open, program, [task.starts[0]], tuple(objectives)
+            _first, task.open, program, [task.initial_traces[0]], tuple(objectives)
         )
     return found
 
