@@ -43,7 +43,7 @@ def guided(method: str, adviser: Adviser, budget: int, task: Task = TASK, **opti
 @GUIDED
 @pytest.mark.parametrize("critic", [False, True])
 def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool) -> None:
-    """The two initial_traces, the better one of them once more, and then a trace for each step."""
+    """The two initial traces, the better one of them once more, and then a trace for each step."""
     way = shortest((12, 7))
     seen: list[Progress] = []
     task = replace(TASK, initial_traces=(("halve",),))

@@ -19,18 +19,18 @@ from burnish.training.collect import collect, read_found, shorten
 from burnish.training.config import read_config
 from burnish.training.costs import fill, relative_seconds, replay_legal
 from burnish.training.portfolio import (
+    CANDIDATES,
     CARRIED,
     MOST,
-    OFFSPRING,
     SURVIVORS,
     Generation,
-    Ground,
     Portfolio,
+    PortfolioSetup,
     breed,
 )
 from burnish.training.run import Listener, Progress, train
 from burnish.training.sequence_values import SequenceValuesTraining, fit_time
-from burnish.training.suffixes import Setup, greedy_cover, learn_suffixes
+from burnish.training.suffixes import SuffixSetup, greedy_cover, learn_suffixes
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
@@ -115,31 +115,31 @@ def test_table_of_other_objectives_is_refused(tmp_path: Path) -> None:
         fill(COUNTING, PROGRAMS, [], state, objectives=("largest",), observations=("values",), jobs=1)
 
 
-GROUND = Ground(COUNTING, "total", 1)
+SETUP = PortfolioSetup(COUNTING, "total", 1)
 BREEDING = {"count": 2, "slowest": 9.0, "seed": 0}
 
 
 @pytest.mark.usefixtures("nothing_left")
 def test_portfolio_is_bred_on_many_programs(tmp_path: Path) -> None:
-    state = tmp_path / "bred.jsonl"
+    state = tmp_path / "portfolio.jsonl"
     first = [("halve",), ("subtract(3)",)]
-    *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=4, **BREEDING)
+    *_, portfolio = breed(SETUP, PROGRAMS, first, state, generations=4, **BREEDING)
     assert portfolio.programs == [program.name for program in PROGRAMS[:2]]
     assert portfolio.references.tolist() == [14, 33]
     assert portfolio.traces[:2] == first
     assert portfolio.costs[:2].tolist() == [[14, 33], [1 + 9 + 4, 1 + 61]]
-    assert len(set(portfolio.traces)) == len(portfolio.traces) >= 2 + 2 * OFFSPRING
+    assert len(set(portfolio.traces)) == len(portfolio.traces) >= 2 + 2 * CANDIDATES
     assert portfolio.generations == 4
     chosen, added = portfolio.chosen(4)
-    assert chosen[0] not in first, "no offspring is better than halving once"
+    assert chosen[0] not in first, "no candidates is better than halving once"
     assert min(added) > 0
     assert_costs_are_right(portfolio)
 
 
 def test_what_is_left_to_sites_is_in_no_sequence(tmp_path: Path) -> None:
-    ground = Ground(COUNTING, "total", 1, ("add", "subtract(3"))
+    setup = PortfolioSetup(COUNTING, "total", 1, ("add", "subtract(3"))
     first = [("halve",), ("subtract(3)", "subtract(1)", "add(1)")]
-    *_, portfolio = breed(ground, PROGRAMS, first, tmp_path / "bred.jsonl", generations=4, **BREEDING)
+    *_, portfolio = breed(setup, PROGRAMS, first, tmp_path / "portfolio.jsonl", generations=4, **BREEDING)
     assert portfolio.traces[:2] == [("halve",), ("subtract(1)",)]
     assert {action for trace in portfolio.traces for action in trace} == {"halve", "subtract(1)"}
 
@@ -158,16 +158,16 @@ def assert_costs_are_right(portfolio: Portfolio) -> None:
 
 def test_offspring_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portfolio_module, "SCREEN", 2)
-    state = tmp_path / "bred.jsonl"
+    state = tmp_path / "portfolio.jsonl"
     everywhere = BREEDING | {"count": 3}
     first = [("halve",), ("subtract(3)",)]
-    *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=3, **everywhere)
+    *_, portfolio = breed(SETUP, PROGRAMS, first, state, generations=3, **everywhere)
     *_, head, line = (json.loads(text) for text in state.read_text().splitlines())
     for row in (head, line):
         tried = [*map(tuple, row["traces"]), *map(tuple, row["dropped"])]
         assert len(set(tried)) == len(tried)
         assert len(row["traces"]) <= SURVIVORS
-    assert len(line["traces"]) + len(line["dropped"]) == OFFSPRING
+    assert len(line["traces"]) + len(line["dropped"]) == CANDIDATES
     assert not portfolio.dropped & set(portfolio.traces)
     assert_costs_are_right(portfolio)
 
@@ -177,44 +177,44 @@ def test_generation_that_nobody_survives_is_one(tmp_path: Path, monkeypatch: pyt
     solved = [counters("a=1"), counters("b=1"), counters("c=1")]  # by the reference, and nothing is faster
     monkeypatch.setattr(portfolio_module, "relative_seconds", lambda traces, seconds, _: 0 * seconds + 1)
     first = [("subtract(1)",)]
-    ground = Ground(Task(**{**vars(TASK), "initial_traces": tuple(first)}), "total", 1)
-    state = tmp_path / "bred.jsonl"
+    setup = PortfolioSetup(Task(**{**vars(TASK), "initial_traces": tuple(first)}), "total", 1)
+    state = tmp_path / "portfolio.jsonl"
     everywhere = BREEDING | {"count": 3}
-    *_, before = breed(ground, solved, first, state, generations=3, **everywhere)
+    *_, before = breed(setup, solved, first, state, generations=3, **everywhere)
     assert before.traces == first and before.dropped
-    (after,) = breed(ground, solved, first, state, generations=3, **everywhere)
+    (after,) = breed(setup, solved, first, state, generations=3, **everywhere)
     assert after.traces == before.traces and after.dropped == before.dropped
     assert after.generations == 3
 
 
-def test_worth_is_what_is_added_or_what_the_mother_adds_less() -> None:
+def test_worth_is_what_is_added_or_what_the_parent_adds_less() -> None:
     traces: list[tuple[str, ...]] = [("halve",), ("a",), ("b",)]
     costs = np.exp(-np.array([[0.0, 0.0], [0.2, 0.0], [0.0, 0.1]]))
     seconds = np.array([[1.0, 1.0], [1.5, 1.5], [0.5, 0.5]])
     portfolio = Portfolio(["x", "y"], np.ones(2), traces, costs, seconds)
-    born = Generation(
+    candidates = Generation(
         [("c",), ("d",), ("halve", "e")],
         np.exp(-np.array([[0.2, 0.0], [0.2, 0.05], [0.0, 0.4]])),
         np.array([[0.5, 0.5], [4.5, 4.5], [2.0, 2.0]]),
     )
-    worth = portfolio_module._worth(portfolio, born, [1, 1, 0], np.array([0, 1]))
-    # c: as good as its mother a, 0.2 / (0.5 + 0.5) less 0.2 / (0.5 + 1.5); d: slower than its mother, adds
+    worth = portfolio_module._worth(portfolio, candidates, [1, 1, 0], np.array([0, 1]))
+    # c: as good as its first a, 0.2 / (0.5 + 0.5) less 0.2 / (0.5 + 1.5); d: slower than its first, adds
     # nothing; e, which begins with the reference, takes 2 - 1 and adds 0.4 - 0.1.
     np.testing.assert_allclose(worth, [0.2 - 0.1, 0.0, 0.3 / 1.5])
 
 
 def test_portfolio_is_widened_to_more_programs(tmp_path: Path) -> None:
-    state = tmp_path / "bred.jsonl"
+    state = tmp_path / "portfolio.jsonl"
     first = [("halve",), ("subtract(3)",)]
-    *_, before = breed(GROUND, PROGRAMS, first, state, generations=3, **BREEDING)
+    *_, before = breed(SETUP, PROGRAMS, first, state, generations=3, **BREEDING)
     wider = BREEDING | {"count": 3}
-    (after,) = breed(GROUND, PROGRAMS, first, state, generations=1, **wider)
+    (after,) = breed(SETUP, PROGRAMS, first, state, generations=1, **wider)
     assert after.programs == [program.name for program in PROGRAMS]
     assert after.traces == [("halve",), *before.chosen(CARRIED)[0]]
     assert set(before.traces) == set(after.traces) | after.dropped
     assert_costs_are_right(after)
     written = state.read_text()
-    *_, more = breed(GROUND, PROGRAMS, first, state, generations=2, **wider)
+    *_, more = breed(SETUP, PROGRAMS, first, state, generations=2, **wider)
     assert state.read_text().startswith(written)
     assert_costs_are_right(more)
 
@@ -238,41 +238,46 @@ def test_sequences_are_chosen_by_gain_for_time() -> None:
 
 
 def test_every_other_generation_leaves_entries_out(tmp_path: Path) -> None:
-    state = tmp_path / "bred.jsonl"
+    state = tmp_path / "portfolio.jsonl"
     first = [("halve",), ("halve", "add(1)", "halve")]
-    *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=2, **BREEDING)
+    *_, portfolio = breed(SETUP, PROGRAMS, first, state, generations=2, **BREEDING)
     assert set(portfolio.traces[2:]) == {("add(1)", "halve"), ("halve", "halve"), ("halve", "add(1)")}
-    *_, portfolio = breed(GROUND, PROGRAMS, first, state, generations=3, **BREEDING)
-    assert 5 < len(portfolio.traces) <= 5 + OFFSPRING
+    *_, portfolio = breed(SETUP, PROGRAMS, first, state, generations=3, **BREEDING)
+    assert 5 < len(portfolio.traces) <= 5 + CANDIDATES
 
 
 @pytest.mark.usefixtures("nothing_left")
 def test_breeding_goes_on_where_it_was_killed(tmp_path: Path) -> None:
-    state = tmp_path / "bred.jsonl"
+    state = tmp_path / "portfolio.jsonl"
     first = [("halve",), ("subtract(3)",)]
-    *_, before = breed(GROUND, PROGRAMS, first, state, generations=2, **BREEDING)
+    *_, before = breed(SETUP, PROGRAMS, first, state, generations=2, **BREEDING)
     written = state.read_text()
     state.write_text(written + '{"traces": [["hal')
-    *_, after = breed(GROUND, PROGRAMS, first, state, generations=3, **BREEDING)
+    *_, after = breed(SETUP, PROGRAMS, first, state, generations=3, **BREEDING)
     assert state.read_text().startswith(written)
     assert after.generations == 3 and after.traces[: len(before.traces)] == before.traces
     assert len(after.traces) > len(before.traces)
-    (finished,) = breed(GROUND, PROGRAMS, first, state, generations=3, **BREEDING)
+    (finished,) = breed(SETUP, PROGRAMS, first, state, generations=3, **BREEDING)
     assert finished.traces == after.traces
     np.testing.assert_array_equal(finished.costs, after.costs)
     with pytest.raises(InputError, match="bred for total, expected largest"):
-        list(breed(Ground(COUNTING, "largest", 1), PROGRAMS, first, state, generations=3, **BREEDING))
+        list(breed(PortfolioSetup(COUNTING, "largest", 1), PROGRAMS, first, state, generations=3, **BREEDING))
     with pytest.raises(InputError, match="which is not there any more"):
-        list(breed(GROUND, PROGRAMS[1:], first, state, generations=3, **BREEDING))
+        list(breed(SETUP, PROGRAMS[1:], first, state, generations=3, **BREEDING))
     with pytest.raises(InputError, match="on none of the programs"):
-        list(breed(GROUND, PROGRAMS, first, tmp_path / "x", generations=3, **BREEDING | {"slowest": 0.0}))
+        list(breed(SETUP, PROGRAMS, first, tmp_path / "x", generations=3, **BREEDING | {"slowest": 0.0}))
 
 
 def test_failing_sequence_adds_nothing(tmp_path: Path) -> None:
     task = failing_task(COUNTING, "give-up")
     first = [("give-up",), ("halve",), ("halve", "halve")]
     (portfolio,) = breed(
-        Ground(task, "total", 1), PROGRAMS, first, tmp_path / "bred.jsonl", generations=1, **BREEDING
+        PortfolioSetup(task, "total", 1),
+        PROGRAMS,
+        first,
+        tmp_path / "portfolio.jsonl",
+        generations=1,
+        **BREEDING,
     )
     assert np.isinf(portfolio.costs[0]).all() and np.isfinite(portfolio.costs[1:]).all()
     assert portfolio.chosen(3)[0] == [("halve", "halve")]
@@ -290,7 +295,7 @@ def test_greedy_cover_by_hand() -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 def test_suffixes_that_gain_are_credited(tmp_path: Path) -> None:
-    setup = Setup(COUNTING, "total", ((), ("halve",)), COUNTING.actions)
+    setup = SuffixSetup(COUNTING, "total", ((), ("halve",)), COUNTING.actions)
     state = tmp_path / "suffixes.jsonl"
     credits = learn_suffixes(setup, PROGRAMS, state, jobs=1, seed=0)
     assert list(credits.values()) == sorted(credits.values(), reverse=True)
@@ -325,7 +330,7 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
             'algorithm.search="12"',
             "algorithm.jobs=1",
             "algorithm.searched=4",
-            "algorithm.bred=4",
+            "algorithm.portfolio_programs=4",
             "algorithm.generations=3",
             "algorithm.table=4",
             "algorithm.suffix_programs=1",

@@ -32,10 +32,10 @@ def genetic(
         heads = rng.integers(len(space.initial), size=immigrants)
         children = [space.initial[head].trace + space.random_trace(rng, 6) for head in heads]
         while len(children) < population - elite:
-            mother, father = (_select(alive, tournament, rng) for _ in range(2))
-            child = mother.trace
+            parent, other = (_select(alive, tournament, rng) for _ in range(2))
+            child = parent.trace
             if rng.random() < crossover:
-                child = _cross(mother.trace, father.trace, rng)[: space.max_length]
+                child = _cross(parent.trace, other.trace, rng)[: space.max_length]
             children.append(space.mutate(child, rng))
         born = yield Batch(children)
         alive = _distinct([*alive[:elite], *born, *alive[elite:]])
@@ -58,6 +58,6 @@ def _select(alive: Sequence[Evaluation], tournament: int, rng: np.random.Generat
     return alive[int(rng.integers(len(alive), size=tournament).min())]
 
 
-def _cross(mother: Trace, father: Trace, rng: np.random.Generator) -> Trace:
+def _cross(parent: Trace, other: Trace, rng: np.random.Generator) -> Trace:
     """Join a beginning of the one and an end of the other."""
-    return mother[: int(rng.integers(len(mother) + 1))] + father[int(rng.integers(len(father) + 1)) :]
+    return parent[: int(rng.integers(len(parent) + 1))] + other[int(rng.integers(len(other) + 1)) :]

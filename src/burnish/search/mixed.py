@@ -57,8 +57,8 @@ def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
 
     What suits a site often suits it behind any other trace, too: an attribute of a function such as its
     frame pointer. So this comes before most other initial traces, which then have those entries at their
-    ends. Where the first suffix has next to nothing to gain, as a frame pointer has without unwind tables, the others are
-    left for later.
+    ends. Where the first suffix has next to nothing to gain, as a frame pointer has without unwind tables,
+    the others are left for later.
     """
     if not space.suffixes:
         return

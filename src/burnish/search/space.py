@@ -66,7 +66,7 @@ class Space:
     actions: tuple[str, ...]  # legal on the whole program
     site_actions: tuple[str, ...]  # legal on a single site; none where sites have no costs
     sites: tuple[str, ...]
-    initial: tuple[Evaluation, ...]  # the task's starting traces, the empty one among them
+    initial: tuple[Evaluation, ...]  # the task's initial traces, the empty one among them
     max_length: int
     suffixes: tuple[Trace, ...] = ()  # learned: worth trying at every site, the best first
     prior: Prior | None = None  # learned: over `actions`; without it, all are alike

@@ -2,9 +2,9 @@
 
 What a search finds on one program may be worth nothing on the next. Here a sequence is worth what it adds, on
 the mean over programs, to the best of those chosen before it (the marginal contribution of Xu, Hoos and
-Leyton-Brown's Hydra, 2010), by the time that it takes. Those that add most have the most offspring, and every
-other generation is they themselves without one of their entries: sequences grow otherwise. Offspring race
-(Maron and Moore 1994): only those that are worth most on a few programs are tried on all.
+Leyton-Brown's Hydra, 2010), by the time that it takes. Those that add most are the parents of the next
+candidates; every other generation is they themselves without one of their entries: sequences grow otherwise.
+Candidates race (Maron and Moore 1994): only those that are worth most on a few programs are tried on all.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from burnish.training.costs import (
 from burnish.training.prior import fit_prior
 from burnish.training.suffixes import greedy_cover
 
-OFFSPRING = 96  # of a generation, of which so many are kept
+CANDIDATES = 96  # of a generation, of which so many are kept
 SURVIVORS = 24
 TRIES = 50  # at a child that nobody has tried
-SCREEN = 32  # programs that all offspring are tried on; the survivors are then tried on the others
+SCREEN = 32  # programs that all candidates are tried on; the survivors are then tried on the others
 PARENTS = 64  # sequences of the portfolio that breed
 CARRIED = 200  # sequences that are tried on programs that come later
 LONGEST = 14  # entries
@@ -135,7 +135,7 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Ground:
+class PortfolioSetup:
     """What sequences are tried by, for, and on how many programs at a time."""
 
     task: Task
@@ -200,7 +200,7 @@ def by_gain_for_time(
 
 
 def breed(
-    ground: Ground,
+    setup: PortfolioSetup,
     programs: Sequence[Program],
     first: Sequence[Trace],
     state: Path,
@@ -217,7 +217,7 @@ def breed(
     decides.
 
     Args:
-        ground: By what, and for what.
+        setup: By what, and for what.
         programs: Of the training split.
         first: The first generation, the reference before all others.
         state: JSON lines: what is known of the programs, then one of each generation.
@@ -230,10 +230,10 @@ def breed(
         InputError: the state file is of other programs or another objective.
     """
     head, *rows = [json.loads(line) for line in whole_lines(state)] or [{"count": 0, "programs": []}]
-    if (bred_for := head.get("objective", ground.objective)) != ground.objective:
-        raise InputError(f"{state}: bred for {bred_for}, expected {ground.objective}; choose another file")
+    if (bred_for := head.get("objective", setup.objective)) != setup.objective:
+        raise InputError(f"{state}: bred for {bred_for}, expected {setup.objective}; choose another file")
     if head["count"] < count:
-        head, rows = _widened(ground, head, rows, programs, count, slowest)
+        head, rows = _widened(setup, head, rows, programs, count, slowest)
         lines = [json.dumps(line) + "\n" for line in (head, *rows)]
         write_atomically(state, "".join(lines).encode())
     chosen = _named(programs, head["programs"], state)
@@ -242,9 +242,9 @@ def breed(
         yield portfolio
     for number in range(len(rows), generations):
         if number == 0:
-            generation = ground.measure(chosen, list(dict.fromkeys(map(ground.without, first))))
+            generation = setup.measure(chosen, list(dict.fromkeys(map(setup.without, first))))
         else:
-            generation = _race(ground, portfolio, chosen, np.random.default_rng((seed, number)))
+            generation = _race(setup, portfolio, chosen, np.random.default_rng((seed, number)))
         with state.open("a") as file:
             file.write(json.dumps(generation.line()) + "\n")
         portfolio.add(generation)
@@ -252,7 +252,7 @@ def breed(
 
 
 def _widened(
-    ground: Ground,
+    setup: PortfolioSetup,
     head: dict[str, Any],
     rows: Sequence[dict[str, Any]],
     programs: Sequence[Program],
@@ -261,11 +261,11 @@ def _widened(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the lines of a state file of more programs, in which the best of one of fewer are tried."""
     others = [program for program in programs if program.name not in head["programs"]]
-    found = ground.suitable(others, count - len(head["programs"]), slowest)
+    found = setup.suitable(others, count - len(head["programs"]), slowest)
     if not head["programs"] and not found:
-        raise InputError(f"on none of the programs does {ground.task.reference} take {slowest:g} s or less")
+        raise InputError(f"on none of the programs does {setup.task.reference} take {slowest:g} s or less")
     wider = {
-        "objective": ground.objective,
+        "objective": setup.objective,
         "count": count,
         "programs": head["programs"] + [name for name, _ in found],
         "references": head.get("references", []) + [cost for _, cost in found],
@@ -275,7 +275,7 @@ def _widened(
     before = _portfolio(head, rows)
     carried = [before.traces[0], *before.chosen(CARRIED)[0]]
     at = [before.traces.index(trace) for trace in carried]
-    here = ground.measure([program for program in others if program.name in dict(found)], carried)
+    here = setup.measure([program for program in others if program.name in dict(found)], carried)
     left = [trace for trace in before.traces if trace not in carried]
     generation = Generation(
         carried,
@@ -308,37 +308,37 @@ def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> li
 
 
 def _race(
-    ground: Ground, portfolio: Portfolio, programs: Sequence[Program], rng: np.random.Generator
+    setup: PortfolioSetup, portfolio: Portfolio, programs: Sequence[Program], rng: np.random.Generator
 ) -> Generation:
-    """Try offspring on some of the programs, and the best of them on the others."""
-    mothers, born = _offspring(ground.actions, portfolio, rng)
+    """Try candidates on some of the programs, and the best of them on the others."""
+    parents_of, candidates = _candidates(setup.actions, portfolio, rng)
     if len(programs) <= SCREEN:
-        return ground.measure(programs, born)
+        return setup.measure(programs, candidates)
     order = rng.permutation(len(programs))
     few, others = order[:SCREEN], order[SCREEN:]
-    tried = ground.measure([programs[i] for i in few], born)
-    worth = _worth(portfolio, tried, mothers, few)
+    tried = setup.measure([programs[i] for i in few], candidates)
+    worth = _worth(portfolio, tried, parents_of, few)
     kept = [int(i) for i in np.argsort(-worth, kind="stable")[:SURVIVORS] if worth[i] > 0]
-    survivors = [born[i] for i in kept]
-    rest = ground.measure([programs[i] for i in others], survivors)
+    survivors = [candidates[i] for i in kept]
+    rest = setup.measure([programs[i] for i in others], survivors)
     back = np.argsort(order)
     return Generation(
         survivors,
         np.hstack([tried.costs[kept], rest.costs])[:, back],
         np.hstack([tried.seconds[kept], rest.seconds])[:, back],
-        [trace for trace in born if trace not in survivors],
+        [trace for trace in candidates if trace not in survivors],
     )
 
 
 def _worth(
-    portfolio: Portfolio, tried: Generation, mothers: Sequence[int], few: NDArray[np.intp]
+    portfolio: Portfolio, tried: Generation, parents_of: Sequence[int], few: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Return what n sequences are worth for their time, as the portfolio's next or in the mother's place.
+    """Return what n sequences are worth for their time, as the portfolio's next or in the parent's place.
 
     Args:
         portfolio: What there is.
         tried: The sequences, on some of the programs.
-        mothers: n numbers of sequences of the portfolio.
+        parents_of: n numbers of sequences of the portfolio.
         few: Which programs.
     """
     known = portfolio.log_ratios[:, few].clip(0, MOST)
@@ -350,14 +350,14 @@ def _worth(
     order, _ = portfolio.numbers(PARENTS)
     best = known[order].max(axis=0, initial=0)
     worth: NDArray[np.float64] = np.maximum(gains - best, 0).sum(axis=1) / times
-    for i, mother in enumerate(mothers):
-        others = known[[number for number in order if number != mother]].max(axis=0, initial=0)
-        hers = np.maximum(known[mother] - others, 0).sum() / time[mother]
-        worth[i] = max(worth[i], np.maximum(gains[i] - others, 0).sum() / times[i] - hers)
+    for i, parent in enumerate(parents_of):
+        others = known[[number for number in order if number != parent]].max(axis=0, initial=0)
+        own = np.maximum(known[parent] - others, 0).sum() / time[parent]
+        worth[i] = max(worth[i], np.maximum(gains[i] - others, 0).sum() / times[i] - own)
     return worth
 
 
-def _offspring(
+def _candidates(
     actions: Sequence[str], portfolio: Portfolio, rng: np.random.Generator
 ) -> tuple[list[int], list[Trace]]:
     """Return sequences that nobody has tried, and the numbers of those that they come from.
@@ -368,40 +368,40 @@ def _offspring(
     numbers, added = [0, *numbers], [max(added, default=1.0), *added]
     parents = [portfolio.traces[i] for i in numbers]
     known = {*portfolio.traces, *portfolio.dropped, ()}
-    mothers, born = [], []
+    parents_of, candidates = [], []
 
-    def bear(child: Trace, mother: int) -> None:
+    def add(child: Trace, parent: int) -> None:
         if child not in known:
             known.add(child)
-            mothers.append(numbers[mother])
-            born.append(child)
+            parents_of.append(numbers[parent])
+            candidates.append(child)
 
     if portfolio.generations % 2:
-        for mother, trace in enumerate(parents):
+        for parent, trace in enumerate(parents):
             for at in range(len(trace)):
-                bear(trace[:at] + trace[at + 1 :], mother)
-        if born:
-            return mothers[: 2 * OFFSPRING], born[: 2 * OFFSPRING]
+                add(trace[:at] + trace[at + 1 :], parent)
+        if candidates:
+            return parents_of[: 2 * CANDIDATES], candidates[: 2 * CANDIDATES]
     prior = fit_prior(actions, zip(parents, added, strict=True))
     shares = np.array(added) + 0.03 * max(added)
     shares /= shares.sum()
-    for _ in range(TRIES * OFFSPRING):  # of few actions and short parents there are not that many
-        if len(born) == OFFSPRING:
+    for _ in range(TRIES * CANDIDATES):  # of few actions and short parents there are not that many
+        if len(candidates) == CANDIDATES:
             break
-        mother, father = rng.choice(len(parents), size=2, p=shares)
-        bear(_child(parents[mother], parents[father], prior, rng)[:LONGEST], mother)
-    return mothers, born
+        parent, other = rng.choice(len(parents), size=2, p=shares)
+        add(_child(parents[parent], parents[other], prior, rng)[:LONGEST], parent)
+    return parents_of, candidates
 
 
-def _child(mother: Trace, father: Trace, prior: Prior, rng: np.random.Generator) -> Trace:
+def _child(parent: Trace, other: Trace, prior: Prior, rng: np.random.Generator) -> Trace:
     """Cross two sequences, join them, or change one or two entries of the one."""
     kind = rng.random()
     if kind < 0.1:
-        return mother + father
+        return parent + other
     if kind < 0.4:
-        crossed = mother[: int(rng.integers(len(mother) + 1))] + father[int(rng.integers(len(father) + 1)) :]
+        crossed = parent[: int(rng.integers(len(parent) + 1))] + other[int(rng.integers(len(other) + 1)) :]
         return crossed if rng.random() < 0.6 else _mutant(crossed, prior, rng)
-    return _mutant(mother, prior, rng)
+    return _mutant(parent, prior, rng)
 
 
 def _mutant(trace: Trace, prior: Prior, rng: np.random.Generator) -> Trace:

@@ -3,11 +3,10 @@
 Four stages, each kept in a file of the run's folder, program by program:
 
 1. found.jsonl: strong traces of some programs, by search (burnish.training.collect);
-2. bred-OBJECTIVE.jsonl: a portfolio, bred from them on many programs at once (burnish.training.portfolio);
+2. portfolio-OBJECTIVE.jsonl: a portfolio, bred from them on many programs (burnish.training.portfolio);
 3. table.jsonl, validation.jsonl: that and the strongest traces of all, on many programs, large ones too
    (burnish.training.costs); what adds something there, for its time, is the policy's portfolio;
-4. suffixes-OBJECTIVE.jsonl: what to try at every function behind the best of them
-   (burnish.training.suffixes).
+4. suffixes-OBJECTIVE.jsonl: what to try at functions behind the best of them (burnish.training.suffixes).
 
 Then the network is fitted (burnish.agents.sequence_values), and all of it is one small file.
 """
@@ -39,10 +38,10 @@ from burnish.training.collect import WORTH_KEEPING, Found, collect
 from burnish.training.config import Config
 from burnish.training.costs import CostTable, fill
 from burnish.training.learning import task_of
-from burnish.training.portfolio import Ground, breed, by_gain_for_time
+from burnish.training.portfolio import PortfolioSetup, breed, by_gain_for_time
 from burnish.training.prior import fit_prior
 from burnish.training.programs import Chosen, choose
-from burnish.training.suffixes import Setup, greedy_cover, learn_suffixes
+from burnish.training.suffixes import SuffixSetup, greedy_cover, learn_suffixes
 from burnish.training.tables import from_table
 from burnish.training.validate import NOTHING_YET, SCORE
 
@@ -60,7 +59,7 @@ class Plan:
     search: str = "12s"  # budget for each program
     searched: int = 400  # programs
     worth: float = WORTH_KEEPING  # reference / cost from which a trace is a candidate
-    bred: int = 200  # programs that the portfolio is bred on,
+    portfolio_programs: int = 200  # programs that the portfolio is bred on,
     slowest: float = 0.15  # those on which the reference takes no more seconds
     generations: int = 60
     strongest: int = 40  # traces of the search, those that gained most, beside what was bred
@@ -181,7 +180,7 @@ class SequenceValuesTraining:
             )
             mine = [math.log(item.ratio) for item in found if item.objective == self.objective]
             yield {"searched": len(found), "searched/ratio": math.exp(np.mean(mine) if mine else 0.0)}
-        candidates = yield from self._bred(found)
+        candidates = yield from self._candidates(found)
         table = yield from self._table("table", self.programs, plan.table, candidates)
         table = table.select(self._portfolio(table))
         self._held = yield from self._table("validation", self.validation, len(self.validation), table.traces)
@@ -192,7 +191,7 @@ class SequenceValuesTraining:
         suffix_programs = 0
         for part in _parts(self.programs, plan.suffix_programs, plan.chunk):
             suffixes = learn_suffixes(
-                Setup(self.task, self.objective, self._best(table, gains), actions, left),
+                SuffixSetup(self.task, self.objective, self._best(table, gains), actions, left),
                 part,
                 self.state / f"suffixes-{file_name(self.objective)}.jsonl",
                 jobs=self.jobs,
@@ -249,29 +248,29 @@ class SequenceValuesTraining:
             yield {name: len(table.programs), f"{name}/ratio": float(np.exp(best))}
         return table
 
-    def _bred(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
+    def _candidates(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
         """Breed a portfolio from what was found, and add the strongest; the reference is the first."""
         reference = self.task.initial_traces[0]
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
-        ground = Ground(self.task, self.objective, self.jobs, self.plan.left_to_sites)
+        setup = PortfolioSetup(self.task, self.objective, self.jobs, self.plan.left_to_sites)
         for portfolio in breed(
-            ground,
+            setup,
             self.programs,
             first,
-            self.state / f"bred-{file_name(self.objective)}.jsonl",
-            count=self.plan.bred,
+            self.state / f"portfolio-{file_name(self.objective)}.jsonl",
+            count=self.plan.portfolio_programs,
             slowest=self.plan.slowest,
             generations=self.plan.generations,
             seed=self.config.run.seed,
         ):
             chosen, added = portfolio.chosen(self.plan.size)
-            yield {"bred": len(portfolio.traces), "bred/ratio": math.exp(sum(added))}
+            yield {"portfolio": len(portfolio.traces), "portfolio/ratio": math.exp(sum(added))}
         others = [trace for name in self.plan.also for trace in self._of_policy(name)]
         mine = [item for item in found if item.objective == self.objective]
         strongest = sorted(mine, key=lambda item: -item.ratio)[: self.plan.strongest]
         candidates = [reference, *chosen, *others, *(item.trace for item in strongest)]
-        return tuple(dict.fromkeys(map(ground.without, candidates)))
+        return tuple(dict.fromkeys(map(setup.without, candidates)))
 
     def _of_policy(self, name: str) -> tuple[Trace, ...]:
         """Return the sequences of a policy of this kind.

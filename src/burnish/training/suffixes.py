@@ -36,7 +36,7 @@ LONGEST = 6
 
 
 @dataclass(frozen=True)
-class Setup:
+class SuffixSetup:
     """What suffixes are learned for."""
 
     task: Task
@@ -49,7 +49,7 @@ class Setup:
 
 
 def learn_suffixes(
-    setup: Setup,
+    setup: SuffixSetup,
     programs: Sequence[Program],
     state: Path,
     *,
@@ -105,7 +105,9 @@ def credits_of(rows: Sequence[dict[str, Any]]) -> dict[Trace, float]:
     return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _try(setup: Setup, program: Program, pool: Sequence[Trace], rng: np.random.Generator) -> dict[str, Any]:
+def _try(
+    setup: SuffixSetup, program: Program, pool: Sequence[Trace], rng: np.random.Generator
+) -> dict[str, Any]:
     goal = setup.task.objective(setup.objective)
     evaluator = Evaluator(setup.task, program, goal, workers=1, limits=LIMITS)
 
