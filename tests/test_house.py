@@ -35,7 +35,6 @@ LONG_FILES: Mapping[str, int] = {
     "tests/search/test_guided.py": 309,
     "tests/tasks/llvm_passes/test_hoist_and_sink.py": 471,
     "tests/tasks/llvm_passes/test_outline.py": 507,
-    "tests/training/test_sequence_values.py": 351,
 }
 LONG_SIGNATURES: Mapping[str, int] = {
     "src/burnish/agents/ppo.py:gae": 7,
