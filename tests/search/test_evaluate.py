@@ -13,8 +13,9 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import GIB, Limits
-from burnish.search import evaluate
-from burnish.search.evaluate import BudgetSpent, Evaluator, PrefixTree
+from burnish.search import prefix_tree
+from burnish.search.evaluate import BudgetSpent, Evaluator
+from burnish.search.prefix_tree import Ask, PrefixTree
 from burnish.search.space import NOT_TRIED, Batch, Evaluation
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core import counting_task
@@ -195,7 +196,7 @@ def applied_for(traces: list[Trace], tree: PrefixTree) -> int:
             (i for i, pair in enumerate(zip(trace, following, strict=False)) if pair[0] != pair[1]),
             min(len(trace), len(following)),
         )
-        list(tree.evaluate(trace, COUNTING.objective(), False, keep=shared))
+        list(tree.evaluate(trace, COUNTING.objective(), Ask(), keep=shared))
     return Watched.applied
 
 
@@ -213,7 +214,7 @@ def test_known_prefix_is_not_applied_again() -> None:
 
 
 def test_end_of_a_trace_that_took_long_is_gone_on_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "WORTH_FORKS", -1.0)
+    monkeypatch.setattr(prefix_tree, "WORTH_FORKS", -1.0)
     tree = PrefixTree(Watched(PROGRAM))
     head = ("halve",) * 3
     assert applied_for([head], tree) == 3
@@ -221,7 +222,7 @@ def test_end_of_a_trace_that_took_long_is_gone_on_from(monkeypatch: pytest.Monke
 
 
 def test_few_states_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "STATES", 12)
+    monkeypatch.setattr(prefix_tree, "STATES", 12)
     tree = PrefixTree(Watched(PROGRAM))
     for count in range(1, 48):
         head = ("halve",) + ("add(1)",) * count
@@ -230,8 +231,8 @@ def test_few_states_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_large_programs_have_fewer_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "FORK_SECONDS", 0.0)
+    monkeypatch.setattr(prefix_tree, "FORK_SECONDS", 0.0)
     tree = PrefixTree(Watched(PROGRAM))
     for action in counting_task.ACTIONS * 3:
         applied_for([("halve", action, "halve"), ("halve", action, "add(1)")], tree)
-    assert len(tree._kept) == evaluate.FEWEST
+    assert len(tree._kept) == prefix_tree.FEWEST

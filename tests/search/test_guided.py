@@ -19,8 +19,9 @@ from burnish.core.trace import Trace
 from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
-from burnish.search.evaluate import Evaluator, PrefixTree
+from burnish.search.evaluate import Evaluator
 from burnish.search.mcts import mcts
+from burnish.search.prefix_tree import Ask, PrefixTree
 from burnish.search.random import random_search
 from burnish.search.run import INITIAL_SHARE, run
 from burnish.search.space import Batch, Evaluation, Proposals, Space
@@ -249,10 +250,10 @@ def test_state_that_was_looked_at_is_gone_on_from() -> None:
     tree = PrefixTree(session)
     goal = TASK.objective()
     trace = ("halve",) * 3
-    list(tree.evaluate(trace, goal, False, keep=0, look=("values",)))
+    list(tree.evaluate(trace, goal, Ask(look=("values",)), keep=0))
     kept = tree._kept[trace, False]
     assert kept.session.trace == list(trace)
-    *_, (found, _) = tree.evaluate((*trace, "subtract(1)"), goal, False, keep=0, look=("values",))
+    *_, (found, _) = tree.evaluate((*trace, "subtract(1)"), goal, Ask(look=("values",)), keep=0)
     assert kept.session.trace == list(trace)
     assert found.state is not None
     assert found.cost == 1 + sum(found.state.observed[0])

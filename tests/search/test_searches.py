@@ -22,6 +22,8 @@ from burnish.search.space import Batch, Proposals, Space
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import OPTIMUM, TASK, counters
 from tests.core.failures import failing_task
+from tests.core.splitting_task import TASK as SPLITTING
+from tests.core.splitting_task import pieces
 from tests.sources import program as compiled
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -49,6 +51,37 @@ def test_search_finds_the_known_optimum(method: str) -> None:
     session = TASK.open(PROGRAM)
     session.replay(result.trace)
     assert session.measure("total") == OPTIMUM
+
+
+@EVERY
+def test_what_is_illegal_at_first_is_tried_where_it_is_legal(method: str) -> None:
+    """255 is odd: halving it comes after a subtraction."""
+    program = counters("a=255")
+    assert not TASK.open(program).legal()[0]
+    assert searched(TASK, method, "600", program, seed=1).cost == OPTIMUM
+
+
+@EVERY
+@pytest.mark.parametrize("lengths", ["6", "3 2"])
+def test_sites_that_are_born_are_acted_on(method: str, lengths: str) -> None:
+    program = pieces(lengths)
+    result = searched(SPLITTING, method, "1500", program, seed=1)
+    assert result.cost == OPTIMUM
+    session = SPLITTING.open(program)
+    session.replay(result.trace)
+    assert session.measure("area") == OPTIMUM
+
+
+@EVERY
+def test_result_of_sites_that_are_born_depends_on_the_seed_alone(method: str) -> None:
+    one, two = (searched(SPLITTING, method, "60", pieces("9 3"), workers=n, seed=3) for n in (1, 2))
+    assert told(one) == told(two)
+
+
+def test_illegal_proposals_are_counted() -> None:
+    assert searched(TASK, "greedy", "60", counters("a=255")).illegal == len(TASK.initial_traces)
+    assert searched(TASK, "genetic", "60", counters("a=255")).illegal > 0  # offspring of traces that differ
+    assert searched(LLVM, "genetic", "60", compiled("structs.c")).illegal == 0
 
 
 @EVERY
@@ -146,7 +179,7 @@ def test_search_that_has_nothing_new_ends_in_time(monkeypatch: pytest.MonkeyPatc
         while True:
             yield Batch([(), ("halve",)])
 
-    monkeypatch.setattr(importlib.import_module("burnish.search.run"), "VAIN", math.inf)
+    monkeypatch.setattr(importlib.import_module("burnish.search.run"), "PATIENCE", math.inf)
     result = run("stubborn", stubborn, TASK, PROGRAM, budget=Budget(seconds=0.2), workers=1)
     assert result.seconds >= 0.2
 

@@ -38,6 +38,7 @@ class Result:
     verified: tuple[str, ...] = ()  # the checks that were made, each in words
     source: tuple[str, ...] = ()  # the file and the arguments that the program was made from
     budget: str = ""  # as it is written everywhere: "2s"; "" where the search was stopped before its end
+    illegal: int = 0  # entries that the search proposed and that were illegal where they came
     bundle: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The program itself, where it was asked for: see burnish.evaluation.bundle."""
 

@@ -36,8 +36,9 @@ class Task:
     baselines: Mapping[str, Opener] = field(repr=False)
     """Sessions in the state that each leads to; the first one is the unoptimized program."""
     reference: str  # the baseline that a result is compared with
-    max_steps: int
+    max_steps: int  # of an episode
     initial_traces: tuple[Trace, ...] = ()  # traces worth trying first
+    max_trace: int = 60  # entries of a trace that a search proposes, those at single sites not counted
     options: Mapping[str, str] = field(default_factory=dict)  # what differs from the task's default
     commandline: Callable[[Trace], str] | None = None  # of a tool that leads there, without burnish
 

@@ -6,11 +6,14 @@ never contain `": "`, site names (mangled C++, say) may.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 WHOLE_PROGRAM = ""
 
 Trace = tuple[str, ...]
+
+_OPEN = re.compile(r"\?\d+")
 
 
 def entry(action: str, site: str = WHOLE_PROGRAM) -> str:
@@ -22,6 +25,20 @@ def split_entry(text: str) -> tuple[str, str]:
     """Read one trace entry: (site, action); the site of a whole-program action is ""."""
     site, _, action = text.rpartition(": ")
     return site, action
+
+
+def open_entry(draw: int) -> str:
+    """Write an entry that stands for one of those that are legal where it comes.
+
+    Which one depends on the number and the state alone. Only what a search proposes has such entries: in what
+    was applied, there is the entry that was drawn.
+    """
+    return f"?{draw}"
+
+
+def draw_of(text: str) -> int | None:
+    """Return the number of an open entry; None for any other."""
+    return int(text[1:]) if _OPEN.fullmatch(text) else None
 
 
 def join_trace(entries: Iterable[str]) -> str:

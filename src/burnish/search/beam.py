@@ -36,13 +36,13 @@ def beam(
     front = sorted(space.initial, key=lambda start: start.order)[:width]
     best = front[0].cost
     while front:
-        children = _changed(front, (yield Batch(_extensions(front, space))))
+        children = _changed(front, (yield _extensions(front, space)))
         scores = {child.trace: child.cost for child in children}
         ancestor = {child.trace: child.trace for child in children}
         level = children
         for _ in range(lookahead - 1):
             parents = {child.trace: ancestor[child.trace] for child in level}
-            level = _changed(level, (yield Batch(_extensions(level, space))))
+            level = _changed(level, (yield _extensions(level, space)))
             for child in level:
                 root = next(
                     parents[child.trace[:cut]]
@@ -80,7 +80,8 @@ def _guided(
     space: Space, root: Trace, width: int, patience: int
 ) -> Generator[Batch, list[Evaluation], float]:
     """Run one beam from a trace, and return the lowest cost that it came by."""
-    front = [item for item in (yield Batch([root], predict=True)) if not item.error]
+    seen = yield Batch([root], predict=True, legal=space.by_state)
+    front = [item for item in seen if not item.error]
     best = min((item.cost for item in front), default=math.inf)
     log_probs = {item.trace: 0.0 for item in front}  # of what follows the root
     stale = 0
@@ -88,10 +89,12 @@ def _guided(
         extended: dict[Trace, float] = {}
         for parent in front:
             shares = space.probabilities(parent, UNKNOWN)
+            entries = space.entries(parent)
             for i in np.argsort(-shares, kind="stable")[:width]:
                 if shares[i] > 0:
-                    extended[*parent.trace, space.actions[i]] = log_probs[parent.trace] + math.log(shares[i])
-        children = _changed(front, (yield Batch(list(extended), predict=True)))
+                    extended[*parent.trace, entries[i]] = log_probs[parent.trace] + math.log(shares[i])
+        batch = Batch(list(extended), predict=True, legal=space.by_state)
+        children = _changed(front, (yield batch))
         log_probs = {child.trace: extended.get(child.trace, -math.inf) for child in children}
         children.sort(key=lambda child: (_promised(child), -log_probs[child.trace], child.order))
         front = [child for child in children[:width] if len(child.trace) < space.max_length]
@@ -107,8 +110,8 @@ def _promised(state: Evaluation) -> float:
     return math.log(state.cost) - max(0.0, ahead)
 
 
-def _extensions(front: Iterable[Evaluation], space: Space) -> list[Trace]:
-    return [(*parent.trace, action) for parent in front for action in space.actions]
+def _extensions(front: Iterable[Evaluation], space: Space) -> Batch:
+    return Batch([trace for parent in front for trace in space.extensions(parent)], legal=space.by_state)
 
 
 def _changed(parents: Iterable[Evaluation], children: Iterable[Evaluation]) -> list[Evaluation]:

@@ -6,34 +6,29 @@ import itertools
 import math
 import os
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
-from burnish.core.guide import State, StatePolicy
+from burnish.core.errors import BurnishError, CompilerCrash
+from burnish.core.guide import StatePolicy
 from burnish.core.objective import Objective
 from burnish.core.program import Program
-from burnish.core.session import Observed, Part, Session
+from burnish.core.session import Observed, Part
 from burnish.core.task import Opener, Task
 from burnish.core.trace import Trace, split_entry
 from burnish.core.worker import Limits, Worker, wait
 from burnish.search.alone import at_site, evaluate_alone, moved
+from burnish.search.prefix_tree import Ask, PrefixTree
 from burnish.search.space import NOT_TRIED, Batch, Evaluation
 
-STATES = 256  # that a worker keeps at most, and
-FORK_SECONDS = 0.6  # what forking all of them may have taken: large programs have fewer, but at least
-FEWEST = 4
-WORTH_FORKS = 3.0  # a state is kept when it took so many times as long as keeping it
 CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
 GRACE_SECONDS = 1.0  # beyond the end of a batch of sites alone: a worker that is killed has to begin anew
 
 
-NOTHING = Evaluation((), math.inf)
-
-_Key = tuple[Trace, bool, bool, int | None]
+_Key = tuple[Trace, bool, bool, bool, int | None]
 
 
 class BudgetSpent(BurnishError):
@@ -47,6 +42,7 @@ class Evaluator:
 
     Attributes:
         trials: Traces that were evaluated, of whole programs and of sites alone.
+        illegal: Entries of those that were illegal where they came, and so left out.
         policy: Whose predictions batches may ask for.
     """
 
@@ -55,6 +51,7 @@ class Evaluator:
     ) -> None:
         self.trials = 0
         self.crashes = 0
+        self.illegal = 0
         self._spent = Fraction(0)  # evaluations; a site alone, of n, is 1/n of one
         self.policy: StatePolicy | None = None
         self._setup = (task.open, program, objective)
@@ -93,6 +90,7 @@ class Evaluator:
             if trace is not None:
                 self._known[_key(trace, batch)] = evaluation
                 self.trials += 1
+                self.illegal += evaluation.illegal
                 self._spent += 1
             yield evaluation
         if len(kept) < len(new) and not batch.partial:
@@ -192,7 +190,8 @@ class Evaluator:
             look = self.policy.observations if self.policy else ()
         ordered = list(traces) if batch.partial else sorted(traces)  # neighbours share prefixes
         size = 1 if batch.partial else min(CHUNK, -(-len(ordered) // len(self.workers))) or 1
-        call = partial(evaluate_traces, *self._setup, site_costs=batch.site_costs, look=look, early=early)
+        ask = Ask(batch.site_costs, batch.legal, look)
+        call = partial(evaluate_traces, *self._setup, ask=ask, early=early)
         return deque(_Chunk(call, ordered[i : i + size]) for i in range(0, len(ordered), size))
 
     def _run(
@@ -273,7 +272,7 @@ class _Chunk:
 
 
 def _key(trace: Trace, batch: Batch) -> _Key:
-    return trace, batch.site_costs, batch.predict, batch.alone
+    return trace, batch.site_costs, batch.legal, batch.predict, batch.alone
 
 
 _trees: dict[tuple[str, str], PrefixTree] = {}  # of a worker process
@@ -284,8 +283,7 @@ def evaluate_traces(
     program: Program,
     objective: Objective,
     traces: Sequence[Trace],
-    site_costs: bool,
-    look: tuple[str, ...] | None,
+    ask: Ask,
     early: bool,
 ) -> Iterator[tuple[Evaluation, bool]]:
     """Evaluate traces in a worker process, one after the other; yield each with True.
@@ -295,14 +293,13 @@ def evaluate_traces(
         program: What they are applied to.
         objective: What to measure.
         traces: Which.
-        site_costs: See PrefixTree.
-        look: Likewise.
+        ask: What else to say of each.
         early: Also yield what is cheaper than all before, as soon as it is there, with False.
     """
     tree = _tree(opener, program)
     for trace, following in zip(traces, [*traces[1:], ()], strict=True):
         shared = _shared(trace, following)
-        for evaluation, whole in tree.evaluate(trace, objective, site_costs, keep=shared, look=look):
+        for evaluation, whole in tree.evaluate(trace, objective, ask, keep=shared):
             if whole or early:
                 yield evaluation, whole
 
@@ -334,142 +331,6 @@ def _tree(opener: Opener, program: Program) -> PrefixTree:
         _trees.clear()
         _trees[key] = PrefixTree(opener(program))
     return _trees[key]
-
-
-@dataclass
-class _State:
-    """A session on its way through a trace, and the best of the states that it came by."""
-
-    session: Session
-    path: Trace = ()  # every entry that was applied
-    trimmed: Trace = ()  # less those that changed nothing
-    best: Evaluation = NOTHING
-
-    def fork(self) -> _State:
-        return replace(self, session=self.session.fork())
-
-    def apply(self, text: str) -> bool:
-        """Apply an entry, unless it is illegal here; return whether it may have changed the state."""
-        site, action = split_entry(text)
-        try:
-            changed = self.session.apply(self.session.index(action), site)
-        except IllegalAction:
-            return False
-        self.path += (text,)
-        if changed:
-            self.trimmed += (text,)
-        return changed
-
-    def measure(self, objective: str) -> Evaluation:
-        return Evaluation(self.trimmed, self.session.measure(objective), self.path)
-
-    def look(self, names: Sequence[str]) -> State:
-        return State(tuple(self.session.observe(name) for name in names), self.session.legal())
-
-
-class PrefixTree:
-    """States that were reached lately, where that took long: a trace begins at the longest prefix that fits.
-
-    What evaluating a trace gives does not depend on which prefixes happen to be there.
-    """
-
-    def __init__(self, root: Session) -> None:
-        self._root = _State(root)
-        self._kept: OrderedDict[tuple[Trace, bool], _State] = OrderedDict()
-        self._fork_seconds = 0.0  # of one fork, the last
-        self._lowest = math.inf  # of all costs
-
-    def evaluate(
-        self,
-        trace: Trace,
-        objective: Objective,
-        site_costs: bool,
-        *,
-        keep: int,
-        look: tuple[str, ...] | None = None,
-    ) -> Iterator[tuple[Evaluation, bool]]:
-        """Apply a trace in a fork and measure: every state when that is cheap, else the last.
-
-        Entries that are illegal where they come, such as those at a site that is gone, are left out.
-
-        Args:
-            trace: What to apply.
-            objective: What to measure.
-            site_costs: Measure the sites too, and the last state only.
-            keep: Keep the state after so many entries: the next trace begins there.
-            look: Observe these, and measure the last state only. It is kept: who looks may go on from there.
-
-        Yields:
-            States that are cheaper than all before, with False; then the trace's evaluation, with True.
-        """
-        every = objective.dense and not site_costs and look is None
-        start, state = self._longest_prefix(trace, every)
-        state = self._fork(state)
-        since = time.perf_counter()
-        if every and start == 0:
-            state.best = state.measure(objective.name)
-        for position, text in enumerate(trace[start:], start):
-            worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
-            if position > start and (position == keep or worth):
-                state = self._keep(trace[:position], every, state)
-                since = time.perf_counter()
-            if state.apply(text) and every:
-                measured = state.measure(objective.name)
-                if measured.cost < state.best.cost:
-                    state.best = measured
-                if measured.cost < self._lowest:
-                    self._lowest = measured.cost
-                    yield measured, False
-        if not every:
-            state.best = replace(state.measure(objective.name), state=state.look(look) if look else None)
-            if site_costs:
-                state.best = replace(
-                    state.best,
-                    site_costs=state.session.site_costs(objective.name),
-                    unpriced=state.session.site_costs(objective.name, False),
-                    room=state.session.room(objective.name),
-                )
-        worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
-        if start < len(trace) and (look is not None or worth):
-            self._put(trace, every, state)
-        else:
-            state.session.close()
-        yield state.best, True
-
-    def reach(self, trace: Trace) -> Session:
-        """Return a session in the state after a trace, for the caller to close."""
-        start, state = self._longest_prefix(trace, False)
-        state = self._fork(state)
-        for text in trace[start:]:
-            state.apply(text)
-        return state.session
-
-    def _fork(self, state: _State) -> _State:
-        begin = time.perf_counter()
-        copy = state.fork()
-        self._fork_seconds = time.perf_counter() - begin
-        return copy
-
-    def _longest_prefix(self, trace: Trace, every: bool) -> tuple[int, _State]:
-        """Find where to begin; a state with the best of those before it will do where that is not needed."""
-        for length in range(len(trace), 0, -1):
-            for key in ((trace[:length], every), (trace[:length], True)):
-                if state := self._kept.get(key):
-                    self._kept.move_to_end(key)
-                    return length, state
-        return 0, self._root
-
-    def _keep(self, prefix: Trace, every: bool, state: _State) -> _State:
-        """Keep a state, and return another one to go on with."""
-        copy = self._fork(state)
-        self._put(prefix, every, state)
-        return copy
-
-    def _put(self, prefix: Trace, every: bool, state: _State) -> None:
-        self._kept[prefix, every] = state
-        most = max(FEWEST, min(STATES, int(FORK_SECONDS / self._fork_seconds)))
-        while len(self._kept) > most:
-            self._kept.popitem(last=False)[1].session.close()
 
 
 def _shared(first: Trace, second: Trace) -> int:

@@ -16,14 +16,15 @@ def greedy(space: Space, rng: np.random.Generator, *, epsilon: float = 0.0) -> P
     current = space.best_initial
     while True:
         if epsilon and rng.random() < epsilon:
-            (current,) = yield Batch([(*current.trace, space.random_action(rng))])
+            (current,) = yield Batch([(*current.trace, space.random_action(rng))], legal=space.by_state)
             continue
-        candidates = yield Batch([(*current.trace, action) for action in space.actions])
-        best = min(candidates, key=lambda candidate: candidate.order)
+        candidates = yield Batch(space.extensions(current), legal=space.by_state)
+        best = min(candidates, default=current, key=lambda candidate: candidate.order)
         if best.cost < current.cost and len(best.trace) <= space.max_length:
             current = best
         elif epsilon:
-            (current,) = yield Batch([(*space.best_initial.trace, space.random_action(rng))])
+            again = (*space.best_initial.trace, space.random_action(rng))
+            (current,) = yield Batch([again], legal=space.by_state)
         else:
             return
 

@@ -63,17 +63,17 @@ def mcts(
             evaluation more; 0 leaves that out, for policies that know better.
     """
     root = _root(space.initial)
-    suffixes = [(action,) for action in space.actions]
     while root.alive.any():
         leaves = _leaves(root, batch, exploration, rng)
         traces = [node.trace + node.suffixes[i] for *_, (node, i) in leaves]
-        found = yield Batch(traces, predict=True)
+        found = yield Batch(traces, predict=True, legal=space.by_state)
         values = [_value(evaluation) for evaluation in found]
         if rollout:
             further = yield Batch([trace + space.random_trace(rng, rollout) for trace in traces])
             pairs = zip(values, further, strict=True)
             values = [value if item.error else max(value, -math.log(item.cost)) for value, item in pairs]
         for path, evaluation, value in zip(leaves, found, values, strict=True):
+            suffixes = [(text,) for text in space.entries(evaluation)]
             priors = space.probabilities(evaluation, uniform)
             _add(path, evaluation, Node.new(value, evaluation.trace, suffixes, priors), space.max_length)
 

@@ -47,6 +47,11 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
             trial = refining.send(evaluations)
         refined = best
         at_sites = tuple(text for text in best.trace if split_entry(text)[0] != WHOLE_PROGRAM)
+        if space.by_state:  # what is at sites belongs to its place in the trace
+            evaluations = yield generation
+            best = min([best, *evaluations], key=lambda item: item.order)
+            generation = breeding.send(evaluations)
+            continue
         evaluations = yield Batch([(*trace, *at_sites) for trace in generation.traces])
         best = min([best, *evaluations], key=lambda item: item.order)
         generation = breeding.send(_without_sites(evaluations))

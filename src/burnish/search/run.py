@@ -19,10 +19,10 @@ from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.core.worker import Limits
 from burnish.search.budget import Budget
-from burnish.search.evaluate import NOTHING, BudgetSpent, Evaluator
+from burnish.search.evaluate import BudgetSpent, Evaluator
+from burnish.search.prefix_tree import NOTHING
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
-LONGEST = 60  # entries of a trace, those at single sites not counted
 PATIENCE = 1000  # batches in a row without a new trace: all has been tried
 INITIAL_SHARE = 0.6  # of the budget, after which no more initial traces are evaluated
 LARGE_INITIAL_SHARE = 0.8  # likewise in a large program, of whose sites alone there is little to expect
@@ -160,11 +160,11 @@ def run(
 
     try:
         session = Sandbox(task.open, program, worker=evaluator.workers[0])
-        space, guide = _explore(session, goal, adviser)
+        space, guide = _explore(session, task, goal, adviser)
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}
         for trace in task.initial_traces:
-            (tried[trace],) = evaluate(Batch([trace]), end=None)
+            (tried[trace],) = evaluate(Batch([trace], legal=space.by_state), end=None)
         seconds = time.monotonic() - start
         reserve = JOIN_SHARE * seconds
         enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
@@ -177,7 +177,8 @@ def run(
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
             trace = choose(None, least=seconds)
             while (alone := len(tried) <= len(task.initial_traces) and not large) or spent() <= latest:
-                (tried[trace],) = evaluate(Batch([(*trace, *at_sites)]), end=None if alone else end)
+                batch = Batch([(*trace, *at_sites)], legal=space.by_state)
+                (tried[trace],) = evaluate(batch, end=None if alone else end)
                 cost = scale * tried[trace].cost
                 if due and trace not in task.initial_traces:
                     due = False
@@ -187,7 +188,7 @@ def run(
             refine(tried)
         session.close()
         if not large:
-            (tried[()],) = evaluate(Batch([()]))
+            (tried[()],) = evaluate(Batch([()], legal=space.by_state))
         survived = tuple(start for start in tried.values() if not start.error)
         if not space.actions or not survived:  # nothing to do, or nothing that survives
             raise BudgetSpent
@@ -214,6 +215,7 @@ def run(
         seconds=round(time.monotonic() - start, 3),
         toolchain={},
         options=task.options,
+        illegal=evaluator.illegal,
     )
 
 
@@ -228,19 +230,28 @@ def _whole(proposals: Proposals, evaluate: Callable[[Batch], list[Evaluation]]) 
             batch = proposals.send(evaluations)
 
 
-def _explore(session: Sandbox, goal: Objective, adviser: Adviser | None) -> tuple[Space, Guide]:
-    """Look at the program once: what is legal, which sites there are, and what the adviser says."""
+def _explore(session: Sandbox, task: Task, goal: Objective, adviser: Adviser | None) -> tuple[Space, Guide]:
+    """Look at the program once: what is legal, which sites there are, and what the adviser says.
+
+    Where all actions are legal on the whole program, they are taken to be so in every state.
+    """
     guide = adviser(session) if adviser else Guide()
     sites = session.sites()
-    actions = _legal(session, WHOLE_PROGRAM)
-    site_actions = _legal(session, sites[0]) if sites and goal.by_site else ()
+    legal = session.legal()
+    by_state = not legal.all()
+    actions = session.actions if legal.any() or any(session.legal(site).any() for site in sites) else ()
+    site_actions: Trace = ()
+    if sites and goal.by_site and legal.any():  # what is applied to the program is so at each of its sites
+        site_actions = session.actions if by_state else _legal(session, sites[0])
     prior = guide.prior.among(actions) if guide.prior and actions else None
     suffixes = (
         tuple(filter(None, (_among(session.actions, suffix) for suffix in guide.suffixes)))
         if site_actions
         else ()
     )
-    return Space(actions, site_actions, sites, (), LONGEST, suffixes, prior, guide.policy), guide
+    longest = task.max_trace
+    space = Space(actions, site_actions, sites, (), longest, suffixes, prior, guide.policy, by_state=by_state)
+    return space, guide
 
 
 def _at_sites(trace: Trace) -> Trace:

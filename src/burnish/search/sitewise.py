@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.trace import Trace, entry
+from burnish.search.hill_climbing import hill_climbing
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 MARGINS = (0.0, 0.003, 0.01)  # that are left under a limit for all sites, one after the other
@@ -27,8 +28,12 @@ def sitewise(
     trial for every site: each keeps the best one that it has seen, written into the trace as `site: action`
     entries. The joined trace is evaluated as a whole before it is believed, and it is where the next suffixes
     are tried: the learned ones in their order, then variations of those that some site kept, and random ones.
+
+    Sites without costs of their own can only be looked at together: by hill climbing.
     """
-    if not space.site_actions:  # nothing is legal at a single site, or there is none
+    if not space.site_actions:
+        if space.sites:
+            yield from hill_climbing(space, rng)
         return
     current = space.best_initial
     learned, kept = list(space.suffixes), list(space.suffixes)

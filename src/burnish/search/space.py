@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.guide import Prediction, Prior, State, StatePolicy
-from burnish.core.trace import Trace, split_entry
+from burnish.core.trace import Trace, open_entry, split_entry
 
+DRAWS = 2**31  # numbers of open entries
 NOT_TRIED = "the budget was spent before"
 
 
@@ -30,6 +31,8 @@ class Evaluation:
     room: float = field(default=math.inf, repr=False)  # how much more of that price there may be, in all
     prediction: Prediction | None = field(default=None, repr=False, compare=False)
     state: State | None = field(default=None, repr=False, compare=False)  # on the way to a prediction
+    legal: tuple[str, ...] = field(default=(), repr=False, compare=False)  # entries at the end
+    illegal: int = field(default=0, repr=False, compare=False)  # entries that were, and are left out
 
     @property
     def order(self) -> tuple[float, int, Trace]:
@@ -47,6 +50,7 @@ class Batch:
     traces: Sequence[Trace]
     site_costs: bool = False  # also say what each site costs at the end
     partial: bool = False  # while there is time: what there was none for has the error NOT_TRIED
+    legal: bool = False  # also say which entries are legal at the end
     predict: bool = False  # also say what the policy, if there is one, makes of the state at the end
     alone: int | None = None
     """All traces begin with the same so many entries, and the others of each are at one site: try them there,
@@ -63,7 +67,7 @@ for ever: who runs it keeps the best and stops it when the budget is spent."""
 class Space:
     """The actions, the initial traces with what they cost, and how long a trace may be."""
 
-    actions: tuple[str, ...]  # legal on the whole program
+    actions: tuple[str, ...]  # the task's, unless nothing is legal in the opened program
     site_actions: tuple[str, ...]  # legal on a single site; none where sites have no costs
     sites: tuple[str, ...]
     initial: tuple[Evaluation, ...]  # the task's initial traces, the empty one among them
@@ -71,6 +75,7 @@ class Space:
     suffixes: tuple[Trace, ...] = ()  # learned: worth trying at every site, the best first
     prior: Prior | None = None  # learned: over `actions`; without it, all are alike
     policy: StatePolicy | None = None  # learned: what to do next, by the state
+    by_state: bool = False  # not all actions are legal everywhere: see Evaluation.legal and open_entry
     large: bool = False  # the budget has few evaluations of the whole program: look at its sites one by one
 
     @property
@@ -78,11 +83,20 @@ class Space:
         """The cheapest of the initial traces."""
         return min(self.initial, key=lambda start: start.order)
 
+    def entries(self, state: Evaluation) -> tuple[str, ...]:
+        """Return the entries that may follow a state; it has to be asked for what is legal there."""
+        return state.legal if self.by_state else self.actions
+
+    def extensions(self, state: Evaluation) -> list[Trace]:
+        """Return a state's trace with each entry that may follow."""
+        return [(*state.trace, text) for text in self.entries(state)]
+
     def probabilities(self, state: Evaluation, uniform: float = 0.0) -> NDArray[np.float64]:
-        """Return how probable each of `actions` is to be worth it in a state: float64[n], their sum is 1.
+        """Return how probable each of the state's `entries` is to be worth it: float64[n], their sum is 1.
 
         By the policy where its prediction was asked for, in which what is illegal has 0; else by the prior,
-        else all alike. Of that, `uniform` is the share that is shared out evenly.
+        else all alike; an action at several sites shares what it has. Of that, `uniform` is the share that is
+        shared out evenly.
         """
         shares = legal = np.ones(len(self.actions))
         if self.prior:
@@ -91,10 +105,17 @@ class Space:
             log_probs = np.append(state.prediction.log_probs, -np.inf)[self._columns]
             legal = ((log_probs > -np.inf) | (self._columns < 0)).astype(np.float64)
             shares = np.exp(log_probs) if np.isfinite(log_probs).any() else legal
+        if self.by_state:
+            at = np.array([self._index[split_entry(text)[1]] for text in state.legal], dtype=np.int64)
+            shares, legal = (shares / np.bincount(at, minlength=len(shares)).clip(1))[at], np.ones(len(at))
         even = legal / max(1.0, legal.sum())
         shares = shares / max(shares.sum(), np.finfo(np.float64).tiny)
         mixed: NDArray[np.float64] = (1 - uniform) * shares + uniform * even
         return mixed
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {action: i for i, action in enumerate(self.actions)}
 
     @cached_property
     def _columns(self) -> NDArray[np.int64]:
@@ -103,15 +124,17 @@ class Space:
         return np.array([index.get(action, -1) for action in self.actions])
 
     def random_action(self, rng: np.random.Generator, before: Sequence[str] = ()) -> str:
-        """Draw the action that follows the entries before it."""
+        """Draw what follows the entries before it: an action, or one that is left open until it is there."""
         if self.prior:
             return self.prior.draw(split_entry(before[-1])[1] if before else "", rng)
+        if self.by_state:
+            return open_entry(int(rng.integers(DRAWS)))
         return self.actions[rng.integers(len(self.actions))]
 
     def random_trace(self, rng: np.random.Generator, longest: int | None = None) -> Trace:
         """Draw a length, uniformly from 1, and as many actions."""
         length = int(rng.integers(1, (longest or self.max_length) + 1))
-        if self.prior:
+        if self.prior or self.by_state:
             trace: list[str] = []
             for _ in range(length):
                 trace.append(self.random_action(rng, trace))

@@ -1,0 +1,194 @@
+"""States of a program that were reached lately, by the traces that lead there."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from burnish.core.errors import IllegalAction
+from burnish.core.guide import State
+from burnish.core.objective import Objective
+from burnish.core.session import Session
+from burnish.core.trace import WHOLE_PROGRAM, Trace, draw_of, entry, split_entry
+from burnish.search.space import Evaluation
+
+STATES = 256  # that a worker keeps at most, and
+FORK_SECONDS = 0.6  # what forking all of them may have taken: large programs have fewer, but at least
+FEWEST = 4
+WORTH_FORKS = 3.0  # a state is kept when it took so many times as long as keeping it
+NONE, COST, LEGAL = range(3)  # what a kept state knows of the best one on the way, each with those before
+
+NOTHING = Evaluation((), math.inf)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What an evaluation says beside the cost."""
+
+    site_costs: bool = False  # the sites' costs, of the last state only
+    legal: bool = False  # the entries that are legal in the state
+    look: tuple[str, ...] | None = None
+    """Observations, of the last state only. It is kept: who looks may go on from there."""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether only the last state counts, not the cheapest on the way."""
+        return self.site_costs or self.look is not None
+
+
+@dataclass
+class _State:
+    """A session on its way through a trace, and the best of the states that it came by."""
+
+    session: Session
+    path: Trace = ()  # every entry that was applied
+    trimmed: Trace = ()  # less those that changed nothing
+    best: Evaluation = NOTHING
+    illegal: int = 0  # entries that were so
+
+    def fork(self) -> _State:
+        return replace(self, session=self.session.fork())
+
+    def apply(self, text: str) -> bool:
+        """Apply an entry, unless it is illegal here; return whether it may have changed the state."""
+        if (draw := draw_of(text)) is not None:
+            legal = legal_entries(self.session)
+            if not legal:
+                return False
+            text = legal[draw % len(legal)]
+        site, action = split_entry(text)
+        try:
+            changed = self.session.apply(self.session.index(action), site)
+        except IllegalAction:
+            self.illegal += 1
+            return False
+        self.path += (text,)
+        if changed:
+            self.trimmed += (text,)
+        return changed
+
+    def measure(self, objective: str, ask: Ask) -> Evaluation:
+        legal = legal_entries(self.session) if ask.legal else ()
+        return Evaluation(self.trimmed, self.session.measure(objective), self.path, legal=legal)
+
+    def look(self, names: Sequence[str]) -> State:
+        return State(tuple(self.session.observe(name) for name in names), self.session.legal())
+
+
+class PrefixTree:
+    """States that were reached lately, where that took long: a trace begins at the longest prefix that fits.
+
+    What evaluating a trace gives does not depend on which prefixes happen to be there.
+    """
+
+    def __init__(self, root: Session) -> None:
+        self._root = _State(root)
+        self._kept: OrderedDict[tuple[Trace, int], _State] = OrderedDict()
+        self._fork_seconds = 0.0  # of one fork, the last
+        self._lowest = math.inf  # of all costs
+
+    def evaluate(
+        self,
+        trace: Trace,
+        objective: Objective,
+        ask: Ask,
+        *,
+        keep: int,
+    ) -> Iterator[tuple[Evaluation, bool]]:
+        """Apply a trace in a fork and measure: every state when that is cheap, else the last.
+
+        Entries that are illegal where they come, such as those at a site that is gone, are left out.
+
+        Args:
+            trace: What to apply.
+            objective: What to measure.
+            ask: What else to say.
+            keep: Keep the state after so many entries: the next trace begins there.
+
+        Yields:
+            States that are cheaper than all before, with False; then the trace's evaluation, with True.
+        """
+        every = objective.dense and not ask.at_end
+        best = (LEGAL if ask.legal else COST) if every else NONE
+        start, state = self._longest_prefix(trace, best)
+        state = self._fork(state)
+        since = time.perf_counter()
+        if every and start == 0:
+            state.best = state.measure(objective.name, ask)
+        for position, text in enumerate(trace[start:], start):
+            worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
+            if position > start and (position == keep or worth):
+                state = self._keep(trace[:position], best, state)
+                since = time.perf_counter()
+            if state.apply(text) and every:
+                measured = state.measure(objective.name, ask)
+                if measured.cost < state.best.cost:
+                    state.best = measured
+                if measured.cost < self._lowest:
+                    self._lowest = measured.cost
+                    yield measured, False
+        if not every:
+            measured = state.measure(objective.name, ask)
+            state.best = replace(measured, state=state.look(ask.look) if ask.look else None)
+            if ask.site_costs:
+                state.best = replace(
+                    state.best,
+                    site_costs=state.session.site_costs(objective.name),
+                    unpriced=state.session.site_costs(objective.name, False),
+                    room=state.session.room(objective.name),
+                )
+        worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
+        if start < len(trace) and (ask.look is not None or worth):
+            self._put(trace, best, state)
+        else:
+            state.session.close()
+        yield replace(state.best, illegal=state.illegal), True
+
+    def reach(self, trace: Trace) -> Session:
+        """Return a session in the state after a trace, for the caller to close."""
+        start, state = self._longest_prefix(trace, NONE)
+        state = self._fork(state)
+        for text in trace[start:]:
+            state.apply(text)
+        return state.session
+
+    def _fork(self, state: _State) -> _State:
+        begin = time.perf_counter()
+        copy = state.fork()
+        self._fork_seconds = time.perf_counter() - begin
+        return copy
+
+    def _longest_prefix(self, trace: Trace, best: int) -> tuple[int, _State]:
+        """Find where to begin; a state that knows more than is needed will do."""
+        for length in range(len(trace), 0, -1):
+            for known in range(best, LEGAL + 1):
+                if state := self._kept.get((trace[:length], known)):
+                    self._kept.move_to_end((trace[:length], known))
+                    return length, state
+        return 0, self._root
+
+    def _keep(self, prefix: Trace, best: int, state: _State) -> _State:
+        """Keep a state, and return another one to go on with."""
+        copy = self._fork(state)
+        self._put(prefix, best, state)
+        return copy
+
+    def _put(self, prefix: Trace, best: int, state: _State) -> None:
+        self._kept[prefix, best] = state
+        most = max(FEWEST, min(STATES, int(FORK_SECONDS / self._fork_seconds)))
+        while len(self._kept) > most:
+            self._kept.popitem(last=False)[1].session.close()
+
+
+def legal_entries(session: Session) -> tuple[str, ...]:
+    """Return what is legal now: actions on the whole program or, where none is, actions at its sites."""
+
+    def legal_at(site: str) -> list[str]:
+        return [entry(session.actions[i], site) for i in np.flatnonzero(session.legal(site))]
+
+    return tuple(legal_at(WHOLE_PROGRAM) or [text for site in session.sites() for text in legal_at(site)])
