@@ -15,9 +15,10 @@ import numpy as np
 from burnish.core.errors import ProgramError, UnknownName
 from burnish.core.objective import GraphArrays, Objective, Observation
 from burnish.core.program import Program
-from burnish.core.session import Mask, Observed, Part, Session
+from burnish.core.session import Part, Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.view import Mask, Observed
 
 ACTIONS = ("halve", "subtract(1)", "subtract(3)", "add(1)")
 LARGEST = 1000

@@ -12,9 +12,10 @@ import numpy as np
 
 from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout
 from burnish.core.program import Program
-from burnish.core.session import Mask, Observed, Session
+from burnish.core.session import Session
 from burnish.core.task import Opener, Task
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.view import Mask, Observed
 
 FAILURES: dict[str, type[CompilerCrash]] = {
     "be-killed": CompilerCrash,

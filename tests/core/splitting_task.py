@@ -14,9 +14,10 @@ import numpy as np
 from burnish.core.errors import ProgramError, UnknownName
 from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
-from burnish.core.session import Mask, Observed, Session
+from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.view import Mask, Observed
 
 ACTIONS = ("grow", "trim", "split", "burn")
 LONGEST = 9

@@ -14,9 +14,10 @@ import numpy as np
 from burnish import _native
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program, Run, Workload
-from burnish.core.session import Mask, Observed, Session
+from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.view import Mask, Observed
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session

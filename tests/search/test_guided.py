@@ -47,11 +47,10 @@ def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool)
     """The two initial traces, the better one of them once more, and then a trace for each step."""
     way = shortest((12, 7))
     seen: list[Progress] = []
-    task = replace(TASK, initial_traces=(("halve",),))
     run(
         method,
         beam if method == "beam" else partial(mcts, exploration=1.25, rollout=0),
-        task,
+        replace(TASK, initial_traces=(("halve",),)),
         PROGRAM,
         budget=Budget(evaluations=3 + len(way)),
         adviser=by(Perfect(critic=critic)),

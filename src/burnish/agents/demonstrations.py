@@ -12,8 +12,8 @@ from typing import Any
 from burnish.core.env import Env
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError, UnknownName
 from burnish.core.program import Program
-from burnish.core.session import Mask
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
+from burnish.core.view import Mask
 
 EQUAL = 1e-9  # relative: what two costs that are the same may differ by
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.env import Env
-from burnish.core.session import Mask
+from burnish.core.view import Mask
 
 Floats = NDArray[np.float64]
 

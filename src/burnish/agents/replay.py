@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from burnish.agents.policy import as_mask
 from burnish.agents.rollout import Episode
-from burnish.core.session import Mask
+from burnish.core.view import Mask
 
 Floats = NDArray[np.float64]
 

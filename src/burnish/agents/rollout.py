@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from burnish.core.env import Next
 from burnish.core.errors import InputError
-from burnish.core.session import Mask
 from burnish.core.vector import VectorEnv
+from burnish.core.view import Mask
 
 Notes = NDArray[np.float64]
 Act = Callable[[Sequence[int], list[Any], NDArray[np.bool_]], tuple[NDArray[np.int64], Notes]]

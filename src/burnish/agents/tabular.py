@@ -20,8 +20,8 @@ from torch import Tensor
 from burnish.agents.learner import check_algorithm, check_ranges, first_program, generator
 from burnish.agents.policy import Masks
 from burnish.agents.rollout import Act, Episode, Notes, play, summary
-from burnish.core.session import Mask
 from burnish.core.vector import VectorEnv
+from burnish.core.view import Mask
 
 Floats = NDArray[np.float64]
 KEY_BYTES = 16

@@ -31,8 +31,8 @@ from burnish.agents.policy import Policy, as_mask
 from burnish.agents.rollout import Act, Notes, play, summary
 from burnish.agents.tabular import falling
 from burnish.core.env import Env
-from burnish.core.session import Mask
 from burnish.core.vector import VectorEnv
+from burnish.core.view import Mask
 
 
 @dataclass(frozen=True)

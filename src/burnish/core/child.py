@@ -26,8 +26,9 @@ from typing import Any
 
 from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory
 from burnish.core.program import Program
-from burnish.core.session import Session, Start
+from burnish.core.session import Session
 from burnish.core.trace import Trace
+from burnish.core.view import Start
 
 VALUE, ITEM, ERROR, LOST = range(4)  # LOST: an error after which this process must not be used
 

@@ -7,6 +7,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,9 +20,10 @@ from burnish.core.opened import OpenProgram, check_language
 from burnish.core.program import Program
 from burnish.core.program_sampler import Order, Programs, ProgramSampler
 from burnish.core.reward import reward_named
-from burnish.core.session import Mask, Session, Start, Step
+from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, entry
+from burnish.core.view import Mask, Start, Step, View
 from burnish.core.worker import Limits, Worker
 
 First = tuple[Any, dict[str, Any]]
@@ -112,8 +114,8 @@ class Env(gymnasium.Env[Any, int]):
         self.failure_reward = failure_reward
         self.render_mode = render_mode
         self.worker = Worker(limits) if limits else None
-        names = self._observations.names
-        self._opened = OpenProgram(task, self.worker, names, self.objective.name, sites, openers)
+        self._view = View(self._observations.names, self.objective.name, sites)
+        self._opened = OpenProgram(task, self.worker, self._view, openers)
         self._log = EpisodeLog(log) if log else None
         self._program: Program | None = None
         self._session: Session | None = None
@@ -180,13 +182,12 @@ class Env(gymnasium.Env[Any, int]):
 
     def begin_step(self, action: int) -> Callable[[], Next]:
         """Start what step() does, and return the function that waits for it: for many at a time."""
-        session = self.session
         index, site = self._choice.decode(action, self._sites)
         last = self._steps + 1 >= self.max_steps
-        objective = self.objective.name if self.dense or last else None
+        view = self._view if self.dense or last else replace(self._view, objective=None)
         if self._log:
             self._log.expect()
-        begun = session.begin_step(index, site, self._observations.names, objective, self._sites)
+        begun = self.session.begin_step(index, site, view, self._sites)
         return partial(self._finish_step, begun, index, site, last)
 
     def action_masks(self) -> Mask:
@@ -195,8 +196,7 @@ class Env(gymnasium.Env[Any, int]):
 
     def render(self) -> str:
         """Return the program, its cost and the trace as text."""
-        unit = self.objective.unit
-        return "\n".join([f"{self.session.digest()[:8]}  {self._cost:g} {unit}", *self.trace])
+        return "\n".join([f"{self.session.digest()[:8]}  {self._cost:g} {self.objective.unit}", *self.trace])
 
     def commandline(self) -> str:
         """Return the command that leads from the program to this state, without burnish.
@@ -308,6 +308,7 @@ class Env(gymnasium.Env[Any, int]):
     def _finish_step(self, begun: Callable[[], Step], index: int, site: str, last: bool) -> Next:
         try:
             step = begun()
+            self._sites = step.sites
             self._mask = self._choice.legal(step.mask)
             terminated = not self._mask.any()
             cost = step.cost
@@ -321,21 +322,20 @@ class Env(gymnasium.Env[Any, int]):
         if cost is not None:
             reward = self._reward.of(self._cost, cost, self._unit)
             self._cost = cost
-        self._write(index, site, reward, cost)
+        self._write(step.entry, reward, cost)
         if self._log and (terminated or last):
             self._log.end("terminated" if terminated else "truncated")
         return self._last, reward, terminated, last, self._info(cost)
 
     def _crashed(self, error: CompilerCrash, index: int, site: str) -> Next:
         self._mask = self._choice.nothing()
-        self._write(index, site, self.failure_reward, None)
+        self._write(entry(self.task.actions[index], site), self.failure_reward, None)
         if self._log:
             self._log.end("crashed", str(error))
         return self._last, self.failure_reward, True, False, self._info(None) | {"error": str(error)}
 
     def _info(self, cost: float | None) -> dict[str, Any]:
-        info = {"mask": self._mask, "program": self.program.name}
-        return info if cost is None else info | {"cost": cost}
+        return {"mask": self._mask, "program": self.program.name} | ({} if cost is None else {"cost": cost})
 
     def _episode(self, costs: dict[str, float]) -> Episode:
         return Episode(
@@ -349,6 +349,6 @@ class Env(gymnasium.Env[Any, int]):
             began=time.time(),
         )
 
-    def _write(self, index: int, site: str, reward: float, cost: float | None) -> None:
+    def _write(self, text: str, reward: float, cost: float | None) -> None:
         if self._log:
-            self._log.step(entry(self.task.actions[index], site), reward, cost)
+            self._log.step(text, reward, cost)

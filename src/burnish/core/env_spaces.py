@@ -9,9 +9,9 @@ import gymnasium
 import numpy as np
 
 from burnish.core.errors import IllegalAction, InputError, UnknownName
-from burnish.core.session import Mask, Observed
 from burnish.core.spaces import as_member, space_of
 from burnish.core.task import Task
+from burnish.core.view import Mask, Observed
 
 
 class ActionSpace:

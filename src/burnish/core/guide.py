@@ -10,8 +10,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.session import Mask, Observed, Session
+from burnish.core.session import Session
 from burnish.core.trace import Trace
+from burnish.core.view import Mask, Observed
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.reward import baseline_cost
 from burnish.core.sandbox import Sandbox
-from burnish.core.session import Session, Start
+from burnish.core.session import Session
 from burnish.core.task import Opener, Task
+from burnish.core.view import Start, View
 from burnish.core.worker import Worker
 
 KNOWN_BASELINES = 10_000  # programs whose baselines' costs are kept
@@ -34,14 +35,12 @@ class OpenProgram:
         self,
         task: Task,
         worker: Worker | None,
-        observations: Sequence[str],
-        objective: str,
-        site_count: int,
+        view: View,
         baselines: Mapping[str, Opener],
     ) -> None:
         self._task = task
         self._worker = worker
-        self._look = (tuple(observations), objective, site_count)
+        self._view = view
         self._baselines = baselines
         self._costs: OrderedDict[str, tuple[float, ...]] = OrderedDict()  # by Program.key
         self._root: tuple[str, Session] | None = None
@@ -78,12 +77,13 @@ class OpenProgram:
         self._root = None
 
     def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
-        observations, objective, site_count = self._look
+        objective = self._view.objective
+        assert objective is not None
         openers = () if program.key in self._costs else self._baselines.values()
         costs = [partial(baseline_cost, opener, program, objective) for opener in openers]
         if self._worker is None:  # this process opens it when it is waited for, so that it fails there
-            return lambda: self._open(program).begin_fork(observations, objective, site_count, costs)()
-        return self._open(program).begin_fork(observations, objective, site_count, costs)
+            return lambda: self._open(program).begin_fork(self._view, costs)()
+        return self._open(program).begin_fork(self._view, costs)
 
     def _open(self, program: Program) -> Session:
         if self._root is None or self._root[0] != program.key:

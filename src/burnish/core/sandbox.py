@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 from burnish.core import child
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
-from burnish.core.session import Mask, Observed, Part, Session, Start, Step
+from burnish.core.session import Part, Session
 from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.view import Mask, Observed, Start, Step, View
 from burnish.core.worker import Limits, Worker
 
 _numbers = itertools.count()
@@ -58,9 +59,9 @@ class Sandbox(Session):
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """See Session."""
-        changed: bool = self._call("apply", action, site)
-        self.record(action, site)
-        return changed
+        changed, text = self._call("act", action, site)
+        self.trace.append(text)
+        return bool(changed)
 
     def observe(self, space: str) -> Observed:
         """See Session."""
@@ -121,43 +122,33 @@ class Sandbox(Session):
         mask: Mask = self._call("mask", tuple(sites))
         return mask
 
-    def step(
-        self, action: int, site: str, observations: Sequence[str], objective: str | None, sites: Sequence[str]
-    ) -> Step:
+    def step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
         """See Session; one round trip."""
-        return self.begin_step(action, site, observations, objective, sites)()
+        return self.begin_step(action, site, view, sites)()
 
-    def begin_step(
-        self, action: int, site: str, observations: Sequence[str], objective: str | None, sites: Sequence[str]
-    ) -> Callable[[], Step]:
+    def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
         """See Session; all that fails does so in the function that is returned."""
-        arguments = (action, site, tuple(observations), objective, tuple(sites))
         try:
             self._restore()
-            self._worker.send(child.call_session, self._key, "step", *arguments)
+            self._worker.send(child.call_session, self._key, "step", action, site, view, sites)
         except CompilerCrash as error:
             return partial(_fail, error)
 
         def finish() -> Step:
             step: Step = self._worker.receive()[1]
-            self.record(action, site)
+            self.trace.append(step.entry)
             return step
 
         return finish
 
     def begin_fork(
-        self,
-        observations: Sequence[str],
-        objective: str,
-        site_count: int,
-        baselines: Sequence[Callable[[], float]] = (),
+        self, view: View, baselines: Sequence[Callable[[], float]] = ()
     ) -> Callable[[], tuple[Session, Start]]:
         """See Session; one round trip, even where the program has to be opened first."""
         copy = next(_numbers)
         opening = None if self._is_open() else (self._opener, self._program, tuple(self.trace))
-        arguments = (tuple(observations), objective, site_count, tuple(baselines))
         try:
-            self._worker.send(child.start_session, self._key, copy, opening, *arguments)
+            self._worker.send(child.start_session, self._key, copy, opening, view, tuple(baselines))
         except CompilerCrash as error:
             return partial(_fail, error)
 

@@ -7,39 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.limit import Limit, limits_of, unlimited
-from burnish.core.objective import GraphArrays
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
+from burnish.core.view import Mask, Observed, Start, Step, View, following
 from burnish.core.weighted import factors, is_weighted, product
-
-Mask = NDArray[np.bool_]
-Observed = NDArray[Any] | GraphArrays | str | bytes
-
-
-class Start(NamedTuple):
-    """What the beginning of an episode needs to know, gathered in one call."""
-
-    sites: tuple[str, ...]  # the whole program, and as many of its sites as were asked for
-    observed: tuple[Observed, ...]
-    cost: float
-    mask: Mask  # [len(sites) * n]
-    baselines: tuple[float, ...]
-
-
-class Step(NamedTuple):
-    """What one step of an environment needs to know, gathered in one call."""
-
-    changed: bool
-    observed: tuple[Observed, ...]
-    cost: float | None
-    mask: Mask  # [len(sites) * n]
 
 
 @dataclass(frozen=True)
@@ -247,47 +224,48 @@ class Session(ABC):
         except KeyError:
             raise UnknownName.among("action", action, self.actions) from None
 
-    def start(
-        self,
-        observations: Sequence[str],
-        objective: str,
-        site_count: int,
-        baselines: Sequence[Callable[[], float]] = (),
-    ) -> Start:
-        """Find the first `site_count` sites, observe, measure, look at what is legal, call `baselines`."""
-        sites = (WHOLE_PROGRAM, *(self.sites()[:site_count] if site_count else ()))
-        observed = tuple(self.observe(name) for name in observations)
+    def start(self, view: View, baselines: Sequence[Callable[[], float]] = ()) -> Start:
+        """Find the first sites, observe, measure, look at what is legal, call `baselines`."""
+        sites = (WHOLE_PROGRAM, *(self.sites()[: view.site_count] if view.site_count else ()))
+        observed = tuple(self.observe(name) for name in view.observations)
         costs = tuple(baseline() for baseline in baselines)
-        return Start(sites, observed, self.measure(objective), self.mask(sites), costs)
+        cost = math.nan if view.objective is None else self.measure(view.objective)
+        return Start(sites, observed, cost, self.mask(sites), costs)
 
     def begin_fork(
-        self,
-        observations: Sequence[str],
-        objective: str,
-        site_count: int,
-        baselines: Sequence[Callable[[], float]] = (),
+        self, view: View, baselines: Sequence[Callable[[], float]] = ()
     ) -> Callable[[], tuple[Session, Start]]:
         """Return a function that forks this session and starts the copy; in a sandbox, it is at it then."""
 
         def finish() -> tuple[Session, Start]:
             copy = self.fork()
-            return copy, copy.start(observations, objective, site_count, baselines)
+            return copy, copy.start(view, baselines)
 
         return finish
 
-    def step(
-        self, action: int, site: str, observations: Sequence[str], objective: str | None, sites: Sequence[str]
-    ) -> Step:
-        """Apply, observe, measure (unless `objective` is None) and look at what is legal at `sites`."""
-        changed = self.apply(action, site)
-        cost = None if objective is None else self.measure(objective)
-        return Step(changed, tuple(self.observe(name) for name in observations), cost, self.mask(sites))
+    def act(self, action: int, site: str = WHOLE_PROGRAM) -> tuple[bool, str]:
+        """Apply, and also return the entry of the trace: a session may act elsewhere, say at a cursor."""
+        return self.apply(action, site), self.trace[-1]
 
-    def begin_step(
-        self, action: int, site: str, observations: Sequence[str], objective: str | None, sites: Sequence[str]
-    ) -> Callable[[], Step]:
+    def step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
+        """Apply, observe, measure and look at what is legal at some sites.
+
+        Args:
+            action: What to apply,
+            site: and where.
+            view: What to look at.
+            sites: Where the caller looked before, the whole program before all.
+        """
+        changed, text = self.act(action, site)
+        cost = None if view.objective is None else self.measure(view.objective)
+        if view.site_count:
+            sites = following(sites, self.sites(), view.site_count)
+        observed = tuple(self.observe(name) for name in view.observations)
+        return Step(changed, observed, cost, self.mask(sites), sites, text)
+
+    def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
         """Return a function that makes a step; in a sandbox, it is at it then."""
-        return partial(self.step, action, site, observations, objective, sites)
+        return partial(self.step, action, site, view, sites)
 
     def mask(self, sites: Sequence[str]) -> Mask:
         """Return what is legal at each of `sites`, side by side: bool[len(sites) * n]."""

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from burnish.core.objective import GraphArrays, Observation
-from burnish.core.session import Observed
+from burnish.core.view import Observed
 
 
 class Content(spaces.Space[Any]):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from burnish.core.env import Env, First, Next
 from burnish.core.errors import InputError
-from burnish.core.session import Mask
+from burnish.core.view import Mask
 from burnish.core.worker import wait
 
 Batch = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]

@@ -12,8 +12,8 @@ import numpy as np
 
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
-from burnish.core.session import Observed
 from burnish.core.trace import Trace
+from burnish.core.view import Observed
 from burnish.core.worker import Limits
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies

@@ -20,6 +20,7 @@ from burnish.core.guide import Guide, InitialTraces, Prediction, State
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.view import View
 from burnish.policies.choose import ILLEGAL, ActionPolicy, Floats, Mask, choose
 from burnish.policies.load import load_action_policy
 
@@ -118,7 +119,7 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
     trace: list[str] = []
     unchanged: list[int] = []
     try:
-        copy = session.fork()
+        copy, view = session.fork(), View(tuple(steps.observations))
         state = State(tuple(copy.observe(name) for name in steps.observations), copy.legal())
         while len(trace) < steps.max_steps:
             log_probs = steps.predict([state])[0].log_probs
@@ -127,7 +128,7 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
                 break
             chosen = int(choose(np.maximum(log_probs, ILLEGAL).astype(np.float32)[None], rng)[0])
             action = steps.actions[chosen]
-            step = copy.step(session.index(action), WHOLE_PROGRAM, steps.observations, None, (WHOLE_PROGRAM,))
+            step = copy.step(session.index(action), WHOLE_PROGRAM, view, (WHOLE_PROGRAM,))
             trace.append(action)
             unchanged = [] if step.changed else [*unchanged, chosen]
             state = State(step.observed, step.mask)

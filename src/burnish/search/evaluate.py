@@ -16,9 +16,10 @@ from burnish.core.errors import BurnishError, CompilerCrash
 from burnish.core.guide import StatePolicy
 from burnish.core.objective import Objective
 from burnish.core.program import Program
-from burnish.core.session import Observed, Part
+from burnish.core.session import Part
 from burnish.core.task import Opener, Task
 from burnish.core.trace import Trace, split_entry
+from burnish.core.view import Observed
 from burnish.core.worker import Limits, Worker, wait
 from burnish.search.alone import at_site, evaluate_alone, moved
 from burnish.search.prefix_tree import Ask, PrefixTree

@@ -63,7 +63,7 @@ class _State:
             text = legal[draw % len(legal)]
         site, action = split_entry(text)
         try:
-            changed = self.session.apply(self.session.index(action), site)
+            changed, text = self.session.act(self.session.index(action), site)
         except IllegalAction:
             self.illegal += 1
             return False

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from burnish.core.session import Mask
+from burnish.core.view import Mask
 
 HISTORY = "trace"  # the observation that differs after every action
 

@@ -13,9 +13,9 @@ from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
-from burnish.core.session import Mask
 from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
+from burnish.core.view import Mask
 from burnish.core.worker import Limits, Worker
 from burnish.training.greedy import Actor, Greedy
 

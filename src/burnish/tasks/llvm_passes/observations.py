@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.objective import Observation
-from burnish.core.session import Observed
+from burnish.core.view import Observed
 from burnish.representations.graph import (
     BLOCK_COLUMNS,
     CALL_COLUMNS,

@@ -15,8 +15,9 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
 from burnish.core.limit import limits_of, unlimited
 from burnish.core.program import Program
-from burnish.core.session import Mask, Observed, Part, Session
+from burnish.core.session import Part, Session
 from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.view import Mask, Observed
 from burnish.core.weighted import factors
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
@@ -249,9 +250,8 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
         InputError: there is no such level.
     """
     try:
-        return _open(
-            Origin(program, partial(_prepare, options=options), (f"clang<{options.level}>",)), options
-        )
+        origin = Origin(program, partial(_prepare, options=options), (f"clang<{options.level}>",))
+        return _open(origin, options)
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None
 
@@ -285,8 +285,7 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
 
 
 def _open(origin: Origin, options: Options) -> ModuleSession:
-    program = origin.program
-    module = read_module(program)
+    program, module = origin.program, read_module(origin.program)
     try:
         origin.prepare(module)
     except _native.PipelineError as error:
