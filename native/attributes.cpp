@@ -4,6 +4,7 @@
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
 
 using namespace llvm;
 
@@ -66,6 +67,14 @@ PreservedAnalyses NoMinSize::run(Function &function, FunctionAnalysisManager &) 
     return PreservedAnalyses::all();
   function.removeFnAttr(Attribute::MinSize);
   return attributes_changed();
+}
+
+void drop_unwind_tables(Module &module) {
+  module.changed();
+  for (Function &function : module.ir())
+    function.setUWTableKind(UWTableKind::None);
+  if (module.ir().getModuleFlag("uwtable"))
+    module.ir().setModuleFlag(llvm::Module::Max, "uwtable", uint32_t{0});
 }
 
 } // namespace burnish

@@ -3,6 +3,8 @@
 // What the front end was asked for stays: a frame pointer that is kept already, tables that are forbidden.
 #pragma once
 
+#include "module.h"
+
 #include "llvm/IR/PassManager.h"
 
 namespace burnish {
@@ -28,5 +30,8 @@ struct NoJumpTables : llvm::PassInfoMixin<NoJumpTables> {
 struct NoMinSize : llvm::PassInfoMixin<NoMinSize> {
   llvm::PreservedAnalyses run(llvm::Function &, llvm::FunctionAnalysisManager &);
 };
+
+// Makes the module what clang -fno-asynchronous-unwind-tables would have made it, where nothing unwinds through it.
+void drop_unwind_tables(Module &module);
 
 } // namespace burnish

@@ -1,4 +1,5 @@
 // The Python face of the native core: burnish._native. Every call releases the GIL.
+#include "attributes.h"
 #include "codegen.h"
 #include "embedding.h"
 #include "features.h"
@@ -241,6 +242,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("position_independent", &Module::position_independent)
       .def("run", &run, "pipeline"_a, "level"_a = "Oz", "functions"_a = nb::none())
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
+      .def("drop_unwind_tables", &burnish::drop_unwind_tables, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
       .def("instruction_count", &burnish::instruction_count)
       .def(
@@ -296,8 +298,7 @@ NB_MODULE(_native, m) {
   m.def("opcode_count_names", &burnish::opcode_count_names);
   m.def("function_property_names", &burnish::function_property_names);
   m.def("llvm_version", &burnish::llvm_version);
-
-  // The process' number, or a negative errno.
+  // The process' number, and a descriptor; or a negative errno.
   m.def(
       "spawn",
       [](const std::string &executable, const std::vector<std::string> &arguments,
@@ -307,6 +308,5 @@ NB_MODULE(_native, m) {
       },
       "executable"_a, "arguments"_a, "environment"_a, "directory"_a, "input"_a, "output"_a, "errors"_a, "limits"_a,
       "cpu"_a = -1, Without());
-  // A descriptor, or a negative errno.
   m.def("open_counter", &burnish::open_counter, "type"_a, "config"_a);
 }

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from burnish.training.demonstrations import DEMONSTRATIONS
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.policies.load import load_action_policy
 from burnish.training.algorithms import LEARNERS, open_training
 from burnish.training.checkpoint import load_checkpoint
 from burnish.training.config import Config, Expert, Source, config_of, read_config, shipped
+from burnish.training.expert import DEMONSTRATIONS
 from burnish.training.run import Listener, Outcome, train
 from burnish.training.track import LOG, TIMES, read_log
 from burnish.training.validate import SCORE

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 from burnish.corpora.building import build
 from burnish.corpora.random_modules import random_job
 from burnish.corpora.store import open_corpus
+from burnish.tasks.llvm_passes import TASK
 from burnish.training.config import Source
 from burnish.training.programs import Chosen, choose
 from tests.sources import DATA
@@ -24,7 +25,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def chosen(*sources: Source) -> Chosen:
-    return choose(sources, "programs")
+    return choose(sources, "programs", TASK)
 
 
 def names(programs: Chosen) -> list[str]:
@@ -65,6 +66,20 @@ def test_a_card_says_what_was_learned_from(corpus: Path) -> None:
     assert of_corpus["digest"] == open_corpus(corpus).digest
     assert of_random["count"] == 5
     assert of_random["names_digest"] != of_file["names_digest"]
+
+
+def test_variants_are_other_programs_of_other_names(corpus: Path) -> None:
+    both = chosen(
+        Source(f"corpus@{corpus}:train"), Source(f"corpus@{corpus}:train", variant="without-unwind-tables")
+    )
+    assert len(set(names(both))) == len({program.digest for program in both}) == 24
+    assert {name.removesuffix(" without-unwind-tables") for name in names(both)} == {
+        row.name for row in open_corpus(corpus).programs
+    }
+    plain, changed = (part.describe() for part in both.parts)
+    assert changed == plain | {"variant": "without-unwind-tables"}
+    with pytest.raises(UnknownName, match="no variant named 'without-tables'; did you mean"):
+        chosen(Source(f"corpus@{corpus}:train", variant="without-tables"))
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ class Task:
     initial_traces: tuple[Trace, ...] = ()  # traces worth trying first
     max_trace: int = 60  # entries of a trace that a search proposes, those at single sites not counted
     options: Mapping[str, str] = field(default_factory=dict)  # what differs from the task's default
+    variants: Mapping[str, Callable[[Program], Program]] = field(default_factory=dict, repr=False)
+    """Other programs that one can be made into, to learn from: what other options of a compiler do."""
     commandline: Callable[[Trace], str] | None = None  # of a tool that leads there, without burnish
 
     @property

@@ -30,6 +30,7 @@ class Source:
     largest: int | None = None
     even: bool = False  # as many from every doubling of size as possible
     seed: int = 0  # of the choice
+    variant: str = ""  # one of the task's variants, in place of the programs themselves
 
     def __post_init__(self) -> None:
         if self.count is not None and self.count < 1:

@@ -71,8 +71,8 @@ class PolicyTraining:
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         self.encoder()  # what does not fit is found now, not after minutes
         self.seen: Observations = []
-        self.programs = choose(config.programs, "programs", level=self.task.reference)
-        self.validation = choose(config.validation, "validation", level=self.task.reference)
+        self.programs = choose(config.programs, "programs", self.task)
+        self.validation = choose(config.validation, "validation", self.task)
         self.envs = VectorEnv(partial(self.env, self.programs), config.environment.count)
         try:
             self.held, self.left_out = hold_out(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
 
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
+from burnish.core.task import Task
 from burnish.corpora import references
 from burnish.corpora.references import resolve
 from burnish.corpora.store import Corpus
@@ -23,6 +24,14 @@ class Part:
 
     source: Source
     programs: Sequence[Program] = field(repr=False)
+    change: Callable[[Program], Program] | None = None  # to another variant
+
+    def program(self, number: int) -> Program:
+        """Return one of the programs, or a variant of it, which has a name of its own."""
+        program = self.programs[number]
+        if not self.change:
+            return program
+        return replace(self.change(program), name=f"{program.name} {self.source.variant}")
 
     def describe(self) -> dict[str, Any]:
         """Return what a card says of it: reference, how many, which splits, digest.
@@ -32,6 +41,8 @@ class Part:
         """
         programs = self.programs
         said = {"use": self.source.use, "count": len(programs)}
+        if self.change:
+            said["variant"] = self.source.variant
         if isinstance(programs, Corpus):
             splits = sorted({row.split for row in programs.programs})
             return said | {"splits": splits, "digest": programs.digest}
@@ -57,10 +68,10 @@ class Chosen(Sequence[Program]):
         if isinstance(index, slice):
             return Chosen(self.parts, self.order[index])
         part, number = self.order[index]
-        return self.parts[part].programs[number]
+        return self.parts[part].program(number)
 
 
-def choose(sources: Sequence[Source], where: str, *, level: str = "Oz") -> Chosen:
+def choose(sources: Sequence[Source], where: str, task: Task) -> Chosen:
     """Return the programs of some sources, in an order that depends on their seeds only.
 
     Neighbours in a corpus are of one project: whoever takes them in turn should not see them in a row.
@@ -68,17 +79,25 @@ def choose(sources: Sequence[Source], where: str, *, level: str = "Oz") -> Chose
     Args:
         sources: Which.
         where: The table of the configuration, for errors: "programs".
-        level: What clang's front end is told, of what is compiled from source.
+        task: Whose variants they may be; what is compiled from source is, as its reference is.
 
     Raises:
         InputError: a reference stands for nothing, or sizes are asked for of what is no corpus.
+        UnknownName: the task has no such variant.
     """
     parts = tuple(
-        Part(source, _of(source, f"{where}[{number}]", level)) for number, source in enumerate(sources)
+        Part(source, _of(source, f"{where}[{number}]", task.reference), _variant(source, task))
+        for number, source in enumerate(sources)
     )
     pairs = [(i, j) for i, part in enumerate(parts) for j in range(len(part.programs))]
     rng = np.random.default_rng([source.seed for source in sources])
     return Chosen(parts, tuple(pairs[i] for i in rng.permutation(len(pairs))))
+
+
+def _variant(source: Source, task: Task) -> Callable[[Program], Program] | None:
+    if source.variant and source.variant not in task.variants:
+        raise UnknownName.among("variant", source.variant, task.variants)
+    return task.variants.get(source.variant)
 
 
 def _of(source: Source, where: str, level: str) -> Sequence[Program]:

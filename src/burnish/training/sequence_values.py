@@ -100,8 +100,8 @@ class SequenceValuesTraining:
         self.objectives = tuple(self.task.objective(name).name for name in self.plan.objectives)
         if self.objective not in self.objectives:
             raise InputError(f"{config.name}: algorithm.objectives: {self.objective} is not among them")
-        self.programs = choose(config.programs, "programs", level=self.reference)
-        self.validation = choose(config.validation, "validation", level=self.reference)
+        self.programs = choose(config.programs, "programs", self.task)
+        self.validation = choose(config.validation, "validation", self.task)
         self.jobs = self.plan.jobs or os.cpu_count() or 1
         self.learner: SequenceValueLearner | None = None
         self._saved: Mapping[str, Any] = {}

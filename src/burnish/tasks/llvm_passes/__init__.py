@@ -8,6 +8,7 @@ from functools import partial
 from burnish.core.task import Task
 from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, indices, opt_commandline
 from burnish.tasks.llvm_passes.baselines import baselines
+from burnish.tasks.llvm_passes.modules import without_unwind_tables
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS
 from burnish.tasks.llvm_passes.session import Options, open_session
@@ -34,6 +35,7 @@ def make_task(options: Options = Options()) -> Task:
         max_steps=45,
         initial_traces=((start,),) if start in actions else (),
         commandline=opt_commandline,
+        variants={"without-unwind-tables": without_unwind_tables},
         options={
             name: str(value) for name, value in asdict(options).items() if value != getattr(Options(), name)
         },

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
@@ -49,6 +51,17 @@ def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
         raise CompilerCrash(f"code generation: {error}") from None
     except _native.PipelineError as error:
         raise InputError(str(error)) from None
+
+
+def without_unwind_tables(program: Program) -> Program:
+    """Return a program as -fno-asynchronous-unwind-tables makes it: tables are left where exceptions pass.
+
+    Raises:
+        ProgramError: it cannot be read, or is for another machine.
+    """
+    module = read_module(program)
+    module.drop_unwind_tables()
+    return replace(program, content=module.bitcode())
 
 
 def read_module(program: Program) -> _native.Module:
