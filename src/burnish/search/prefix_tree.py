@@ -93,12 +93,7 @@ class PrefixTree:
         self._lowest = math.inf  # of all costs
 
     def evaluate(
-        self,
-        trace: Trace,
-        objective: Objective,
-        ask: Ask,
-        *,
-        keep: int,
+        self, trace: Trace, objective: Objective, ask: Ask, *, keep: int
     ) -> Iterator[tuple[Evaluation, bool]]:
         """Apply a trace in a fork and measure: every state when that is cheap, else the last.
 
