@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import platform
 import re
+import statistics
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,12 +72,27 @@ def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool)
         pair = [configure_seconds(project, one) for one in (bench.baseline, compiler)]
         row["configure_seconds"] = dict(zip(("baseline", "compiler"), pair, strict=True))
     if compiler != bench.baseline:
-        medians = time_in_turns(project, [before, after], inputs, bench.rounds)
-        pairs = [(old, new) for old, new in zip(*medians, strict=True) if old > 0 and new > 0]
-        ratios = [math.log(new / old) for old, new in pairs]
-        row["run_seconds"] = {"baseline": medians[0], "compiler": medians[1], "rounds": bench.rounds}
-        row["run_ratio"] = math.exp(sum(ratios) / len(ratios)) if ratios else None
+        old, new = time_in_turns(project, [before, after], inputs, bench.rounds)
+        medians = {
+            name: [statistics.median(times) for times in runs]
+            for name, runs in (("baseline", old), ("compiler", new))
+        }
+        row["run_seconds"] = {**medians, "rounds": bench.rounds}
+        row["run_ratio"] = _paired_ratio(old, new)
     return row
+
+
+def _paired_ratio(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> float | None:
+    """Return the geometric mean, over runs, of the median of the rounds' new / old; None without any.
+
+    What a processor takes may change by a third from one second to the next, for both: a round is short.
+    """
+    ratios = [
+        statistics.median([b / a for a, b in zip(*rounds, strict=True)])
+        for rounds in zip(old, new, strict=True)
+        if min(map(min, rounds)) > 0
+    ]
+    return statistics.geometric_mean(ratios) if ratios else None
 
 
 def machine() -> str:

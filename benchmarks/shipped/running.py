@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -39,11 +38,13 @@ def run_all(project: Project, built: Built, inputs: Path) -> list[Ran]:
     return [_run(command, project, built, inputs) for command in project.runs]
 
 
-def time_in_turns(project: Project, builds: Sequence[Built], inputs: Path, rounds: int) -> list[list[float]]:
-    """Return the median user CPU seconds of each run, for each build; all builds take turns.
+def time_in_turns(
+    project: Project, builds: Sequence[Built], inputs: Path, rounds: int
+) -> list[list[list[float]]]:
+    """Return the user CPU seconds of each run, for each build, in each round; all builds take turns.
 
     Returns:
-        Shape [builds, runs].
+        Shape [builds, runs, rounds].
     """
     seconds: list[list[list[float]]] = [[[] for _ in project.runs] for _ in builds]
     for turn in range(rounds):
@@ -51,7 +52,7 @@ def time_in_turns(project: Project, builds: Sequence[Built], inputs: Path, round
             order = range(len(builds)) if turn % 2 else reversed(range(len(builds)))
             for which in order:
                 seconds[which][number].append(_run(command, project, builds[which], inputs).user_seconds)
-    return [[statistics.median(times) for times in runs] for runs in seconds]
+    return seconds
 
 
 def run_tests(project: Project, built: Built) -> str | None:

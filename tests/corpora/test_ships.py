@@ -254,3 +254,11 @@ def test_workloads_are_projects(tmp_path: Path) -> None:
     found = load_project("lz4", tmp_path)
     built: Built = build(found, built_in()["clang -Oz"], tmp_path / "build", tables=False, jobs=2)
     assert all(ran.code == 0 and ran.printed for ran in run_all(found, built, found.inputs or tmp_path))
+
+
+def test_run_times_are_compared_round_by_round() -> None:
+    """Here the processor is a third slower in two rounds of three, and the second build a tenth faster."""
+    old, new = [[1.0, 1.5, 1.5]], [[0.9, 1.35, 1.35]]
+    assert rows._paired_ratio(old, new) == pytest.approx(0.9)
+    assert rows._paired_ratio([*old, [1.0, 1.0, 1.0]], [*new, [0.9, 5.0, 0.4]]) == pytest.approx(0.9)
+    assert rows._paired_ratio([[0.0, 0.0]], [[0.0, 0.01]]) is None
