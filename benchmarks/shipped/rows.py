@@ -87,11 +87,11 @@ def _paired_ratio(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]
 
     What a processor takes may change by a third from one second to the next, for both: a round is short.
     """
-    ratios = [
-        statistics.median([b / a for a, b in zip(*rounds, strict=True)])
+    paired = [
+        [b / a for a, b in zip(*rounds, strict=True) if a > 0 and b > 0]
         for rounds in zip(old, new, strict=True)
-        if min(map(min, rounds)) > 0
     ]
+    ratios = [statistics.median(rounds) for rounds in paired if rounds]
     return statistics.geometric_mean(ratios) if ratios else None
 
 
