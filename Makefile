@@ -16,7 +16,6 @@ ready := .venv/ready
 ready-dev := .venv/ready-dev
 stub := src/burnish/_native.pyi
 native := native/*.cpp native/*.h native/launcher/*
-strict := $(if $(CI),--config-settings cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON)
 write-stub = $(python) -m nanobind.stubgen --quiet --module burnish._native --output-file
 
 # What burnish is built with, [build-system] in pyproject.toml; constraints.txt says which versions.
@@ -34,7 +33,7 @@ $(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard nati
 	if ! $(python) -m pip --version >/dev/null 2>&1; then "$$found" -m venv --clear .venv; fi
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt $(build-tools)
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt \
-	  --no-build-isolation $(strict) --editable .
+	  --no-build-isolation --editable .
 	@touch $@
 
 # What the tests, the checks and the benchmarks need beside burnish.

@@ -106,7 +106,7 @@ private:
       nodes_[&argument] = add_variable(argument.getType(), number, nowhere);
     for (const BasicBlock &basic_block : function) {
       for (const Instruction &instruction : basic_block) {
-        int64_t node = nodes_[&instruction] = add_node(InstructionNode, texts_.instruction(instruction), number, block);
+        nodes_[&instruction] = add_node(InstructionNode, texts_.instruction(instruction), number, block);
         if (!instruction.getType()->isVoidTy())
           add_variable(instruction.getType(), number, block);
       }
