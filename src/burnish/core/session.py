@@ -15,7 +15,7 @@ from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.limit import Limit, limits_of, unlimited
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
-from burnish.core.view import Mask, Observed, Start, Step, View, following
+from burnish.core.view import Mask, Observed, Start, Step, View, following, has_room
 from burnish.core.weighted import factors, is_weighted, product
 
 
@@ -258,10 +258,12 @@ class Session(ABC):
         """
         changed, text = self.act(action, site)
         cost = None if view.objective is None else self.measure(view.objective)
-        if view.site_count:
-            sites = following(sites, self.sites(), view.site_count)
+        mask = self.mask(sites)
+        if view.site_count and has_room(sites, mask, view.site_count):
+            now = following(sites, self.sites(), view.site_count)
+            sites, mask = now, mask if now == sites else self.mask(now)
         observed = tuple(self.observe(name) for name in view.observations)
-        return Step(changed, observed, cost, self.mask(sites), sites, text)
+        return Step(changed, observed, cost, mask, sites, text)
 
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
         """Return a function that makes a step; in a sandbox, it is at it then."""

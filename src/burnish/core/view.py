@@ -48,6 +48,11 @@ class Step(NamedTuple):
     entry: str  # of the trace
 
 
+def has_room(sites: tuple[str, ...], mask: Mask, count: int) -> bool:
+    """Return whether a new site would be looked at: there are fewer, or one where nothing is legal."""
+    return len(sites) <= count or not bool(mask.reshape(len(sites), -1)[1:].any(axis=1).all())
+
+
 def following(before: tuple[str, ...], now: Sequence[str], count: int) -> tuple[str, ...]:
     """Return the whole program and sites, each where it was before: see Step.
 
