@@ -44,13 +44,17 @@ def told(result: Result) -> tuple[object, ...]:
     return result.trace, result.cost, result.evaluations, result.method, result.seed, result.digest
 
 
+def assert_optimum(task: Task, program: Program, result: Result) -> None:
+    """Check that a result is the optimum, and that its trace leads there."""
+    assert result.cost == OPTIMUM
+    session = task.open(program)
+    session.replay(result.trace)
+    assert session.measure(result.objective) == OPTIMUM
+
+
 @EVERY
 def test_search_finds_the_known_optimum(method: str) -> None:
-    result = searched(TASK, method, "1500", workers=2, seed=1)
-    assert result.cost == OPTIMUM
-    session = TASK.open(PROGRAM)
-    session.replay(result.trace)
-    assert session.measure("total") == OPTIMUM
+    assert_optimum(TASK, PROGRAM, searched(TASK, method, "1500", workers=2, seed=1))
 
 
 @EVERY
@@ -65,11 +69,7 @@ def test_what_is_illegal_at_first_is_tried_where_it_is_legal(method: str) -> Non
 @pytest.mark.parametrize("lengths", ["6", "3 2"])
 def test_sites_that_are_born_are_acted_on(method: str, lengths: str) -> None:
     program = pieces(lengths)
-    result = searched(SPLITTING, method, "1500", program, seed=1)
-    assert result.cost == OPTIMUM
-    session = SPLITTING.open(program)
-    session.replay(result.trace)
-    assert session.measure("area") == OPTIMUM
+    assert_optimum(SPLITTING, program, searched(SPLITTING, method, "1500", program, seed=1))
 
 
 @EVERY

@@ -7,7 +7,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -115,6 +114,7 @@ class Env(gymnasium.Env[Any, int]):
         self.render_mode = render_mode
         self.worker = Worker(limits) if limits else None
         self._view = View(self._observations.names, self.objective.name, sites)
+        self._unmeasured = View(self._observations.names, None, sites)
         self._opened = OpenProgram(task, self.worker, self._view, openers)
         self._log = EpisodeLog(log) if log else None
         self._program: Program | None = None
@@ -184,7 +184,7 @@ class Env(gymnasium.Env[Any, int]):
         """Start what step() does, and return the function that waits for it: for many at a time."""
         index, site = self._choice.decode(action, self._sites)
         last = self._steps + 1 >= self.max_steps
-        view = self._view if self.dense or last else replace(self._view, objective=None)
+        view = self._view if self.dense or last else self._unmeasured
         if self._log:
             self._log.expect()
         begun = self.session.begin_step(index, site, view, self._sites)
