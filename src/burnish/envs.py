@@ -4,7 +4,8 @@
     env = gymnasium.make("burnish/LLVMPasses-v1", programs="hot.c")
     several = gymnasium.make_vec("burnish/LLVMPasses-v1", num_envs=4, programs="corpus:train")
 
-or, without the import, `gymnasium.make("burnish.envs:burnish/LLVMPasses-v1", ...)`.
+or, without the import, `gymnasium.make("burnish.envs:burnish/LLVMPasses-v1", ...)`. Every task of
+`burnish tasks` has one, those of other packages, too.
 """
 
 from __future__ import annotations
@@ -20,30 +21,37 @@ import gymnasium
 from gymnasium.vector import AutoresetMode
 
 from burnish.core.env import Env
+from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.program_sampler import Programs
+from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
-from burnish.tasks.llvm_passes import TASK
+from burnish.tasks import load_task, task_names
 
 Named = str | os.PathLike[str] | Program
-"""A file, a program, or a reference such as "corpus:train" (see burnish.corpora.references)."""
+"""A file, a program, or whatever else the task's source takes, such as "corpus:train"."""
 
 
-def make_llvm_passes(programs: Named | Sequence[Named] | Callable[[int], Program], **options: Any) -> Env:
-    """Make the LLVM pass-ordering environment.
+def make(
+    task: str | Task, programs: Named | Sequence[Named] | Callable[[int], Program], **options: Any
+) -> Env:
+    """Make the environment of a task.
 
     Args:
-        programs: One or more C, C++, .ll or .bc files, references ("corpus:train", "kernels:fft",
-            "random:0..99") or programs, or a function from a number to a program.
+        task: It, or its name.
+        programs: One or more files or other names of the task's source ("corpus:train", "random:0..99") or
+            programs, or a function from a number to a program.
         options: Those of burnish.core.env.Env.
 
     Raises:
         InputError: a file cannot be used.
     """
-    return Env(TASK, find_programs(programs), **options)
+    found = load_task(task) if isinstance(task, str) else task
+    return Env(found, find_programs(found, programs), **options)
 
 
-def make_llvm_passes_vector(
+def make_vector(
+    task: str | Task,
     programs: Named | Sequence[Named] | Callable[[int], Program],
     *,
     num_envs: int = 1,
@@ -51,23 +59,25 @@ def make_llvm_passes_vector(
     **options: Any,
 ) -> VectorEnv:
     """Make several of them whose compilers work at the same time; the programs are shared."""
-    make = partial(Env, TASK, find_programs(programs), **options)
-    return VectorEnv(make, num_envs, autoreset_mode)
+    found = load_task(task) if isinstance(task, str) else task
+    one = partial(Env, found, find_programs(found, programs), **options)
+    return VectorEnv(one, num_envs, autoreset_mode)
 
 
-def find_programs(programs: Named | Sequence[Named] | Callable[[int], Program]) -> Programs:
+def find_programs(task: Task, programs: Named | Sequence[Named] | Callable[[int], Program]) -> Programs:
     """Return programs for an environment; what a corpus holds is opened when it is its turn.
 
     Raises:
-        InputError: a file or a reference cannot be used.
+        InputError: a file or a name cannot be used.
     """
     if callable(programs) or isinstance(programs, Program):
         return programs
+    source = task.source()
     if isinstance(programs, (str, os.PathLike)):
-        return _resolve(programs)
+        return source.open(os.fspath(programs))
     if not isinstance(programs, (list, tuple)):
         return cast(Sequence[Program], programs)  # a corpus
-    parts = [(item,) if isinstance(item, Program) else _resolve(item) for item in programs]
+    parts = [(item,) if isinstance(item, Program) else source.open(os.fspath(item)) for item in programs]
     return parts[0] if len(parts) == 1 else Chain(parts)
 
 
@@ -93,15 +103,20 @@ class Chain(Sequence[Program]):
         return self._parts[part][number - self._ends[part]]
 
 
-def _resolve(name: str | os.PathLike[str]) -> Sequence[Program]:
-    from burnish.corpora.references import resolve
+def _register() -> None:
+    for name in task_names():
+        try:
+            task = load_task(name)
+        except InputError as error:  # another package's fault: the other tasks work
+            gymnasium.logger.warn(str(error))
+            continue
+        gymnasium.register(
+            id=task.gymnasium_id,
+            entry_point="burnish.envs:make",
+            vector_entry_point="burnish.envs:make_vector",
+            kwargs={"task": task.name},
+            disable_env_checker=True,  # the tests run it; here it would step a program that nobody asked for
+        )
 
-    return resolve(os.fspath(name))
 
-
-gymnasium.register(
-    id="burnish/LLVMPasses-v1",
-    entry_point="burnish.envs:make_llvm_passes",
-    vector_entry_point="burnish.envs:make_llvm_passes_vector",
-    disable_env_checker=True,  # the tests run it; here it would step a program that nobody asked for
-)
+_register()

@@ -12,20 +12,22 @@ from burnish import __version__
 from burnish.core.errors import BurnishError, InputError, MissingTool, UnknownName
 
 COMMANDS = {
-    "optimize": "make C, C++ and LLVM IR files smaller",
+    "optimize": "make programs better than the compiler makes them: smaller, faster",
     "replay": "repeat an optimization from its result and check it",
     "validate": "check that results keep what their programs do",
-    "evaluate": "compare methods at equal time, or results with clang's levels",
+    "evaluate": "compare methods at equal time, or results with the compiler's own",
     "train": "learn from a corpus: PPO, SAC, DQN, cloning, evolution and others",
     "cc": "a drop-in C compiler: CC='burnish cc' make",
     "c++": "a drop-in C++ compiler",
     "report": "what the drop-in compilers made of a build",
-    "passes": "try passes by hand and see each one's effect",
+    "apply": "apply actions by hand and see each one's effect",
     "tasks": "list tasks, their actions, observations and objectives",
     "corpus": "make and look at corpora: pinned packages, your own files, random programs",
     "demo": "optimize a real project, fetched from the package index",
     "check-system": "say what the system lacks for compiling C",
 }
+
+RENAMED = {"passes": "apply"}  # older names, which still do
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: done; it was tried and failed; what was given cannot be used; Ctrl-C."""
@@ -76,6 +78,7 @@ def _drop_output() -> None:
 
 
 def _command(name: str, arguments: list[str]) -> int:
+    name = RENAMED.get(name, name)
     if name not in COMMANDS:
         raise UnknownName.among("command", name, COMMANDS)
     if name in ("cc", "c++"):

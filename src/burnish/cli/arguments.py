@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from burnish.core.errors import InputError
+from burnish.core.setting import Setting
 from burnish.core.task import Task
 from burnish.policies import find as policies
+from burnish.tasks import load_task, task_names
+
+TASK = "--task"
+DEST = "setting "  # and a setting's name: where its value is in the parsed options
 
 
 def split_at_dashes(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Split at a double dash: the command's own words, and clang's."""
+    """Split at a double dash: the command's own words, and the compiler's."""
     words = list(arguments)
     if "--" not in words:
         return words, ()
@@ -19,15 +25,93 @@ def split_at_dashes(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...
     return words[:cut], tuple(words[cut + 1 :])
 
 
-def add_without(parser: argparse.ArgumentParser) -> None:
-    """Add the option that leaves actions out; its value is for burnish.tasks.llvm_passes.actions.left_out."""
-    without = "actions that are left out, which every result says: names, or beginnings such as 'outline*'"
-    parser.add_argument("--without", action="append", default=[], metavar="ACTION,...", help=without)
+def task_asked_for(words: Sequence[str]) -> Task | None:
+    """Return the task that --task names, which has a say in what other options there are.
+
+    Raises:
+        UnknownName: there is no such task.
+    """
+    for word, following in zip(words, (*words[1:], ""), strict=True):
+        if word == TASK or word.startswith(f"{TASK}="):
+            return load_task(word.partition("=")[2] or following)
+    return None
 
 
-def listed(values: Sequence[str]) -> list[str]:
-    """Return what an option that may be repeated names, with commas between several."""
-    return [text for value in values for text in value.split(",")]
+def programs_help(words: Sequence[str]) -> str:
+    """Return what a user may write for a program, for --help."""
+    return (task_asked_for(words) or load_task(task_names()[0])).source().kinds
+
+
+def add_task(parser: argparse.ArgumentParser, words: Sequence[str], *, goals: bool = False) -> None:
+    """Add --task, and the settings of tasks.
+
+    Args:
+        parser: Whose arguments.
+        words: What it is going to parse.
+        goals: With the settings that only concern what a user of `burnish optimize` means by an objective.
+    """
+    names = "what to decide: a name of burnish tasks; default: the first one that takes the programs"
+    parser.add_argument(TASK, metavar="TASK", help=names)
+    add_settings(parser, words, goals=goals)
+
+
+def add_settings(parser: argparse.ArgumentParser, words: Sequence[str], *, goals: bool = False) -> None:
+    """Add the settings of the task that --task names; without it those of all tasks."""
+    task = task_asked_for(words)
+    tasks = [task] if task else [load_task(name) for name in task_names()]
+    known: set[str] = set()
+    for one in tasks:
+        settings = (*one.settings.settings, *(one.settings.goal_settings if goals else ()))
+        group = parser.add_argument_group(f"of {one.name}") if settings else parser
+        for setting in settings:
+            if setting.option not in known:
+                known.add(setting.option)
+                _add_setting(group, setting)
+
+
+def _add_setting(parser: argparse._ActionsContainer, setting: Setting) -> None:
+    option, dest = f"--{setting.option}", f"{DEST}{setting.name}"
+    text = setting.description.replace("%", "%%")
+    if setting.switch:
+        parser.add_argument(option, dest=dest, action="store_const", const=setting.switch[1], help=text)
+    elif setting.several:
+        parser.add_argument(option, dest=dest, action="append", metavar=setting.metavar or None, help=text)
+    else:
+        metavar = setting.metavar or (None if setting.choices else setting.name.upper())
+        parser.add_argument(option, dest=dest, choices=setting.choices or None, metavar=metavar, help=text)
+
+
+def given_settings(options: argparse.Namespace, task: Task) -> dict[str, str]:
+    """Return what was given of a task's settings; see Task.configured.
+
+    Raises:
+        InputError: a setting of another task was given.
+    """
+    return _given(options, task, task.settings.settings)
+
+
+def given_goals(options: argparse.Namespace, task: Task) -> dict[str, str]:
+    """Return what was given of a task's settings of goals; see Task.goal."""
+    return _given(options, task, task.settings.goal_settings)
+
+
+def all_given(options: argparse.Namespace) -> dict[str, str]:
+    """Return all settings that were given, of whichever task."""
+    return {
+        key.removeprefix(DEST): value if isinstance(value, str) else ",".join(value)
+        for key, value in vars(options).items()
+        if key.startswith(DEST) and value is not None
+    }
+
+
+def _given(options: argparse.Namespace, task: Task, wanted: Iterable[Setting]) -> dict[str, str]:
+    every = all_given(options)
+    own = {setting.name for setting in (*task.settings.settings, *task.settings.goal_settings)}
+    if strange := sorted(every.keys() - own):
+        raise InputError(
+            f"--{strange[0].replace('_', '-')} is not for {task.name}; see {TASK} {task.name} --help"
+        )
+    return {setting.name: every[setting.name] for setting in wanted if setting.name in every}
 
 
 def announce_policy(name: str, task: Task, objective: str) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.cli.jobs import Job, Settings, optimize_job, write_results
+from burnish.cli.jobs import Job, SearchSettings, optimize_job, write_results
 from burnish.cli.tables import results_table
 from burnish.core.program import Program
 from burnish.corpora import demo_units
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--sources", type=Path, default=cache, help="for what is fetched; default: a cache")
     parser.add_argument("--budget", default="8s", help="for each file; default: 8s")
     options = parser.parse_args(arguments)
-    settings = Settings(Budget.parse(options.budget))
+    settings = SearchSettings(Budget.parse(options.budget), "loaded-bytes")
     units = demo_units(options.sources)
     print(f"{len(units)} C files of {units[0].package}; {settings.budget.text} of search for each")
     options.directory.mkdir(parents=True, exist_ok=True)
@@ -38,6 +38,6 @@ def main(arguments: Sequence[str]) -> int:
         job = Job(program, (), output, variants=variants)
         results.append(optimize_job(TASK, job, settings, quiet=False))
     write_results(options.directory / "results.jsonl", results)
-    results_table(results)
+    results_table(results, TASK)
     print(f"objects and results.jsonl are in {options.directory}")
     return 0 if all(result.valid for result in results) else 1

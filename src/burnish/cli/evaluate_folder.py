@@ -32,10 +32,10 @@ def main(arguments: Sequence[str]) -> int:
         raise InputError(f"{options.folder}: there are no such rows")
     if options.worth:
         task = task_named(settings["task"], settings["options"])
-        with SearchProgress("passes", task.reference, quiet=options.json) as progress:
+        with SearchProgress("passes", task.label(task.reference), quiet=options.json) as progress:
 
             def load(name: str) -> Program:
-                return cases_of([name], level=task.reference)[0].load()
+                return cases_of([name], task)[0].load()
 
             def note(row: Row) -> None:
                 progress.note(f"taking apart {row.method}'s trace of {row.program}")

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from burnish.cli.arguments import add_without, announce_policy, listed
+from burnish.cli.arguments import add_task, announce_policy, given_settings, programs_help
 from burnish.cli.evaluation_progress import EvaluationProgress
 from burnish.cli.evaluation_report import write_report
 from burnish.cli.evaluation_tables import print_tables
 from burnish.core.errors import InputError
-from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
-from burnish.corpora.references import with_version
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
 from burnish.evaluation.compare import Figures, Plan, Refused, compare_methods
@@ -28,17 +26,15 @@ from burnish.evaluation.solvers import check_methods
 from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise, summarise_languages
 from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
-from burnish.tasks import load_task
-from burnish.tasks.llvm_passes import TASK, Options, make_task
-from burnish.tasks.llvm_passes.actions import left_out
-from burnish.tasks.llvm_passes.objectives import level_for
-from burnish.toolchain import LEVELS
+from burnish.tasks import task_for
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_intermixed_args(arguments)
-    task = _task(options)
+    options = _parser(arguments).parse_intermixed_args(arguments)
+    given = (*options.programs, *(f"corpus:{one}" for one in options.split))
+    task = task_for(given, options.task)
+    task = task.configured(given_settings(options, task), options.objective)
     plan = Plan(
         task=task,
         objective=task.objective(options.objective).name,
@@ -52,10 +48,10 @@ def main(arguments: Sequence[str]) -> int:
     for policy in dict.fromkeys(method.partition(policies.AT)[2] for method in plan.methods):
         if policy and not options.json:
             announce_policy(policy, task, plan.objective)
-    texts = [with_version(text) for text in (*options.programs, *(f"corpus:{one}" for one in options.split))]
+    texts = [task.source().pinned(text) for text in given]
     if not texts:
-        raise InputError("which programs? --split test, or names: corpus:zopfli, kernels:*, hot.c")
-    cases = sampled(cases_of(texts, level=task.reference), options.sample, options.seed)
+        raise InputError(f"which programs? --split test, or names: {task.source().kinds}")
+    cases = sampled(cases_of(texts, task), options.sample, options.seed)
     folder = RunFolder(options.out, plan)
     try:
         interrupted = _run(plan, cases, folder, options)
@@ -72,8 +68,9 @@ def main(arguments: Sequence[str]) -> int:
             print(json.dumps({"pair": asdict(pair)}))
     elif rows:
         print_tables(rows, folder.refused, confidence=options.confidence)
-        if without := task.options.get("without"):
-            print(f"Left out of the actions: {without}")
+        for setting in task.settings.settings:
+            if setting.note and setting.name in task.options:
+                print(setting.note.format(task.options[setting.name]))
         if not interrupted:
             report = write_report(options.out, rows, folder.refused, confidence=options.confidence)
             print(f"wrote {report}")
@@ -122,15 +119,17 @@ def _append(
     for rule in plan.budgets:
         words += ["--budget", rule.text]
     words += ["--objective", plan.objective, "--seed", str(plan.seed), "--jobs", str(options.jobs)]
-    words += ["--level", plan.task.reference] if "level" in plan.task.options else []
-    words += ["--without", plan.task.options["without"]] if "without" in plan.task.options else []
+    for setting in plan.task.settings.settings:
+        if setting.name in plan.task.options:
+            words.append(f"--{setting.option}")
+            words += [] if setting.switch else [plan.task.options[setting.name]]
     words += ["--sample", str(options.sample)] if options.sample else []
     origin = Origin(
         name=options.name or "",
         command=shlex.join(words),
         task=plan.task.id,
         options=plan.task.options,
-        toolchain=toolchain(),
+        toolchain=toolchain(plan.task),
         programs=tuple(texts),
         sample=options.sample,
         confidence=options.confidence,
@@ -149,29 +148,26 @@ def rows_of(folder: RunFolder, plan: Plan, cases: Sequence[Case]) -> list[Row]:
     return [by_key[key] for key in keys if key in by_key]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish evaluate",
         description="Compare methods on programs, at equal time or evaluations, on one core a program. The "
         "budget holds from the program's bytes to the trace. Every result is replayed in new processes and "
         "checked before it counts. A failure costs what the program costs unoptimized, and at least twice "
-        "what clang's level does. Exit code 1 if anything failed, 2 if a program "
+        "what the reference does. Exit code 1 if anything failed, 2 if a program "
         "could not be used; the others are compared.",
     )
     add = parser.add_argument
-    names = "a file, or a name: corpus:zopfli, kernels:fft, random:0..9"
-    add("programs", nargs="*", metavar="PROGRAM", help=names)
+    add("programs", nargs="*", metavar="PROGRAM", help=programs_help(words))
     add("--split", action="append", default=[], metavar="NAME", help="of the public corpus: train, val, test")
-    methods = "searches, search@policy and clang's levels, with commas"
+    methods = "searches, search@policy and baselines, with commas"
     add("--methods", required=True, metavar="LIST", help=methods)
-    rule = "short (1 s, or 5 times the file's own -Oz pipeline), long (ten times that), 10s, 500 evaluations"
-    again = "2s|5xOz (the longer); may be repeated; default: short"
+    rule = "short (1 s, or 5 times what the reference takes), long (ten times that), 10s, 500 evaluations"
+    again = "2s|5xREFERENCE (the longer); may be repeated; default: short"
     add("--budget", action="append", metavar="BUDGET", help=f"{rule}, {again}")
     out = "for the rows; a run that was killed goes on there"
     add("--out", type=Path, required=True, metavar="FOLDER", help=out)
-    add("--objective", help=f"what to minimise; default: {TASK.objective().name}")
-    add("--task", default=TASK.name, help=f"default: {TASK.name}")
-    add("--level", choices=LEVELS, help="clang's, to compare with; default: O3 for run time, else Oz")
+    add("--objective", help="what to minimise; default: the task's first one")
     jobs = "programs at a time, each on a core of its own; default: 1"
     add("--jobs", type=int, default=1, metavar="N", help=jobs)
     add("--sample", type=int, metavar="N", help="take only so many programs, drawn by the seed")
@@ -182,21 +178,11 @@ def _parser() -> argparse.ArgumentParser:
     append = "add an entry for each method and budget to this leaderboard"
     add("--append", type=Path, metavar="LEADERBOARD", help=append)
     add("--name", help="of the entries; default: the method's")
-    add_without(parser)
     add("--json", action="store_true", help="print one line of JSON for each mean, then for each pair")
-    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one pass; default: 60")
+    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one action; default: 60")
     add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
+    add_task(parser, words)
     return parser
-
-
-def _task(options: argparse.Namespace) -> Task:
-    task = load_task(options.task)
-    if task.name != TASK.name:
-        if options.level or options.without:
-            raise InputError(f"--level and --without are for {TASK.name}, not for {task.name}")
-        return task
-    level = options.level or (level_for(options.objective) if options.objective else task.reference)
-    return make_task(Options(level=level, without=left_out(listed(options.without))))
 
 
 def _run(plan: Plan, cases: Sequence[Case], folder: RunFolder, options: argparse.Namespace) -> bool:

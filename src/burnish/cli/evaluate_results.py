@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich import box
@@ -13,15 +13,14 @@ from rich.console import Console
 from rich.table import Table
 
 from burnish.cli.progress import SearchProgress
-from burnish.cli.results import Troubles, load_source, load_variant, read_results, task_of
-from burnish.cli.tables import UNITS, ratio_text
+from burnish.cli.results import Troubles, load_source, load_variants, read_results, task_of
+from burnish.cli.tables import heading_of, ratio_text
 from burnish.core.errors import InputError
-from burnish.core.program import Program
+from burnish.core.limit import unlimited
 from burnish.core.result import Result
+from burnish.core.task import Task
 from burnish.evaluation.evaluate import Evaluated, Summary, evaluate_result, ratio_of, summarise
 from burnish.evaluation.timing import Comparer, Effort
-
-SIZE = "text-bytes"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,6 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     effort = Effort(options.repeats, options.confidence, options.seed)
     comparer = Comparer(effort)
     evaluated: list[Evaluated] = []
+    task = task_of(rows[0])
     troubles = Troubles(len(rows))
     for row in rows:
         with troubles:
@@ -39,30 +39,32 @@ def main(arguments: Sequence[str]) -> int:
                 if options.json:
                     print(json.dumps(asdict(item)), flush=True)
     if not evaluated:
-        none = "no program could be read" if troubles.any else f"--against {options.against!r} names no level"
+        none = (
+            "no program could be read" if troubles.any else f"--against {options.against!r} names no baseline"
+        )
         raise InputError(f"nothing is left to compare: {none}")
     summaries = summarise(evaluated, confidence=options.confidence)
     if options.json:
         for summary in summaries:
             print(json.dumps({"summary": asdict(summary)}))
     else:
-        _print(evaluated, summaries, effort)
+        _print(_Table(task, _size_of(task, rows)), evaluated, summaries, effort)
     return 2 if troubles.any else 1 if any(item.failure for item in evaluated) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish evaluate",
-        description="Replay results in new processes, compare the programs' outputs with those at -O0, and "
-        "measure sizes and run times against clang's levels. Baseline and result take turns; a difference in "
-        "time counts where an interval says so. Exit code 1 if a result fails.",
+        description="Replay results in new processes, compare the programs' outputs with those of the "
+        "unoptimized ones, and measure sizes and run times against baselines. Both take turns; "
+        "a difference in time counts where an interval says so. Exit code 1 if a result fails.",
         epilog="Methods compared with each other: burnish evaluate --out FOLDER --methods LIST --help. "
         "Their tables and report once more: burnish evaluate FOLDER. A leaderboard verified: burnish "
         "evaluate --verify LEADERBOARD.",
     )
     add = parser.add_argument
     add("results", type=Path, metavar="RESULTS", help="what burnish optimize wrote with --result or --json")
-    add("--against", metavar="LEVELS", help="such as O3,Oz; default: the level of each result")
+    add("--against", metavar="BASELINES", help="with commas; default: the reference of each result")
     add("--repeats", type=int, default=Effort.repeats, help=f"rounds of runs; default: {Effort.repeats}")
     add("--confidence", type=float, default=Effort.confidence, help=f"default: {Effort.confidence}")
     add("--seed", type=int, default=0, help="of the order of runs")
@@ -78,42 +80,47 @@ def _evaluate(row: Result, options: argparse.Namespace, comparer: Comparer) -> l
     if program.digest != row.digest:
         problem = "the program is not the one that the result is of: it was changed since"
         return [Evaluated(row.program, name, problem) for name in against]
-    with SearchProgress(row.program, task.reference, quiet=options.json) as progress:
+    with SearchProgress(row.program, task.label(task.reference), quiet=options.json) as progress:
         return evaluate_result(
             task,
             program,
             row,
             against,
             comparer=comparer,
-            variants=_variants(row, options),
+            variants=load_variants(row, options.results.parent),
             note=progress.note,
         )
 
 
-def _variants(row: Result, options: argparse.Namespace) -> dict[str, Program]:
-    """Return the program as clang's front end makes it at -O0, which is other code."""
-    return {"O0": load_variant(row, "O0", options.results.parent)}
+def _size_of(task: Task, rows: Sequence[Result]) -> str | None:
+    """Return the exact objective that has a column: the first result's, or the last of those always shown."""
+    exact = [name for name in (*task.shown.objectives, unlimited(rows[0].objective))]
+    return next((name for name in reversed(exact) if name in task.exact_objectives), None)
 
 
-def _print(evaluated: Sequence[Evaluated], summaries: Sequence[Summary], effort: Effort) -> None:
+def _print(
+    figures: _Table, evaluated: Sequence[Evaluated], summaries: Sequence[Summary], effort: Effort
+) -> None:
     console = Console(highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("program", overflow="fold", min_width=14)
     table.add_column("against", no_wrap=True)
-    table.add_column(".text", justify="right", no_wrap=True)
+    table.add_column(
+        heading_of(figures.task, figures.size) if figures.size else "", justify="right", no_wrap=True
+    )
     table.add_column("", no_wrap=True)
     table.add_column(f"ratio [{effort.confidence:.0%}]", no_wrap=True)
     table.add_column("verdict")
     for item in evaluated:
-        for cells in _cells(item):
+        for cells in figures.cells(item):
             table.add_row(*cells)
     if len(evaluated) > 1:
         table.add_section()
         for against in dict.fromkeys(summary.against for summary in summaries):
-            for cells in _means([summary for summary in summaries if summary.against == against]):
+            for cells in figures.means([summary for summary in summaries if summary.against == against]):
                 table.add_row(*cells)
     console.print(table)
-    console.print("Ratios are clang's cost / burnish's: above 1 burnish is better.")
+    console.print("Ratios are the baseline's cost / the result's: above 1 the result is better.")
     if any(item.noisy for item in evaluated):
         console.print(
             f"Times are of CPU, {effort.repeats} rounds in turn; a mean's interval is over the programs. "
@@ -126,40 +133,42 @@ def _print(evaluated: Sequence[Evaluated], summaries: Sequence[Summary], effort:
         console.print(f"{len(failed)} of {len({item.program for item in evaluated})} failed.")
 
 
-def _cells(item: Evaluated) -> list[tuple[str, ...]]:
-    name, against = Path(item.program).name, f"-{item.against}"
-    if item.failure:
-        return [(name, against, "", "", "", f"failed: {item.failure}")]
-    size = ratio_of(item, SIZE)
-    first = (name, against, "" if size is None else f"{size:.3f}")
-    if not item.noisy:
-        return [(*first, "", "", "")]
-    rows: list[tuple[str, ...]] = []
-    for goal, seen in item.noisy.items():
-        rows.append(
-            (
-                *first,
-                UNITS.get(goal, "weighted"),
-                ratio_text(seen.ratio, seen.low, seen.high),
-                seen.verdict,
-            )
-        )
-        first = ("", "", "")
-    return rows
+@dataclass(frozen=True)
+class _Table:
+    """The rows of the table: one objective that is exact, and beside it what is noisy."""
 
+    task: Task
+    size: str | None
 
-def _means(summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
-    """Return rows for the means of the size and of what is noisy."""
-    by_goal = {summary.objective: summary for summary in summaries}
-    size = by_goal[SIZE]
-    first = ("geometric mean", f"-{size.against}", f"{size.ratio:.3f}")
-    rows: list[tuple[str, ...]] = []
-    for goal, mean in by_goal.items():
-        if mean.noisy:
-            text = ratio_text(mean.ratio, mean.low, mean.high)
-            rows.append((*first, UNITS.get(goal, "weighted"), text, _programs(mean)))
+    def cells(self, item: Evaluated) -> list[tuple[str, ...]]:
+        """Return the rows of a comparison."""
+        name, against = Path(item.program).name, self.task.label(item.against)
+        if item.failure:
+            return [(name, against, "", "", "", f"failed: {item.failure}")]
+        size = ratio_of(item, self.size) if self.size else None
+        first = (name, against, "" if size is None else f"{size:.3f}")
+        if not item.noisy:
+            return [(*first, "", "", "")]
+        rows: list[tuple[str, ...]] = []
+        for goal, seen in item.noisy.items():
+            interval = ratio_text(seen.ratio, seen.low, seen.high)
+            rows.append((*first, heading_of(self.task, goal), interval, seen.verdict))
             first = ("", "", "")
-    return rows or [(*first, "", "", _programs(size))]
+        return rows
+
+    def means(self, summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
+        """Return rows for the means of the exact objective and of what is noisy, against one baseline."""
+        by_goal = {summary.objective: summary for summary in summaries}
+        size = by_goal.get(self.size or "")
+        against = self.task.label(summaries[0].against)
+        first = ("geometric mean", against, f"{size.ratio:.3f}" if size else "")
+        rows: list[tuple[str, ...]] = []
+        for goal, mean in by_goal.items():
+            if mean.noisy:
+                text = ratio_text(mean.ratio, mean.low, mean.high)
+                rows.append((*first, heading_of(self.task, goal), text, _programs(mean)))
+                first = ("", "", "")
+        return rows or [(*first, "", "", _programs(summaries[0]))]
 
 
 def _programs(mean: Summary) -> str:

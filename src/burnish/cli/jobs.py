@@ -18,7 +18,6 @@ from burnish.evaluation.bundle import bundled
 from burnish.files import write_atomically
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, Budget, Progress
-from burnish.toolchain import bitcode_to_object
 
 
 @dataclass(frozen=True)
@@ -26,20 +25,20 @@ class Job:
     """One program to optimize, and where it goes."""
 
     program: Program
-    source: tuple[str, ...]  # the files and clang's options
+    source: tuple[str, ...]  # the files and the compiler's options
     output: Path
-    clang: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()  # all that the compiler was told
     variants: dict[str, Program] = field(default_factory=dict)
-    """By level: the program where clang's front end makes other code for it."""
+    """By baseline: the program where the front end makes another one for it."""
     top: Path | None = None  # of the tree that the output is in: folders are made below it
 
 
 @dataclass(frozen=True)
-class Settings:
+class SearchSettings:
     """How to search."""
 
     budget: Budget
-    objective: str = "loaded-bytes"
+    objective: str
     method: str = DEFAULT
     policy: str = policies.DEFAULT
     seed: int = 0
@@ -53,7 +52,7 @@ class Watcher(Protocol):
     """Who is told how a search goes on."""
 
     def reference(self, name: str, cost: float) -> None:
-        """The search begins; the result is compared with this baseline, which costs so much."""
+        """The search begins; what the result is compared with is called so, and costs so much."""
 
     def note(self, text: str) -> None:
         """This happens now, before or after the search."""
@@ -62,15 +61,15 @@ class Watcher(Protocol):
         """Something was evaluated."""
 
 
-def optimize_job(task: Task, job: Job, settings: Settings, *, quiet: bool) -> Result:
+def optimize_job(task: Task, job: Job, settings: SearchSettings, *, quiet: bool) -> Result:
     """Optimize a program under a live line, and write the output."""
-    with SearchProgress(job.program.name, task.reference, quiet=quiet) as progress:
+    with SearchProgress(job.program.name, task.label(task.reference), quiet=quiet) as progress:
         result = search_job(task, job, settings, progress)
     write_output(task, job, result, settings.limits)
     return result
 
 
-def search_job(task: Task, job: Job, settings: Settings, watcher: Watcher) -> Result:
+def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher) -> Result:
     """Optimize a program; nothing is written.
 
     Raises:
@@ -88,7 +87,7 @@ def search_job(task: Task, job: Job, settings: Settings, watcher: Watcher) -> Re
         limits=settings.limits,
         variants=job.variants,
         memory=settings.memory,
-        on_reference=watcher.reference,
+        on_reference=lambda name, cost: watcher.reference(task.label(name), cost),
         progress=watcher,
         note=watcher.note,
     )
@@ -110,12 +109,10 @@ def write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:
     """
     session = replay_result(task, job.program, result, limits=limits)
     try:
-        content = session.observe("ir" if job.output.suffix == ".ll" else "bitcode")
+        emit = task.emitters[job.output.suffix]
+        data = emit(session, job.arguments, result.fallback or task.reference)
     finally:
         session.shutdown()
-    data = content.encode() if isinstance(content, str) else bytes(content)
-    if job.output.suffix == ".o":
-        data = bitcode_to_object(data, job.clang, level=result.fallback or task.reference)
     if job.top:
         make_folders(job.output, job.top)
     write_atomically(job.output, data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.cli.jobs import Job, Settings
+from burnish.cli.jobs import Job, SearchSettings
 from burnish.cli.results import read_results
 from burnish.core.result import Result
 from burnish.core.task import Task
@@ -19,7 +19,7 @@ Key = tuple[object, ...]
 class KeptResults:
     """Results on disk, each on its line when `add` returns."""
 
-    def __init__(self, path: Path, task: Task, settings: Settings, *, resume: bool) -> None:
+    def __init__(self, path: Path, task: Task, settings: SearchSettings, *, resume: bool) -> None:
         """Open the file; without `resume` its old rows go when the first new one comes.
 
         Raises:
@@ -44,7 +44,7 @@ class KeptResults:
                 self._method,
                 settings.seed,
                 settings.budget.text,
-                tuple(sorted(toolchain().items())),
+                tuple(sorted(toolchain(self._task).items())),
             )
         )
         if row and (row.program, row.source) != (job.program.name, job.source):  # a copy of the program

@@ -56,25 +56,25 @@ def _parser() -> argparse.ArgumentParser:
     add("--sample", type=int, metavar="N", help="replay only so many rows of each entry, drawn by the seed")
     add("--seed", type=int, default=0)
     add("--json", action="store_true", help="print one line of JSON for each entry")
-    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one pass; default: 60")
+    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one action; default: 60")
     add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
     return parser
 
 
 def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
-    here = toolchain()
+    try:
+        task = task_named(entry.task, entry.options)
+        cases = cases_of(entry.programs, task)
+    except InputError as error:
+        return [f"cannot be verified here: {error}"]
+    here = toolchain(task)
     differing = [
         f"made with {name} {version}, here is {here.get(name)}"
         for name, version in entry.toolchain.items()
         if here.get(name) != version
     ]
-    try:
-        task = task_named(entry.task, entry.options)
-        cases = cases_of(entry.programs, level=entry.reference)
-    except InputError as error:
-        return [f"cannot be verified here: {error}"]
     limits = Limits(options.deadline, int(options.memory * GIB))
-    with SearchProgress(f"{entry.name}, {entry.budget}", entry.reference, quiet=options.json) as progress:
+    with SearchProgress(f"{entry.name}, {entry.budget}", "", quiet=options.json) as progress:
 
         def note(row: Row) -> None:
             progress.note(f"replaying {row.program}")

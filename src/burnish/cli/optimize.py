@@ -1,4 +1,4 @@
-"""burnish optimize: files in, smaller objects out."""
+"""burnish optimize: programs in, better ones out."""
 
 from __future__ import annotations
 
@@ -8,41 +8,42 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from burnish.cli.arguments import add_without, announce_policy, listed, split_at_dashes
-from burnish.cli.jobs import Job, Settings
+from burnish.cli.arguments import (
+    add_task,
+    announce_policy,
+    given_goals,
+    given_settings,
+    programs_help,
+    split_at_dashes,
+)
+from burnish.cli.jobs import Job, SearchSettings
 from burnish.cli.kept import KeptResults
-from burnish.cli.outputs import check_file, outputs_of
+from burnish.cli.outputs import Outputs
 from burnish.cli.overall_progress import OneScreen, OverallProgress
+from burnish.cli.results import RUN
 from burnish.cli.runs import Item, Run, workers_each
 from burnish.cli.tables import results_table
-from burnish.cli.workloads import WORD, with_runs
 from burnish.core.errors import InputError
-from burnish.core.limit import parse_most
 from burnish.core.result import Result
+from burnish.core.source import Source
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
-from burnish.corpora.compile_commands import without_all_unknown
-from burnish.corpora.references import command_of, expand, is_reference, is_runnable, resolve_one
 from burnish.policies import find as policies
-from burnish.programs import link_programs
 from burnish.search import DEFAULT, SEARCHES, Budget
-from burnish.tasks.llvm_passes import Options, make_task
-from burnish.tasks.llvm_passes.actions import left_out
-from burnish.tasks.llvm_passes.objectives import level_for, within_limits
-from burnish.toolchain import IR_SUFFIXES, LEVELS
+from burnish.tasks import task_for
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    words, clang = split_at_dashes(arguments)
-    options = _parser().parse_args(words)
+    words, compiler = split_at_dashes(arguments)
+    options = _parser(words).parse_args(words)
     given = options.files
-    options.files = list(dict.fromkeys(name for text in given for name in expand(text)))
-    level = options.level or level_for(options.objective)
-    without = left_out(listed(options.without))
-    task = make_task(Options(level, not options.ignore_always_inline, without=without))
-    settings = _settings(options, task)
-    items = _linked(options, level, clang) if options.link else _single(options, given, level, clang)
+    task = task_for(given, options.task)
+    goal = task.goal(options.objective, given_goals(options, task))
+    task = task.configured(given_settings(options, task), goal)
+    options.files = list(dict.fromkeys(name for text in given for name in task.source().expand(text)))
+    settings = _settings(options, task, goal)
+    items = _linked(options, task, compiler) if options.link else _single(options, task, given, compiler)
     if not (options.json or options.quiet):
         announce_policy(settings.policy, task, settings.objective)
     kept = KeptResults(options.result, task, settings, resume=options.resume) if options.result else None
@@ -55,13 +56,13 @@ def main(arguments: Sequence[str]) -> int:
     return exit_code(run)
 
 
-def _settings(options: argparse.Namespace, task: Task) -> Settings:
+def _settings(options: argparse.Namespace, task: Task, objective: str) -> SearchSettings:
     """Return how to search.
 
     Raises:
         InputError: options that do not go together.
     """
-    goal = task.objective(within_limits(options.objective, parse_most(options.speed_limit)))
+    goal = task.objective(objective)
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected 1 or more")
     if options.jobs > 1 and goal.noisy:
@@ -71,7 +72,7 @@ def _settings(options: argparse.Namespace, task: Task) -> Settings:
     if options.bundle and not (options.result or options.json):
         raise InputError("--bundle is about results: write them with --result or --json")
     workers = options.workers or (workers_each(options.jobs) if options.jobs > 1 else None)
-    return Settings(
+    return SearchSettings(
         budget=Budget.parse(options.budget),
         objective=goal.name,
         method=options.search,
@@ -87,7 +88,7 @@ def _settings(options: argparse.Namespace, task: Task) -> Settings:
 def _run(
     options: argparse.Namespace,
     task: Task,
-    settings: Settings,
+    settings: SearchSettings,
     items: Sequence[Item],
     kept: KeptResults | None,
 ) -> Run:
@@ -115,7 +116,7 @@ def _report(run: Run, options: argparse.Namespace) -> None:
     results = [run.results[number] for number in sorted(run.results)]
     if not options.json:
         if results:
-            results_table(results)
+            results_table(results, run.task)
         if run.outputs:
             print(f"wrote {', '.join(run.outputs)}")
         if run.again:
@@ -142,28 +143,24 @@ def exit_code(run: Run) -> int:
     return 1 if run.errors or not all(result.valid for result in run.results.values()) else 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish optimize",
-        description="Search for LLVM passes that make files smaller than clang -Oz does, or programs faster "
-        "than clang -O3. Where nothing better is found, clang's own result is kept.",
-        epilog="Options for clang follow a double dash: burnish optimize a.c b.c -- -Iinclude -DNDEBUG. "
+        description="Search for decisions that make programs better than the compiler's own do. Where "
+        "nothing better is found, the compiler's own result is kept.",
+        epilog="Options for the compiler follow a double dash: burnish optimize a.c b.c -- -Iinclude -DX. "
         "Ctrl-C ends the search and keeps the best so far; Ctrl-C again ends at once. Exit code 2 if a file "
         "could not be used; the others are done.",
     )
     add = parser.add_argument
-    names = "a file (.c .cc .cpp .ll .bc), a folder, compile_commands.json, or a name: corpus:brotli"
-    add("files", nargs="+", metavar="PROGRAM", help=names)
+    add("files", nargs="+", metavar="PROGRAM", help=programs_help(words))
     add(
         "-o",
         "--output",
         type=Path,
-        help="object (.o), .bc or .ll; a folder for several files, whose tree is kept",
+        help="a file, whose name says what is written; a folder for several programs, whose tree is kept",
     )
-    add("--objective", default="loaded-bytes", help="see burnish tasks; default: loaded-bytes")
-    slower = "how much slower than -Oz fewer loaded bytes may be, as expected: 5%% (default), none"
-    add("--speed-limit", default="5%", metavar="PERCENT", help=slower)
-    add("--level", choices=LEVELS, help="clang's, to compare with; default: O3 for run time, else Oz")
+    add("--objective", help="what to minimise: see burnish tasks; default: what the task's users ship")
     run = "how to run the program: its arguments, and perhaps '< FILE'; may be repeated"
     add("--run", action="append", default=[], metavar="ARGUMENTS", help=run)
     add("--search", default=DEFAULT, choices=SEARCHES, help=f"default: {DEFAULT}")
@@ -180,57 +177,53 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print one result a line instead of the table")
     add("--result", type=Path, metavar="FILE", help="also write the results there, each as it comes")
     add("--resume", action="store_true", help="leave out what --result has already")
-    bundle = "put the programs into the results: replaying takes neither the sources nor this clang"
+    bundle = "put the programs into the results: replaying takes neither the sources nor this front end"
     add("--bundle", action="store_true", help=bundle)
     add("--quiet", action="store_true", help="no progress line")
-    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one pass; default: 60")
+    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one action; default: 60")
     add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
-    ignore = "do not honour always_inline first; every result says so"
-    add("--ignore-always-inline", action="store_true", help=ignore)
-    add_without(parser)
+    add_task(parser, words, goals=True)
     return parser
 
 
 def _single(
-    options: argparse.Namespace, given: Sequence[str], level: str, clang: tuple[str, ...]
+    options: argparse.Namespace, task: Task, given: Sequence[str], compiler: tuple[str, ...]
 ) -> list[Item]:
     """Return each program as an item of its own."""
-    outputs = outputs_of(given, options.files, options.output)
+    outputs = Outputs(task).of(given, options.files, options.output)
     top = None if list(map(str, outputs)) == [str(options.output)] else options.output or Path()
-    pairs = zip(options.files, outputs, strict=True)
-    return [Item(file, partial(_job, options, file, level, clang, output, top)) for file, output in pairs]
+    runs = tuple(options.run)
+    return [
+        Item(file, partial(_job, task.source(), file, compiler, runs, (output, top)))
+        for file, output in zip(options.files, outputs, strict=True)
+    ]
 
 
 def _job(
-    options: argparse.Namespace,
+    source: Source,
     file: str,
-    level: str,
-    clang: tuple[str, ...],
-    output: Path,
-    top: Path | None,
+    compiler: tuple[str, ...],
+    runs: tuple[str, ...],
+    place: tuple[Path, Path | None],
 ) -> Job:
     """Read and compile a program."""
-    command = command_of(file)
-    program = with_runs(resolve_one(file, clang, level=level), options.run, [file], clang)
-    # -O0 is the one level at which clang's front end emits code that no pass or attribute explains.
-    from_source = is_runnable(file) if is_reference(file) else Path(file).suffix not in IR_SUFFIXES
-    variants = {"O0": resolve_one(file, clang, level="O0")} if from_source or command else {}
-    own = without_all_unknown(command) if command else ()
-    return Job(program, (file, *_run_words(options), *clang), output, (*own, *clang), variants, top)
+    loaded = source.load(file, compiler)
+    program = source.with_runs(loaded.program, runs, [file], compiler)
+    words = (file, *(RUN + run for run in runs), *compiler)
+    output, top = place
+    return Job(program, words, output, loaded.arguments, source.variants(file, compiler), top)
 
 
-def _linked(options: argparse.Namespace, level: str, clang: tuple[str, ...]) -> list[Item]:
+def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) -> list[Item]:
     """Return one item: all programs together."""
-    output = options.output or Path("linked.o")
-    check_file(output, options.files)
+    outputs, source = Outputs(task), task.source()
+    output = options.output or Path(f"linked{outputs.default}")
+    outputs.check_file(output, options.files)
 
     def load() -> Job:
-        whole = link_programs([resolve_one(file, clang, level=level) for file in options.files])
-        program = with_runs(whole, options.run, options.files, clang)
-        return Job(program, (*options.files, *_run_words(options), *clang), output, clang)
+        whole = source.link([source.load(file, compiler).program for file in options.files])
+        program = source.with_runs(whole, options.run, options.files, compiler)
+        words = (*options.files, *(RUN + run for run in options.run), *compiler)
+        return Job(program, words, output, compiler)
 
     return [Item("+".join(options.files), load)]
-
-
-def _run_words(options: argparse.Namespace) -> list[str]:
-    return [WORD + run for run in options.run]

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from burnish.cli.costs import cost_text
-from burnish.cli.jobs import Settings, Watcher
+from burnish.cli.jobs import SearchSettings, Watcher
 from burnish.cli.progress import Bars, SearchProgress
 from burnish.cli.runs import Item, Screen, Silent
 from burnish.core.task import Task
@@ -23,7 +23,7 @@ class OneScreen(Screen):
 
     def begin(self, item: Item, task: Task) -> Watcher:
         """See Screen."""
-        self._line = SearchProgress(item.name, task.reference, quiet=False).__enter__()
+        self._line = SearchProgress(item.name, task.label(task.reference), quiet=False).__enter__()
         return self._line
 
     def end(self, item: Item) -> None:
@@ -42,7 +42,7 @@ class OneScreen(Screen):
 class OverallProgress(Bars, Screen):
     """For many: a bar of files, and a line for each that runs; on a terminal only."""
 
-    def __init__(self, count: int, settings: Settings) -> None:
+    def __init__(self, count: int, settings: SearchSettings) -> None:
         self._console = Console(stderr=True)
         self._settings = settings
         self._bars = Progress(
@@ -63,7 +63,7 @@ class OverallProgress(Bars, Screen):
             return Silent()
         line = self._bars.add_task(item.name, total=1.0)
         self._lines[item.name] = line
-        return _Line(self._bars, line, item.name, task.reference, self._settings)
+        return _Line(self._bars, line, item.name, task.label(task.reference), self._settings)
 
     def end(self, item: Item) -> None:
         """See Screen."""
@@ -83,7 +83,9 @@ class OverallProgress(Bars, Screen):
 class _Line:
     """Of one search."""
 
-    def __init__(self, bars: Progress, line: TaskID, name: str, reference: str, settings: Settings) -> None:
+    def __init__(
+        self, bars: Progress, line: TaskID, name: str, reference: str, settings: SearchSettings
+    ) -> None:
         self._bars, self._line, self._name, self._settings = bars, line, name, settings
         self._reference_name, self._reference = reference, 0.0
         self._shown = 0.0
@@ -102,5 +104,5 @@ class _Line:
         share = progress.seconds / budget.seconds if budget.seconds else 0.0
         share = max(share, progress.evaluations / budget.evaluations if budget.evaluations else 0.0)
         change = 100 * (progress.best.cost / self._reference - 1) if self._reference else 0.0
-        text = f"{cost_text(progress.best.cost)} ({change:+.1f} % of -{self._reference_name})"
+        text = f"{cost_text(progress.best.cost)} ({change:+.1f} % of {self._reference_name})"
         self._bars.update(self._line, completed=min(share, 1.0), description=f"{self._name}  {text}")

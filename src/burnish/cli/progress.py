@@ -53,7 +53,7 @@ class SearchProgress:
             self._status.stop()
 
     def reference(self, name: str, cost: float) -> None:
-        """Say which baseline is the reference, and what it costs."""
+        """Say what the reference is called, and what it costs."""
         self._reference_name, self._reference = name, cost
 
     def note(self, text: str) -> None:
@@ -75,6 +75,6 @@ class SearchProgress:
         change = 100 * (progress.best.cost / self._reference - 1) if self._reference else 0.0
         crashes = f"  {progress.crashes} crashes" if progress.crashes else ""
         self.note(
-            f"{cost_text(progress.best.cost)} ({change:+.1f} % of -{self._reference_name})  "
+            f"{cost_text(progress.best.cost)} ({change:+.1f} % of {self._reference_name})  "
             f"{progress.evaluations} evaluations{crashes}"
         )

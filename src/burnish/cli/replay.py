@@ -17,10 +17,10 @@ from burnish.evaluation import replay_result
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    words, clang = split_at_dashes(arguments)
+    words, compiler = split_at_dashes(arguments)
     options = _parser().parse_args(words)
-    if clang and not options.program:
-        raise InputError("options for clang are for --program; results have their own")
+    if compiler and not options.program:
+        raise InputError("options for the compiler are for --program; results have their own")
     rows = read_results(options.result)
     if options.program and len(rows) > 1:
         raise InputError(f"--program is for a single result; {options.result} has {len(rows)}")
@@ -28,12 +28,16 @@ def main(arguments: Sequence[str]) -> int:
     troubles = Troubles(len(rows))
     for row in rows:
         with troubles:
-            problem = _check(row, options, clang)
+            problem = _check(row, options, compiler)
             good = good and not problem
             if options.json:
                 print(json.dumps({"program": row.program, "same": not problem, "problem": problem}))
             else:
-                what = f"-{row.fallback} was kept" if row.fallback else f"{len(row.trace)} steps"
+                what = (
+                    f"{task_of(row).label(row.fallback)} was kept"
+                    if row.fallback
+                    else f"{len(row.trace)} steps"
+                )
                 cost = f"{cost_text(row.cost)} {row.objective}"
                 print(f"{row.program}: {what}, {cost}: {problem or 'the same again'}")
     return 2 if troubles.any else 0 if good else 1
@@ -42,10 +46,10 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish replay",
-        description="Replay every result in a file in new processes: the same module, the same cost? "
+        description="Replay every result in a file in new processes: the same state, the same cost? "
         "Times are not measured again: see burnish evaluate. Exit code 1 if one differs, 2 if a "
         "program is not there; the others are replayed.",
-        epilog="--program is compiled with the result's options for clang, or with those that follow a "
+        epilog="--program is read with the result's options for the compiler, or with those that follow a "
         "double dash: burnish replay found.jsonl --program ../hot.c -- -I../include",
     )
     parser.add_argument("result", type=Path, help="what burnish optimize wrote with --result or --json")
@@ -54,11 +58,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check(row: Result, options: argparse.Namespace, clang: Sequence[str]) -> str:
+def _check(row: Result, options: argparse.Namespace, compiler: Sequence[str]) -> str:
     """Return what is different from the result; "" for nothing."""
     task = task_of(row)
     if options.program:
-        program = load_elsewhere(row, options.program, clang)
+        program = load_elsewhere(row, options.program, compiler)
     else:
         program = load_source(row, options.result.parent)
     if program.digest != row.digest:
@@ -73,4 +77,4 @@ def _check(row: Result, options: argparse.Namespace, clang: Sequence[str]) -> st
     if cost != row.cost:
         return f"{row.objective} is {cost_text(cost)}, the result's {cost_text(row.cost)}"
     same = row.fallback or state == row.state  # a baseline's state is not in the result
-    return "" if same else "another module of the same cost"
+    return "" if same else "another state of the same cost"

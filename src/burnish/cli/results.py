@@ -9,17 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from burnish.cli.workloads import WORD, with_runs
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result
+from burnish.core.source import Source
 from burnish.core.task import Task
-from burnish.corpora.references import is_reference, is_runnable, resolve_one
-from burnish.evaluation.bundle import unbundled
-from burnish.programs import link_programs, load_program
+from burnish.evaluation.bundle import PROGRAM, unbundled
 from burnish.tasks import load_task
-from burnish.tasks.llvm_passes import Options, make_task
-from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES
+
+RUN = "--run="  # in a result's source, before what a run is given
 
 
 def read_results(path: Path) -> list[Result]:
@@ -72,9 +70,9 @@ def task_named(name: str, options: Mapping[str, str]) -> Task:
 
     Raises:
         UnknownName: there is no such task here, or none of that version.
+        InputError: it has no such options.
     """
-    task = load_task(name)
-    return make_task(_options(options)) if options else task
+    return load_task(name).configured(options)
 
 
 def load_source(row: Result, beside: Path | None = None) -> Program:
@@ -83,83 +81,62 @@ def load_source(row: Result, beside: Path | None = None) -> Program:
     Args:
         row: The result.
         beside: The folder of the file of results: a source that is not where the result says, seen from here,
-            is where it says, seen from there; relative paths in clang's options are, too.
+            is where it says, seen from there; relative paths in the compiler's options are, too.
 
     Raises:
         InputError: it does not say, or the program is not there.
     """
     if not row.source and not row.bundle:
         raise InputError(f"{row.program}: the result does not say where the program is; give --program")
-    files, runs, clang = _parts(row)
-    if program := unbundled(row):
-        return _with_its_runs(program, row, files, runs, clang)
-    if beside and _is_from(beside, files):
-        programs = [load_program(file, clang, level=_level(row), directory=beside) for file in files]
+    task = task_of(row)
+    source, (names, runs, arguments) = task.source(), _parts(row, task)
+    if program := unbundled(row, task.language):
+        workload = source.workload(names[0]) if names else None
+        program = replace(program, workload=workload)
     else:
-        programs = [resolve_one(file, clang, level=_level(row)) for file in files]
-    return with_runs(programs[0] if len(programs) == 1 else link_programs(programs), runs, files, clang)
+        directory = _directory(source, names, beside)
+        programs = [source.load(name, arguments, directory).program for name in names]
+        program = programs[0] if len(programs) == 1 else source.link(programs)
+    return source.with_runs(program, runs, names, arguments)
 
 
-def _is_from(folder: Path, files: Sequence[str]) -> bool:
-    """Return whether files are there as seen from a folder, and not as seen from here."""
-    plain = [file for file in files if not is_reference(file)]
-    return plain == list(files) and all(
-        (folder / file).is_file() and not Path(file).exists() for file in plain
-    )
-
-
-def load_variant(row: Result, level: str, beside: Path | None = None) -> Program:
-    """Load a result's program as clang's front end makes it at a level, from the result where it is in it.
+def load_variants(row: Result, beside: Path | None = None) -> dict[str, Program]:
+    """Load a result's program as the front end makes it for baselines for which it makes another one.
 
     Raises:
         InputError: the program is not there.
     """
+    task = task_of(row)
     if row.bundle:
-        return unbundled(row, level) or load_source(row)
-    return load_source(replace(row, options={**row.options, "level": level}), beside)
+        found = {name: unbundled(row, task.language, name) for name in row.bundle if name != PROGRAM}
+        return {name: program for name, program in found.items() if program}
+    source, (names, _, arguments) = task.source(), _parts(row, task)
+    directory = _directory(source, names, beside)
+    if len(names) == 1:
+        return source.variants(names[0], arguments, directory)
+    plain = [source.load(name, arguments, directory).program for name in names]
+    variants = [source.variants(name, arguments, directory) for name in names]
+    return {
+        baseline: source.link([own.get(baseline, one) for own, one in zip(variants, plain, strict=True)])
+        for baseline in dict.fromkeys(baseline for own in variants for baseline in own)
+    }
 
 
-def _with_its_runs(
-    program: Program, row: Result, files: Sequence[str], runs: Sequence[str], clang: Sequence[str]
-) -> Program:
-    """Return the program of a bundle with how to run it: the suite's programs bring that along."""
-    if files and is_runnable(files[0]):
-        return replace(program, workload=resolve_one(files[0], level=_level(row)).workload)
-    return with_runs(program, runs, files, clang)
-
-
-def load_elsewhere(row: Result, path: Path, clang: Sequence[str] = ()) -> Program:
+def load_elsewhere(row: Result, path: Path, arguments: Sequence[str] = ()) -> Program:
     """Load the program that a result is of from another place: its digest does not say where it was.
 
     Args:
-        row: The result; its level counts, and how to run the program.
+        row: The result; its options count, and how to run the program.
         path: The file.
-        clang: clang's options; by default those of the result.
+        arguments: The compiler's options; by default those of the result.
 
     Raises:
         InputError: there is no such file, or it cannot be used.
     """
-    _, runs, its = _parts(row)
-    program = load_program(path, clang or its, level=_level(row))
-    return with_runs(program, runs, [str(path)], clang or its)
-
-
-def _parts(row: Result) -> tuple[list[str], list[str], list[str]]:
-    """Return the files of a result's source, the runs, and clang's options."""
-    known = C_SUFFIXES | CXX_SUFFIXES | IR_SUFFIXES
-    files = list(
-        itertools.takewhile(
-            lambda word: is_reference(word) or (not word.startswith("-") and Path(word).suffix in known),
-            row.source,
-        )
-    )
-    others = row.source[len(files) :]
-    runs = [word.removeprefix(WORD) for word in others if word.startswith(WORD)]
-    return files, runs, [word for word in others if not word.startswith(WORD)]
-
-
-def _level(row: Result) -> str:
-    return row.options.get("level", Options().level)
+    task = task_of(row)
+    source, (_, runs, its) = task.source(), _parts(row, task)
+    program = source.load(str(path), arguments or its).program
+    return source.with_runs(program, runs, [str(path)], arguments or its)
 
 
 def check_same(program: Program, row: Result) -> None:
@@ -172,12 +149,18 @@ def check_same(program: Program, row: Result) -> None:
         raise InputError(f"{program.name} is not the program of the result any more; is it another version?")
 
 
-def _options(named: Mapping[str, str]) -> Options:
-    """Undo the text form of a task's options."""
-    default = Options()
-    return Options(
-        level=named.get("level", default.level),
-        always_inline=named.get("always_inline", "True") == "True",
-        cpu=named.get("cpu", default.cpu),
-        without=named.get("without", default.without),
-    )
+def _parts(row: Result, task: Task) -> tuple[list[str], list[str], list[str]]:
+    """Return the names in a result's source, the runs, and the compiler's options."""
+    takes = task.source().takes
+    names = list(itertools.takewhile(lambda word: not word.startswith("-") and takes(word), row.source))
+    others = row.source[len(names) :]
+    runs = [word.removeprefix(RUN) for word in others if word.startswith(RUN)]
+    return names, runs, [word for word in others if not word.startswith(RUN)]
+
+
+def _directory(source: Source, names: Sequence[str], beside: Path | None) -> Path | None:
+    """Return the folder from which files are there, where they are not from here."""
+    if not beside or not all(source.file(name) for name in names):
+        return None
+    elsewhere = all((beside / name).is_file() and not Path(name).exists() for name in names)
+    return beside if elsewhere else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from burnish.cli.interruption import Interruption
-from burnish.cli.jobs import Job, Settings, Watcher, search_job, write_output
+from burnish.cli.jobs import Job, SearchSettings, Watcher, search_job, write_output
 from burnish.cli.kept import KeptResults
 from burnish.core.errors import BurnishError, CompileError, InputError, MissingTool
 from burnish.core.result import Result
@@ -67,7 +67,7 @@ class Run:
     """
 
     task: Task
-    settings: Settings
+    settings: SearchSettings
     items: Sequence[Item]
     kept: KeptResults | None = None
     screen: Screen = field(default_factory=Screen)

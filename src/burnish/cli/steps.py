@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
@@ -11,8 +12,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from burnish.cli.tables import UNITS
-from burnish.core.errors import CompilerCrash
+from burnish.cli.costs import cost_text
+from burnish.cli.tables import heading_of
+from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
@@ -20,7 +22,6 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace, split_entry
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
 from burnish.evaluation.states import States
-from burnish.tasks.llvm_passes.actions import as_opt_pipeline
 
 Row = dict[str, object]
 
@@ -75,16 +76,17 @@ def minimized_steps(task: Task, program: Program, trace: Trace, goal: Objective)
     return matter, rows
 
 
-def show_steps(rows: Sequence[Row], shown: Sequence[Objective], *, as_json: bool) -> None:
-    """Print a table with what `opt` would run, where it can, or a line of JSON for each row."""
+def show_steps(rows: Sequence[Row], task: Task, goal: Objective, *, as_json: bool) -> None:
+    """Print a table and the command that does the same without burnish, or a line of JSON for each row."""
     if as_json:
         for row in rows:
             print(json.dumps(row))
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)  # to fit 80 columns
     table.add_column("step", overflow="fold")
-    for goal in shown:
-        table.add_column(UNITS.get(goal.name, goal.unit), justify="right", no_wrap=True)
+    shown = tuple(dict.fromkeys([*task.shown.objectives, goal.name]))
+    for name in shown:
+        table.add_column(heading_of(task, name), justify="right", no_wrap=True)
         table.add_column("change", justify="right")
     table.add_column("ms", justify="right")
     if "without" in rows[0]:
@@ -93,15 +95,17 @@ def show_steps(rows: Sequence[Row], shown: Sequence[Objective], *, as_json: bool
         table.add_row(*_cells(before, row, shown))
     Console().print(table)
     steps = [str(row["step"]) for row in rows[1:]]
-    if steps and (line := as_opt_pipeline(steps)):
-        print(f"opt -passes='{line}'")
+    if steps and task.commandline:
+        with contextlib.suppress(InputError):  # no tool has a text for one of them
+            print(task.commandline(tuple(steps)))
 
 
-def _cells(before: Row, row: Row, shown: Sequence[Objective]) -> list[str]:
+def _cells(before: Row, row: Row, shown: Sequence[str]) -> list[str]:
     cells = [f"{row['step']}{' (idle)' if row['idle'] else ''}"]
-    for goal in shown:
-        difference = float(str(row[goal.name])) - float(str(before[goal.name]))
-        cells += [f"{row[goal.name]:.0f}", f"{difference:+.0f}" if difference else ""]
+    for name in shown:
+        cost = float(str(row[name]))
+        difference = cost - float(str(before[name]))
+        cells += [cost_text(cost), f"{difference:+.6g}" if difference else ""]
     first = row is before
     cells.append("" if first else f"{row['milliseconds']:.1f}")
     if "without" in row:

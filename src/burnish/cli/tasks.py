@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from burnish.core.task import Task
 from burnish.policies.find import names_for
-from burnish.tasks import TASKS, load_task
+from burnish.tasks import load_task, task_names
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -17,7 +17,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("task", nargs="?", help="show one task in full, with its actions")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
-    tasks = [load_task(options.task)] if options.task else [load_task(name) for name in TASKS]
+    tasks = [load_task(options.task)] if options.task else [load_task(name) for name in task_names()]
     if options.json:
         print(json.dumps([_as_json(task) for task in tasks], indent=2))
         return 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from burnish.cli.arguments import add_without, listed
+from burnish.cli.arguments import add_settings, all_given
 from burnish.cli.train_progress import TrainProgress
 from burnish.core.errors import InputError
 from burnish.training.algorithms import open_training, without_torch
@@ -34,9 +34,8 @@ WHY = {
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_args(arguments)
-    if options.without:
-        options.set.append(f"without={json.dumps(listed(options.without))}")
+    options = _parser(arguments).parse_args(arguments)
+    options.set += [f"options.{name}={json.dumps(text)}" for name, text in all_given(options).items()]
     if options.list or not (options.config or options.resume):
         _list_configurations()
         return 0 if options.list else 2
@@ -60,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish train",
         description="Train a policy by a configuration. The same command goes on with a run that was "
@@ -74,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--resume", type=Path, metavar="FOLDER", help="go on with a run by the configuration in its folder")
     setting = "change a key, such as run.iterations=20; can be repeated"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
-    add_without(parser)
+    add_settings(parser, arguments)
     add("--json", action="store_true", help="print one line of JSON for each iteration")
     add("-q", "--quiet", action="store_true", help="show no progress")
     return parser

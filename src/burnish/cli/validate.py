@@ -12,7 +12,6 @@ from pathlib import Path
 
 from burnish.cli.progress import SearchProgress
 from burnish.cli.results import Troubles, check_same, load_elsewhere, load_source, read_results, task_of
-from burnish.cli.workloads import read_run
 from burnish.core.errors import InputError
 from burnish.core.program import Program, Workload
 from burnish.core.result import Result
@@ -21,6 +20,7 @@ from burnish.corpora.kernels import FLAGS, find_kernel, load_kernel
 from burnish.evaluation.sanitize import check_source, parse_sanitizers
 from burnish.evaluation.validate import Validation, validate
 from burnish.execution import RunLimits
+from burnish.execution.runs import read_run
 from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
 KERNELS = "kernels:"
@@ -95,7 +95,7 @@ def _validate(row: Result, path: Path | None, settings: Settings, *, as_json: bo
     if row.fallback:
         task = replace(task, open=task.baseline(row.fallback))
     program = _program(row, path, settings)
-    with SearchProgress(row.program, task.reference, quiet=as_json) as progress:
+    with SearchProgress(row.program, task.label(task.reference), quiet=as_json) as progress:
         errors, notes = _sanitized(row, program, settings)
         validation = validate(
             task,

@@ -21,6 +21,7 @@ class Objective:
     by_site: bool = True  # sites have costs of their own
     noisy: bool = False  # another number every time; better is what an interval says
     needs_workload: bool = False  # only of programs that can be run
+    heading: str = ""  # in narrow tables; the unit by default
 
     @property
     def exact(self) -> bool:

@@ -1,4 +1,4 @@
-"""All that one environment is."""
+"""Tasks: what is particular to one compiler and what it decides."""
 
 from __future__ import annotations
 
@@ -6,21 +6,51 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from burnish.core.errors import UnknownName
+from burnish.core.behaviour import Behaviour
+from burnish.core.errors import InputError, UnknownName
 from burnish.core.limit import limited, unlimited
 from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
 from burnish.core.session import Session
+from burnish.core.setting import Setting
+from burnish.core.source import FileSource, Source
 from burnish.core.trace import Trace
 from burnish.core.weighted import is_weighted, weighted_objective
 
 Opener = Callable[[Program], Session]
+Emitter = Callable[[Session, tuple[str, ...], str], bytes]
+"""Writes a state: (session, the compiler's own arguments, the baseline that it is or is compared with)."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Shown:
+    """How a task's figures are shown."""
+
+    objectives: tuple[str, ...] = ()  # in every table, beside what was minimised
+    baselines: tuple[str, ...] = ()  # in every table; all by default
+    label: str = "{}"  # of a baseline: "-{}" makes "-O2"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a task leaves to its users, and what it makes of that.
+
+    `configure` takes texts by the settings' names, and the objective where that has a say in defaults; from
+    Task.options it makes that task again. `goal` makes of an objective what users of `burnish optimize` mean
+    by it, say within limits.
+    """
+
+    objective: str = ""  # what the users of `burnish optimize` want; the task's first one by default
+    settings: tuple[Setting, ...] = ()
+    configure: Callable[[Mapping[str, str], str | None], Task] | None = None
+    goal_settings: tuple[Setting, ...] = ()
+    goal: Callable[[str, Mapping[str, str]], str] | None = None
+
+
+@dataclass(frozen=True)
 class Task:
-    """Actions, observations, objectives, baselines, and how to open a session.
+    """Actions, observations, objectives, baselines, how to open a session, and all else that is its own.
 
     The openers are functions of a module (or partials of them), so that a worker process can
     import them.
@@ -39,15 +69,75 @@ class Task:
     max_steps: int  # of an episode
     initial_traces: tuple[Trace, ...] = ()  # traces worth trying first
     max_trace: int = 60  # entries of a trace that a search proposes, those at single sites not counted
-    options: Mapping[str, str] = field(default_factory=dict)  # what differs from the task's default
     variants: Mapping[str, Callable[[Program], Program]] = field(default_factory=dict, repr=False)
     """Other programs that one can be made into, to learn from: what other options of a compiler do."""
+    options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
+    settings: Settings = field(default=Settings(), repr=False)
+    make_source: Callable[[], Source] | None = field(default=None, repr=False)  # None: files as they are
+    emitters: Mapping[str, Emitter] = field(default_factory=dict, repr=False)
+    """How a state is written to a file, by the end of its name; the first is the default."""
+    behaviour: Callable[[Program], Behaviour | None] | None = field(default=None, repr=False)
+    """What to compare outputs by; None where the program is not run."""
     commandline: Callable[[Trace], str] | None = None  # of a tool that leads there, without burnish
+    toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
+    shown: Shown = Shown()
+    title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
 
     @property
     def id(self) -> str:
         """Name and version, such as 'llvm_passes-v1'."""
         return f"{self.name}-v{self.version}"
+
+    @property
+    def gymnasium_id(self) -> str:
+        """The id by which Gymnasium makes its environments, such as 'burnish/LoopNests-v0'."""
+        title = self.title or "".join(word.capitalize() for word in self.name.split("_"))
+        return f"burnish/{title}-v{self.version}"
+
+    @property
+    def unoptimized(self) -> str:
+        """The baseline that does nothing: the first one."""
+        return next(iter(self.baselines))
+
+    def label(self, baseline: str) -> str:
+        """Return what a baseline is called in tables and messages."""
+        return self.shown.label.format(baseline)
+
+    def source(self) -> Source:
+        """Return where programs come from; by default files that are named after the language."""
+        return self.make_source() if self.make_source else FileSource(self.language, (f".{self.language}",))
+
+    def configured(self, given: Mapping[str, str], objective: str | None = None) -> Task:
+        """Return the task with other settings: those of `options` give the task of a result again.
+
+        Args:
+            given: Texts, by the settings' names.
+            objective: What will be minimised, where that has a say in the settings that are not given.
+
+        Raises:
+            UnknownName: there is no such setting.
+            InputError: a value is none of it.
+        """
+        known = [setting.name for setting in self.settings.settings]
+        for name in given:
+            if name not in known:
+                if not known:
+                    raise InputError(f"{name}={given[name]}: {self.id} has no settings")
+                raise UnknownName.among(f"setting of {self.id}", name, known)
+        return self.settings.configure(given, objective) if self.settings.configure else self
+
+    def goal(self, objective: str | None, given: Mapping[str, str]) -> str:
+        """Return an objective as a user of `burnish optimize` means it, say within limits.
+
+        Args:
+            objective: Its name; for None the one that most users want.
+            given: Texts, by the names of the settings' `goal_settings`.
+
+        Raises:
+            UnknownName, InputError: see `objective`.
+        """
+        name = self.objective(objective or self.settings.objective or None).name
+        return self.objective(self.settings.goal(name, given) if self.settings.goal else name).name
 
     def objective(self, name: str | None = None) -> Objective:
         """Return an objective by its name, a weighted one, or one within a limit; for None the default one.

@@ -22,12 +22,11 @@ import functools
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import overload
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
+from burnish.core.source import Programs
 from burnish.corpora.compile_commands import Command, read_compile_commands, without_all_unknown
 from burnish.corpora.manifest import split_version
 from burnish.corpora.public import default_folder
@@ -41,26 +40,6 @@ RUNNABLE = ("kernels", "workloads")
 KINDS = ("corpus", *RUNNABLE, "random")
 DATABASE = ".json"
 SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?(?::(\d+))?")
-
-
-@dataclass(frozen=True)
-class Programs(Sequence[Program]):
-    """Programs that are made when they are asked for."""
-
-    names: Sequence[str]
-    load: Callable[[str], Program] = field(repr=False)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @overload
-    def __getitem__(self, index: int) -> Program: ...
-    @overload
-    def __getitem__(self, index: slice) -> Programs: ...
-    def __getitem__(self, index: int | slice) -> Program | Programs:
-        if isinstance(index, slice):
-            return Programs(self.names[index], self.load)
-        return self.load(self.names[index])
 
 
 def is_reference(text: str) -> bool:

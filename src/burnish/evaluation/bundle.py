@@ -1,4 +1,4 @@
-"""Programs inside their results: replaying then takes neither the source nor the same clang."""
+"""Programs inside their results: replaying then takes neither the source nor the same front end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bundled(program: Program, variants: Mapping[str, Program]) -> dict[str, str]
     }
 
 
-def unbundled(result: Result, variant: str = PROGRAM) -> Program | None:
+def unbundled(result: Result, language: str, variant: str = PROGRAM) -> Program | None:
     """Return a result's own program, or a variant of it, without its runs; None where there is none.
 
     Raises:
@@ -41,4 +41,4 @@ def unbundled(result: Result, variant: str = PROGRAM) -> Program | None:
         content = lzma.decompress(base64.b64decode(text, validate=True))
     except (binascii.Error, lzma.LZMAError) as error:
         raise InputError(f"{result.program}: the program in the result is damaged: {error}") from None
-    return Program(result.program, "llvm", content)
+    return Program(result.program, language, content)

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.corpora.references import (
-    Programs,
-    database_of,
-    expand,
-    is_reference,
-    is_runnable,
-    name_in,
-    resolve,
-    resolve_one,
-)
-from burnish.corpora.store import Corpus
+from burnish.core.source import Programs, Source
+from burnish.core.task import Task
 
 
 @dataclass(frozen=True)
@@ -33,7 +23,7 @@ class Case:
     project: str
     programs: Sequence[Program] = field(repr=False)
     index: int = 0
-    level: str = "Oz"
+    source: Source | None = field(default=None, repr=False)
 
     def load(self) -> Program:
         """Read the program.
@@ -44,39 +34,43 @@ class Case:
         return dataclasses.replace(self.programs[self.index], name=self.name)
 
     def variants(self) -> dict[str, Program]:
-        """Return the program as the front end makes it at -O0, where it is made from source.
+        """Return the program as the front end makes it for baselines for which it makes another one.
 
         Raises:
             InputError: it is not there any more, or cannot be read.
         """
-        return {"O0": resolve_one(self.name, level="O0")} if is_runnable(self.name) else {}
+        return self.source.variants(self.name) if self.source else {}
 
 
-def cases_of(texts: Sequence[str], *, level: str = "Oz") -> list[Case]:
+def cases_of(texts: Sequence[str], task: Task) -> list[Case]:
     """Return all programs that some names stand for, each once.
 
-    A program of a corpus is of its package's project, a file of its folder's; any other program is a project
-    of its own.
-
     Args:
-        texts: Files, or names as in burnish.corpora.references.
-        level: What clang's front end is told, for C and C++ files and the runnable programs.
+        texts: What the task's source takes.
+        task: By which they are read.
 
     Raises:
         InputError: there is no such program.
     """
     found: dict[str, Case] = {}
+    source = task.source()
     for text in texts:
-        names = expand(text)
-        if names == [text] and not is_reference(text):  # read when it is needed: it may not be readable
-            programs: Sequence[Program] = Programs(names, functools.partial(resolve_one, level=level))
-        else:
-            programs = resolve(text, level=level)
+        names = source.expand(text)
+        programs = _when_needed(source, text) if names == [text] else source.open(text)
         for index, name in enumerate(names):
-            found.setdefault(name, Case(name, _project(name, programs, index), programs, index, level))
+            found.setdefault(name, Case(name, source.project(name), programs, index, source))
     if not found:
         raise InputError("there are no programs to evaluate")
     return list(found.values())
+
+
+def _when_needed(source: Source, name: str) -> Programs:
+    """Return one program without a look at it: it may not be readable."""
+    return Programs([name], partial(_read, source))
+
+
+def _read(source: Source, name: str) -> Program:
+    return source.load(name).program
 
 
 def sampled(cases: Sequence[Case], count: int | None, seed: int) -> list[Case]:
@@ -84,13 +78,3 @@ def sampled(cases: Sequence[Case], count: int | None, seed: int) -> list[Case]:
     if count is None or count >= len(cases):
         return list(cases)
     return [cases[i] for i in sorted(np.random.default_rng(seed).permutation(len(cases))[:count])]
-
-
-def _project(name: str, programs: Sequence[Program], index: int) -> str:
-    if isinstance(programs, Corpus):
-        return programs.programs[index].package
-    if found := database_of(name):
-        return found[0].absolute().parent.name
-    if not is_reference(name):
-        return Path(name).absolute().parent.name
-    return name_in(name).partition("@")[0]

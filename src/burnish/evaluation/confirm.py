@@ -54,8 +54,8 @@ def measure_baselines(
             costs[name] = {item: session.measure(item) for item in objectives}
     except Miscompiled as error:
         raise InputError(
-            f"{program.name}: clang's own -{name} does something else than {next(iter(task.baselines))}: "
-            f"{error}; is its behaviour undefined?"
+            f"{program.name}: at {task.label(name)} it does something else than at "
+            f"{task.label(task.unoptimized)}: {error}; is its behaviour undefined?"
         ) from None
     finally:
         worker.close()
@@ -127,7 +127,7 @@ def confirm(
         state=kept.state if kept else "",
         valid=seen is not None,
         verified=checks,
-        toolchain=toolchain(),
+        toolchain=toolchain(task),
     )
 
 
@@ -142,14 +142,6 @@ def _shown(comparison: Comparison) -> dict[str, float | str]:
     return {name: value for name, value in asdict(comparison).items() if name not in ("least", "median")}
 
 
-def toolchain() -> dict[str, str]:
+def toolchain(task: Task) -> dict[str, str]:
     """Return the versions that a result depends on."""
-    from burnish._native import llvm_version
-    from burnish.toolchain import clang_version
-
-    return {
-        "burnish": burnish.__version__,
-        "llvm": llvm_version(),
-        "clang": clang_version(),
-        "python": platform.python_version(),
-    }
+    return {"burnish": burnish.__version__, **task.toolchain(), "python": platform.python_version()}

@@ -1,4 +1,4 @@
-"""Results measured once more, against clang's levels, on what they do: size exactly, time by an interval."""
+"""Results measured once more, against baselines: outputs compared, size exactly, time by an interval."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ def evaluate_result(
             session = replay_result(task, program, result, limits=limits)
             stack.callback(session.shutdown)
             outputs = Outputs(task, program, variants=variants, limits=limits)
-            check = outputs.check(session.object_code() if program.workload else b"")
+            check = outputs.check(session)
             sizes = {name: session.measure(name) for name in task.exact_objectives}
         except (CompilerCrash, ReplayError) as error:
             return [Evaluated(program.name, name, str(error)) for name in against]
         for name, opener in openers.items():
-            note(f"comparing with -{name}")
+            note(f"comparing with {task.label(name)}")
             baseline = Sandbox(opener, variant_of(program, variants, name), limits=limits)
             stack.callback(baseline.shutdown)
             try:
@@ -108,7 +108,7 @@ def evaluate_result(
                 }
                 pairs = {goal: (baseline.measure(goal), cost) for goal, cost in sizes.items()}
             except CompilerCrash as error:
-                evaluated.append(Evaluated(program.name, name, f"-{name}: {error}"))
+                evaluated.append(Evaluated(program.name, name, f"{task.label(name)}: {error}"))
                 continue
             evaluated.append(Evaluated(program.name, name, "", (check,), pairs, compared))
     return evaluated

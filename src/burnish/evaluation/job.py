@@ -86,7 +86,7 @@ def optimize(
         limits=limits,
         progress=progress,
     )
-    note(f"measuring anew and comparing with -{against}")
+    note(f"measuring anew and comparing with {task.label(against)}")
     found = replace(found, method=policies.named(method, guide), budget=budget.text)
     confirmed = confirm(task, program, found, costs, variants=variants, effort=effort, limits=limits)
     if memory and confirmed.valid and not confirmed.fallback:

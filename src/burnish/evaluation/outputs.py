@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from burnish.core.errors import CompileError, Miscompiled
+from burnish.core.errors import Miscompiled
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
-from burnish.core.task import Opener, Task
+from burnish.core.session import Session
+from burnish.core.task import Task
 from burnish.core.worker import Limits
-from burnish.execution import Execution, RunLimits, differences, link, run_all
-from burnish.execution.check import limits_after
-from burnish.execution.folder import temporary_folder
-from burnish.execution.run import PATIENT
 
 
 def variant_of(program: Program, variants: Mapping[str, Program] | None, baseline: str) -> Program:
@@ -36,41 +34,31 @@ class Outputs:
         variants: Mapping[str, Program] | None = None,
         limits: Limits = Limits(),
     ) -> None:
-        self._name = next(iter(task.baselines))
-        self._opener: Opener = task.baseline(self._name)
-        self._program = program
-        self._variant = variant_of(program, variants, self._name)
+        self._task = task
+        self._behaviour = task.behaviour(program) if task.behaviour else None
+        self._variant = variant_of(program, variants, task.unoptimized)
         self._limits = limits
-        self._right: tuple[Execution, ...] | None = None
+        self._expected: Any = None
 
-    def check(self, object_bytes: bytes) -> str:
-        """Run an object of the program on all inputs; return in words what was compared.
+    def check(self, session: Session) -> str:
+        """Run the program as a session has it; return in words what was compared.
 
         Raises:
             Miscompiled: it does something else.
         """
-        workload = self._program.workload
-        if workload is None:
+        if self._behaviour is None:
             return "outputs were not compared: the program was not run"
-        if self._right is None:
-            unoptimized = Sandbox(self._opener, self._variant, limits=self._limits)
+        name = self._task.label(self._task.unoptimized)
+        if self._expected is None:
+            unoptimized = Sandbox(
+                self._task.baseline(self._task.unoptimized), self._variant, limits=self._limits
+            )
             try:
-                self._right = self._run(unoptimized.object_code(), PATIENT)
+                self._expected = self._behaviour.run(unoptimized)
             finally:
                 unoptimized.shutdown()
-        if wrong := differences(workload, self._run(object_bytes, limits_after(self._right)), self._right):
-            raise Miscompiled(
-                f"the program does something else than at -{self._name}: {'; '.join(wrong[:3])}"
-            )
-        count = len(workload.runs)
-        return f"outputs equal -{self._name}'s on {count} input{'s' if count > 1 else ''}"
-
-    def _run(self, object_bytes: bytes, limits: RunLimits) -> tuple[Execution, ...]:
-        workload = self._program.workload
-        assert workload is not None
-        with temporary_folder() as folder:
-            try:
-                executable = link(object_bytes, workload, folder / "program")
-            except CompileError as error:
-                raise CompileError(f"{self._program.name}: {error}") from None
-            return run_all(executable, workload, limits=limits)
+        seen = self._behaviour.run(session, self._expected)
+        if wrong := self._behaviour.differences(seen, self._expected):
+            raise Miscompiled(f"the program does something else than at {name}: {'; '.join(wrong[:3])}")
+        count = self._behaviour.inputs
+        return f"outputs equal {name}'s on {count} input{'' if count == 1 else 's'}"

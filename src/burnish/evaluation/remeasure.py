@@ -116,7 +116,7 @@ def measure_afresh(
         costs = {name: session.measure(name) for name in task.exact_objectives}
         state, trace = session.digest(), tuple(session.trace)
         outputs = Outputs(task, program, variants=variants, limits=limits)
-        checks += (outputs.check(session.object_code() if program.workload else b""),)
+        checks += (outputs.check(session),)
         if not goal.noisy:
             return Measured(costs | {goal.name: session.measure(goal.name)}, trace, state, checks)
         other = Sandbox(task.baseline(against), variant_of(program, variants, against), limits=limits)

@@ -74,7 +74,7 @@ def reproduce(oracle: Oracle, trace: Trace, failure: Failure) -> Reproducer:
             if _script_shows(files):
                 return Reproducer(files, command_line(least.command, level), least.functions)
     before = _module(oracle, trace[:-1], ".bc")
-    shown = Shown(oracle.program.name, trace, str(failure), None, toolchain())
+    shown = Shown(oracle.program.name, trace, str(failure), None, toolchain(oracle.task))
     return Reproducer({"before.bc": before, "README.md": readme(shown)} | _trace_file(trace), "")
 
 
@@ -143,7 +143,9 @@ def _fewer_functions(oracle: Oracle, case: _Case, kind: str, level: str) -> _Cas
 def _files(oracle: Oracle, trace: Trace, failure: Failure, case: _Case, level: str) -> dict[str, bytes]:
     """Return the files of the folder."""
     source = f"before{case.suffix}"
-    shown = Shown(oracle.program.name, trace, str(failure), case.command, toolchain(), level, case.functions)
+    shown = Shown(
+        oracle.program.name, trace, str(failure), case.command, toolchain(oracle.task), level, case.functions
+    )
     files = {source: case.content} | _trace_file(trace)
     workload = oracle.program.workload
     if failure.kind != BEHAVIOUR or workload is None:

@@ -13,9 +13,11 @@ from burnish.core.errors import InputError
 from burnish.core.trace import Trace
 from burnish.files import LineFile
 from burnish.search.budget import written
-from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
 FAILURE_FACTOR = 2.0  # a failure costs at least so many times what the reference does
+
+LANGUAGES = {".c": "C", **dict.fromkeys((".cc", ".cpp", ".cxx", ".c++", ".C"), "C++")}
+"""The languages that means are also shown for, by how a program's name ends."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,7 @@ class Row:
     def language(self) -> str:
         """The language of the program's source, as its name says: "C", "C++", or "" where it says nothing."""
         file = self.program.rpartition("/")[2].partition(":")[0]  # a function's program is FILE:FUNCTION
-        suffix = Path(file).suffix
-        return "C" if suffix in C_SUFFIXES else "C++" if suffix in CXX_SUFFIXES else ""
+        return LANGUAGES.get(Path(file).suffix, "")
 
     @property
     def valid(self) -> bool:

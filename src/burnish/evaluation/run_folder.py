@@ -100,7 +100,7 @@ def settings_of(plan: Plan) -> dict[str, Any]:
         "objective": plan.objective,
         "reference": plan.task.reference,
         "seed": plan.seed,
-        "toolchain": toolchain(),
+        "toolchain": toolchain(plan.task),
         "policies": dict(plan.policies),
     }
 

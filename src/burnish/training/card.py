@@ -9,8 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from burnish.core.task import Task
 from burnish.evaluation.confirm import toolchain
 from burnish.files import write_atomically
+from burnish.tasks import load_task
 from burnish.training.checkpoint import Best, Checkpoint
 from burnish.training.config import Config
 
@@ -54,16 +56,16 @@ def write_card(
             "ended": last.finished or "interrupted",
             "config": config.to_dict(),
         },
-        "toolchain": versions(),
+        "toolchain": versions(load_task(more["task"])),
     }
     path = card_path(policy)
     write_atomically(path, json.dumps(card, indent=2).encode() + b"\n")
     return path
 
 
-def versions() -> dict[str, str]:
+def versions(task: Task) -> dict[str, str]:
     """Return the versions of what trained."""
-    found = toolchain()
+    found = toolchain(task)
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
             found[package] = version(package)

@@ -110,10 +110,10 @@ class Config:
     programs: tuple[Source, ...]  # to learn from
     run: Run
     validation: tuple[Source, ...] = (Source("corpus:val", count=40, largest=2000, even=True),)
-    task: str = "llvm_passes"
+    task: str = ""  # burnish's first one by default
     objective: str | None = None  # the task's first one by default
-    level: str | None = None  # clang's; by default what the objective is compared with
-    without: tuple[str, ...] | None = None  # actions that are left out, or beginnings of some: "outline*"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The task's settings, as on the command line: `without = ["outline*"]`."""
     description: str = ""
     environment: Environment = Environment()
     network: Mapping[str, Any] = field(default_factory=dict)  # the encoder's: see burnish.agents.networks

@@ -23,7 +23,7 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
 from burnish.core.worker import Limits
-from burnish.tasks import load_task
+from burnish.tasks import TASKS, load_task
 from burnish.training.algorithms import Note, settings_of
 from burnish.training.checkpoint import FILE, diverged, load_checkpoint
 from burnish.training.config import Config
@@ -218,32 +218,31 @@ class PolicyTraining:
 
 
 def _offered(config: Config, task: Task) -> tuple[str, ...] | None:
-    """Return the actions that the configuration names, but for those that it leaves out; None for all."""
+    """Return the actions that the configuration names, but for those that are left out; None for all."""
     names = config.environment.actions
-    if names is None or not config.without:
+    if names is None or not config.options:
         return names
-    every = load_task(config.task).actions
+    every = load_task(task.name).actions
     return tuple(name for name in names if name in task.actions or name not in every)
 
 
 def task_of(config: Config) -> Task:
-    """Return the task, for the level that the objective is compared with.
+    """Return the task with the configuration's options, to be compared as its objective is.
 
     Raises:
-        UnknownName: there is no such task, objective or level.
+        UnknownName: there is no such task, objective or option.
+        InputError: an option's value is none.
     """
-    task = load_task(config.task)
-    if task.name != "llvm_passes":
-        if config.without:
-            raise InputError(f"without: it is for llvm_passes, not for {task.name}")
-        return task
-    from burnish.tasks.llvm_passes import Options, make_task
-    from burnish.tasks.llvm_passes.actions import left_out
-    from burnish.tasks.llvm_passes.objectives import level_for
+    task = load_task(config.task or TASKS[0])
+    return task.configured(texts(config.options), task.objective(config.objective).name)
 
-    objective = task.objective(config.objective).name
-    level = config.level or level_for(objective)
-    return make_task(Options(level=level, without=left_out(config.without or ())))
+
+def texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return a table of options as a task takes them: lists with commas."""
+    return {
+        name: ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        for name, value in options.items()
+    }
 
 
 def load_policy(policy: torch.nn.Module, folder: Path) -> None:

@@ -11,9 +11,8 @@ import numpy as np
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
+from burnish.core.source import Programs
 from burnish.core.task import Task
-from burnish.corpora import references
-from burnish.corpora.references import resolve
 from burnish.corpora.store import Corpus
 from burnish.training.config import Source
 
@@ -79,14 +78,14 @@ def choose(sources: Sequence[Source], where: str, task: Task) -> Chosen:
     Args:
         sources: Which.
         where: The table of the configuration, for errors: "programs".
-        task: Whose variants they may be; what is compiled from source is, as its reference is.
+        task: Whose source reads them, and whose variants they may be.
 
     Raises:
         InputError: a reference stands for nothing, or sizes are asked for of what is no corpus.
         UnknownName: the task has no such variant.
     """
     parts = tuple(
-        Part(source, _of(source, f"{where}[{number}]", task.reference), _variant(source, task))
+        Part(source, _of(source, f"{where}[{number}]", task), _variant(source, task))
         for number, source in enumerate(sources)
     )
     pairs = [(i, j) for i, part in enumerate(parts) for j in range(len(part.programs))]
@@ -100,9 +99,9 @@ def _variant(source: Source, task: Task) -> Callable[[Program], Program] | None:
     return task.variants.get(source.variant)
 
 
-def _of(source: Source, where: str, level: str) -> Sequence[Program]:
+def _of(source: Source, where: str, task: Task) -> Sequence[Program]:
     try:
-        programs = resolve(source.use, level=level)
+        programs = task.source().open(source.use)
     except InputError as error:
         raise InputError(f"{where}.use: {error}") from None
     if isinstance(programs, Corpus):
@@ -121,12 +120,12 @@ def _of(source: Source, where: str, level: str) -> Sequence[Program]:
     if source.count is None or source.count >= len(programs):
         return programs
     numbers = np.random.default_rng(source.seed).permutation(len(programs))[: source.count]
-    if isinstance(programs, references.Programs):
-        return references.Programs([programs.names[i] for i in sorted(numbers)], programs.load)
+    if isinstance(programs, Programs):
+        return Programs([programs.names[i] for i in sorted(numbers)], programs.load)
     return [programs[i] for i in sorted(numbers)]
 
 
 def _names(programs: Sequence[Program]) -> Sequence[str]:
-    if isinstance(programs, references.Programs):
+    if isinstance(programs, Programs):
         return programs.names
     return [f"{program.name} {program.digest}" for program in programs]

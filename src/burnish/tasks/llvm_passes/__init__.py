@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
 from functools import partial
 
-from burnish.core.task import Task
+from burnish.core.source import Source
+from burnish.core.task import Shown, Task
+from burnish.execution.behaviour import object_behaviour
 from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, indices, opt_commandline
 from burnish.tasks.llvm_passes.baselines import baselines
 from burnish.tasks.llvm_passes.modules import without_unwind_tables
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS
+from burnish.tasks.llvm_passes.outputs import write_bitcode, write_object, write_text
 from burnish.tasks.llvm_passes.session import Options, open_session
+from burnish.tasks.llvm_passes.settings import settings_for, texts
 
 __all__ = ["LANGUAGE", "TASK", "Options", "make_task"]
 
@@ -25,6 +29,7 @@ def make_task(options: Options = Options()) -> Task:
     return Task(
         name="llvm_passes",
         version=LIST_VERSION,
+        title="LLVMPasses",
         language=LANGUAGE,
         actions=actions,
         observations=OBSERVATIONS,
@@ -34,12 +39,29 @@ def make_task(options: Options = Options()) -> Task:
         reference=options.level,
         max_steps=45,
         initial_traces=((start,),) if start in actions else (),
-        commandline=opt_commandline,
         variants={"without-unwind-tables": without_unwind_tables},
-        options={
-            name: str(value) for name, value in asdict(options).items() if value != getattr(Options(), name)
-        },
+        options=texts(options),
+        settings=settings_for(make_task),
+        make_source=partial(_source, options.level),
+        emitters={".o": write_object, ".bc": write_bitcode, ".ll": write_text},
+        behaviour=object_behaviour,
+        commandline=opt_commandline,
+        toolchain=_toolchain,
+        shown=Shown(("ir-instructions", "loaded-bytes", "text-bytes"), ("O0", "Oz", "O3"), label="-{}"),
     )
+
+
+def _source(level: str) -> Source:
+    from burnish.corpora.source import ModuleSource  # which workers that step environments do not need
+
+    return ModuleSource(level)
+
+
+def _toolchain() -> Mapping[str, str]:
+    from burnish._native import llvm_version
+    from burnish.toolchain import clang_version
+
+    return {"llvm": llvm_version(), "clang": clang_version()}
 
 
 TASK = make_task()

@@ -21,19 +21,26 @@ if TYPE_CHECKING:
 OBJECTIVES: dict[str, Objective] = {
     item.name: item
     for item in (
-        Objective("ir-instructions", "instructions", "IR instructions in all functions, at least 1"),
+        Objective(
+            "ir-instructions",
+            "instructions",
+            "IR instructions in all functions, at least 1",
+            heading="IR instrs",
+        ),
         Objective(
             "loaded-bytes",
             "bytes",
             "bytes that a linked, stripped program loads for the object file that the back end emits: code, "
             "read-only and writable data, unwind tables, dynamic relocations, at least 1",
             dense=False,  # code generation costs as much as many passes
+            heading="loaded B",
         ),
         Objective(
             "text-bytes",
             "bytes",
             "bytes of executable sections in that object file, at least 1",
             dense=False,
+            heading=".text B",
         ),
         Objective(
             "object-bytes",
@@ -41,6 +48,7 @@ OBJECTIVES: dict[str, Objective] = {
             "bytes of that object file, with data, symbols and relocations",
             dense=False,
             by_site=False,
+            heading=".o B",
         ),
         Objective(
             "slowdown",
@@ -63,6 +71,7 @@ OBJECTIVES: dict[str, Objective] = {
             by_site=False,
             noisy=True,
             needs_workload=True,
+            heading="run s",
         ),
         Objective(
             "cycles",
@@ -90,6 +99,7 @@ OBJECTIVES: dict[str, Objective] = {
             dense=False,
             by_site=False,
             noisy=True,
+            heading="compile s",
         ),
     )
 }

@@ -1,0 +1,30 @@
+"""What a program does, so that two states of it can be compared."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from burnish.core.session import Session
+
+
+class Behaviour(ABC):
+    """Runs a program in a state and compares what it did: bytes that it prints, arrays within a tolerance."""
+
+    inputs = 1  # how many a program is run on
+
+    @abstractmethod
+    def run(self, session: Session, expected: Any = None) -> Any:
+        """Run the program as a session has it, and return what it did.
+
+        Args:
+            session: The state.
+            expected: What it does unoptimized, where that is known: it is not waited for much longer.
+
+        Raises:
+            InputError: it cannot be built.
+        """
+
+    @abstractmethod
+    def differences(self, seen: Any, expected: Any) -> list[str]:
+        """Return in words where two runs differ by more than they may; nothing where they do not."""

@@ -1,0 +1,43 @@
+"""What programs print and how they end: the behaviour of object files that have a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from burnish.core.behaviour import Behaviour
+from burnish.core.errors import CompileError
+from burnish.core.program import Program, Workload
+from burnish.core.session import Session
+from burnish.execution.build import link
+from burnish.execution.check import differences, limits_after, run_all
+from burnish.execution.folder import temporary_folder
+from burnish.execution.run import PATIENT, Execution
+
+
+class ObjectBehaviour(Behaviour):
+    """Links a state's object and runs it on all inputs of a workload; outputs are compared byte by byte."""
+
+    def __init__(self, name: str, workload: Workload) -> None:
+        self.name = name
+        self.workload = workload
+        self.inputs = len(workload.runs)
+
+    def run(self, session: Session, expected: Sequence[Execution] | None = None) -> tuple[Execution, ...]:
+        """See Behaviour."""
+        limits = PATIENT if expected is None else limits_after(expected)
+        with temporary_folder() as folder:
+            try:
+                executable = link(session.object_code(), self.workload, folder / "program")
+            except CompileError as error:
+                raise CompileError(f"{self.name}: {error}") from None
+            return run_all(executable, self.workload, limits=limits)
+
+    def differences(self, seen: Any, expected: Any) -> list[str]:
+        """See Behaviour."""
+        return differences(self.workload, seen, expected)
+
+
+def object_behaviour(program: Program) -> ObjectBehaviour | None:
+    """Return the behaviour of a program that comes with a workload; None where it cannot be run."""
+    return ObjectBehaviour(program.name, program.workload) if program.workload else None
