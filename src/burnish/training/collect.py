@@ -16,14 +16,15 @@ from threading import Lock
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.replay import replay_legal
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits, Worker
 from burnish.files import whole_lines
 from burnish.search import Budget, search
-from burnish.training.costs import LIMITS, replay_legal
 
+LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
 RECENT = 12  # traces of the last files that begin a search, and
 STRONGEST = 8  # of the files on which the gain was the largest
 WORTH_KEEPING = 1.005  # reference / cost from which a trace is tried on other files

@@ -28,16 +28,16 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Worker
 from burnish.files import whole_lines, write_atomically
-from burnish.training.costs import (
-    LIMITS,
+from burnish.portfolio.costs import (
     Measured,
     log_ratios,
     measure_reference,
     measure_traces,
     relative_seconds,
 )
-from burnish.training.prior import fit_prior
-from burnish.training.suffixes import greedy_cover
+from burnish.portfolio.prior import fit_prior
+from burnish.portfolio.suffixes import greedy_cover
+from burnish.training.collect import LIMITS
 
 CANDIDATES = 96  # of a generation, of which so many are kept
 SURVIVORS = 24

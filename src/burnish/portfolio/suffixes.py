@@ -26,7 +26,7 @@ from burnish.core.trace import Trace, entry
 from burnish.files import whole_lines
 from burnish.search.evaluate import Evaluator
 from burnish.search.space import Batch
-from burnish.training.costs import LIMITS
+from burnish.training.collect import LIMITS
 
 POOL = 32  # of the best suffixes so far, tried on every program, and
 NEW = 32  # variations and random ones

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.core.replay import replay_legal
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
-from burnish.policies.sequence_values import load_sequence_values
+from burnish.portfolio.costs import fill
+from burnish.portfolio.policy import load_sequence_values
+from burnish.portfolio.suffixes import SuffixSetup, greedy_cover, learn_suffixes
+from burnish.portfolio.training import SequenceValuesTraining, fit_time
 from burnish.search import Budget
 from burnish.training.collect import collect, read_found, shorten
 from burnish.training.config import read_config
-from burnish.training.costs import fill, replay_legal
 from burnish.training.run import Listener, Progress, train
-from burnish.training.sequence_values import SequenceValuesTraining, fit_time
-from burnish.training.suffixes import SuffixSetup, greedy_cover, learn_suffixes
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.core.replay import replay_legal
 from burnish.core.task import Task
-from burnish.training import portfolio as portfolio_module
-from burnish.training.costs import relative_seconds, replay_legal
-from burnish.training.portfolio import (
+from burnish.portfolio import breed as portfolio_module
+from burnish.portfolio.breed import (
     CANDIDATES,
     CARRIED,
     MOST,
@@ -22,6 +22,7 @@ from burnish.training.portfolio import (
     PortfolioSetup,
     breed,
 )
+from burnish.portfolio.costs import relative_seconds
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 

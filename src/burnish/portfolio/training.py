@@ -3,12 +3,12 @@
 Four stages, each kept in a file of the run's folder, program by program:
 
 1. found.jsonl: strong traces of some programs, by search (burnish.training.collect);
-2. portfolio-OBJECTIVE.jsonl: a portfolio, bred from them on many programs (burnish.training.portfolio);
+2. portfolio-OBJECTIVE.jsonl: a portfolio, bred from them on many programs (burnish.portfolio.breed);
 3. table.jsonl, validation.jsonl: that and the strongest traces of all, on many programs, large ones too
-   (burnish.training.costs); what adds something there, for its time, is the policy's portfolio;
-4. suffixes-OBJECTIVE.jsonl: what to try at functions behind the best of them (burnish.training.suffixes).
+   (burnish.portfolio.costs); what adds something there, for its time, is the policy's portfolio;
+4. suffixes-OBJECTIVE.jsonl: what to try at functions behind the best of them (burnish.portfolio.suffixes).
 
-Then the network is fitted (burnish.agents.sequence_values), and all of it is one small file.
+Then the network is fitted (burnish.portfolio.network), and all of it is one small file.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from burnish.agents.sequence_values import SequenceValueLearner, SequenceValuesConfig
 from burnish.core.errors import InputError
 from burnish.core.limit import file_name
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
 from burnish.policies.find import find_adviser
-from burnish.policies.sequence_values import WORST, SequenceValues, size_of
+from burnish.portfolio.breed import PortfolioSetup, breed, by_gain_for_time
+from burnish.portfolio.costs import CostTable, fill
+from burnish.portfolio.network import SequenceValueLearner, SequenceValuesConfig
+from burnish.portfolio.policy import WORST, SequenceValues, size_of
+from burnish.portfolio.prior import fit_prior
+from burnish.portfolio.suffixes import SuffixSetup, greedy_cover, learn_suffixes
 from burnish.search import Budget
 from burnish.training.collect import WORTH_KEEPING, Found, collect
 from burnish.training.config import Config
-from burnish.training.costs import CostTable, fill
 from burnish.training.learning import task_of
-from burnish.training.portfolio import PortfolioSetup, breed, by_gain_for_time
-from burnish.training.prior import fit_prior
 from burnish.training.programs import Chosen, choose
-from burnish.training.suffixes import SuffixSetup, greedy_cover, learn_suffixes
 from burnish.training.tables import from_table
 from burnish.training.validate import NOTHING_YET, SCORE
 

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.errors import CompilerCrash, IllegalAction, InputError, ProgramError
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.replay import replay_legal
 from burnish.core.sandbox import Sandbox
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.trace import Trace, join_trace, split_entry
-from burnish.core.worker import Limits, Worker
+from burnish.core.trace import Trace, join_trace
+from burnish.core.worker import Worker
 from burnish.files import whole_lines
-from burnish.policies.sequence_values import features_of
+from burnish.portfolio.policy import features_of
+from burnish.training.collect import LIMITS
 
-LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
 LEAST_TIME = 0.02  # of what the reference takes: what a clock can tell
 
 
@@ -276,14 +277,6 @@ def _measured(
         for trace, (cost, seconds) in zip(traces, measured, strict=True)
     }
     return [*lines, {"program": program.name, "costs": costs}]
-
-
-def replay_legal(session: Session, trace: Trace) -> None:
-    """Apply a trace without the entries that are illegal where they come, as a search does."""
-    for text in trace:
-        site, action = split_entry(text)
-        with suppress(IllegalAction):
-            session.apply(session.index(action), site)
 
 
 def _first(
