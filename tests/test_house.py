@@ -24,8 +24,6 @@ LONG_FILES: Mapping[str, int] = {
     "src/burnish/agents/td.py": 307,
     "src/burnish/core/env.py": 354,
     "src/burnish/evaluation/compare.py": 309,
-    "src/burnish/portfolio/breed.py": 433,
-    "src/burnish/portfolio/training.py": 381,
     "src/burnish/search/evaluate.py": 339,
     "src/burnish/tasks/llvm_passes/session.py": 314,
     "tests/agents/test_ppo.py": 302,

@@ -14,9 +14,11 @@ from burnish.core.replay import replay_legal
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.portfolio.costs import fill
+from burnish.portfolio.cover import greedy_cover
 from burnish.portfolio.policy import load_sequence_values
-from burnish.portfolio.suffixes import SuffixSetup, greedy_cover, learn_suffixes
-from burnish.portfolio.training import SequenceValuesTraining, fit_time
+from burnish.portfolio.seconds import fit_time
+from burnish.portfolio.suffixes import SuffixSetup, learn_suffixes
+from burnish.portfolio.training import SequenceValuesTraining
 from burnish.search import Budget
 from burnish.training.collect import collect, read_found, shorten
 from burnish.training.config import read_config

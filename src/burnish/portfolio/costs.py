@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -19,17 +18,15 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
-from burnish.core.replay import replay_legal
 from burnish.core.sandbox import Sandbox
-from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace, join_trace
 from burnish.core.worker import Worker
 from burnish.files import whole_lines
+from burnish.portfolio.measure import measure_reference, measure_traces
 from burnish.portfolio.policy import features_of
+from burnish.portfolio.seconds import relative_seconds
 from burnish.training.collect import LIMITS
-
-LEAST_TIME = 0.02  # of what the reference takes: what a clock can tell
 
 
 @dataclass(frozen=True)
@@ -80,28 +77,6 @@ def log_ratios(references: NDArray[np.float64], costs: NDArray[np.float64]) -> N
     with np.errstate(divide="ignore"):
         ratios: NDArray[np.float64] = np.log(references / costs.clip(min=1e-9))
     return ratios
-
-
-def relative_seconds(
-    traces: Sequence[Trace], seconds: NDArray[np.float64], references: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return what trying traces takes, in units of what the reference takes: float64[N, P], above 0.
-
-    The reference is tried before all others and the state it leads to is kept: a trace that begins with it
-    takes the rest only.
-
-    Args:
-        traces: N of them, the reference before all others.
-        seconds: float64[N, P], of applying them to P programs.
-        references: float64[P], of applying the reference.
-    """
-    relative = seconds / references.clip(min=1e-9)
-    reference = traces[0]
-    for number, trace in enumerate(traces[1:], 1):
-        if trace[: len(reference)] == reference:
-            relative[number] -= relative[0]
-    least: NDArray[np.float64] = relative.clip(min=LEAST_TIME)
-    return least
 
 
 def fill(
@@ -209,45 +184,6 @@ def _table(
     )
 
 
-Measured = tuple[tuple[float, ...] | None, float]
-"""What a trace costs by each objective, None where it fails, and the seconds of applying it."""
-
-
-def measure_reference(
-    task: Task, program: Program, objectives: Sequence[str], worker: Worker
-) -> tuple[tuple[float, ...], float]:
-    """Return what the task's reference costs by each objective, and the seconds that applying it takes.
-
-    Raises:
-        ProgramError: the program cannot be opened.
-        CompilerCrash: the reference does not survive it.
-    """
-    for _ in range(2):  # the first warms caches
-        found: tuple[tuple[float, ...], float] = worker.call(
-            _first, task.open, program, [task.initial_traces[0]], tuple(objectives)
-        )
-    return found
-
-
-def measure_traces(
-    task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str], worker: Worker
-) -> list[Measured]:
-    """Measure traces, one after the other.
-
-    Raises:
-        ProgramError: the program cannot be opened.
-    """
-    measured: list[Measured] = []
-    while len(measured) < len(traces):
-        try:
-            worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))
-            while (answer := worker.receive())[0]:
-                measured.append(answer[1])
-        except CompilerCrash:
-            measured.append((None, LIMITS.deadline_seconds))
-    return measured
-
-
 def _measured(
     task: Task,
     program: Program,
@@ -277,24 +213,3 @@ def _measured(
         for trace, (cost, seconds) in zip(traces, measured, strict=True)
     }
     return [*lines, {"program": program.name, "costs": costs}]
-
-
-def _first(
-    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
-) -> tuple[tuple[float, ...], float]:
-    """Measure one trace."""
-    return next(_measure(opener, program, traces, objectives))
-
-
-def _measure(
-    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
-) -> Iterator[tuple[tuple[float, ...], float]]:
-    """Yield what each trace costs by each objective, and the seconds that it took."""
-    root = opener(program)
-    for trace in traces:
-        begin = time.perf_counter()
-        session = root.fork()
-        replay_legal(session, trace)
-        seconds = time.perf_counter() - begin
-        yield tuple(session.measure(objective) for objective in objectives), seconds
-        session.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,13 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry
 from burnish.files import whole_lines
+from burnish.portfolio.cover import greedy_cover
 from burnish.search.evaluate import Evaluator
 from burnish.search.space import Batch
 from burnish.training.collect import LIMITS
@@ -148,33 +148,16 @@ def _try(
     return {"program": program.name, "cost": begin, "saved": 1 - current.cost / begin, "credits": credited}
 
 
-def greedy_cover(
-    gains: NDArray[np.float64], most: int, *, time: NDArray[np.float64] | None = None, least: float = 0.0
-) -> tuple[list[int], list[float]]:
-    """Choose rows, one by one, whose elementwise maximum with those before has the largest sum.
+def attributes_first(suffixes: Iterable[Trace], left: Collection[Trace]) -> tuple[Trace, ...]:
+    """Return suffixes, those first that are one of the actions left to sites: of each pass the first.
 
-    Args:
-        gains: float64[choices, cases], 0 and above.
-        most: How many rows at most.
-        time: float64[choices], above 0: next is the row that adds most by its time.
-        least: A row that adds no more than this is not chosen.
-
-    Returns:
-        The rows in the order of their choice, and what each adds to the sum.
+    They are tried before anything else, and cost no more than code generation.
     """
-    best = np.zeros(gains.shape[1])
-    chosen: list[int] = []
-    added: list[float] = []
-    while len(chosen) < min(most, len(gains)):
-        sums = np.maximum(gains, best).sum(axis=1) - best.sum()
-        worth = np.where(sums > least, sums if time is None else sums / time, 0.0)
-        i = int(worth.argmax())
-        if worth[i] <= 0:
-            break
-        chosen.append(i)
-        added.append(float(sums[i]))
-        best = np.maximum(best, gains[i])
-    return chosen, added
+    every, passes = tuple(suffixes), dict[str, Trace]()
+    for suffix in every:
+        if suffix in left:
+            passes.setdefault(suffix[0].partition("<")[0], suffix)
+    return tuple(dict.fromkeys([*passes.values(), *every]))
 
 
 def vary(pool: Sequence[Trace], actions: Sequence[str], rng: np.random.Generator) -> Trace:
