@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from burnish.core.action import Action
 from burnish.core.guide import Prior
 from burnish.core.trace import Trace
 from burnish.portfolio.portfolio import Portfolio
@@ -84,8 +85,8 @@ def _mutant(trace: Trace, prior: Prior, rng: np.random.Generator) -> Trace:
                 moved = entries.pop(at)
                 entries.insert(int(rng.integers(len(entries) + 1)), moved)
             case "parameters" if entries:
-                name = entries[at].partition("<")[0]
-                alike = [action for action in prior.actions if action.partition("<")[0] == name]
+                name = Action.parse(entries[at]).kind
+                alike = [action for action in prior.actions if Action.parse(action).kind == name]
                 entries[at] = alike[int(rng.integers(len(alike)))]
             case _:
                 at = int(rng.integers(len(entries) + 1))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from burnish.core.action import Action
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.task import Task
@@ -156,7 +157,7 @@ def attributes_first(suffixes: Iterable[Trace], left: Collection[Trace]) -> tupl
     every, passes = tuple(suffixes), dict[str, Trace]()
     for suffix in every:
         if suffix in left:
-            passes.setdefault(suffix[0].partition("<")[0], suffix)
+            passes.setdefault(Action.parse(suffix[0]).kind, suffix)
     return tuple(dict.fromkeys([*passes.values(), *every]))
 
 
