@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,11 +13,13 @@ from burnish.core.guide import Prior
 from burnish.core.trace import Trace
 from burnish.portfolio.portfolio import Portfolio
 from burnish.portfolio.prior import fit_prior
+from burnish.search.mutation import cross, mutate
 
 CANDIDATES = 96  # of a generation, of which so many are kept
 TRIES = 50  # at a child that nobody has tried
 PARENTS = 64  # sequences of the portfolio that breed
 LONGEST = 14  # entries
+MOST_CHANGES = 2  # of entries of a parent
 
 
 def next_candidates(
@@ -43,52 +47,48 @@ def next_candidates(
                 add(trace[:at] + trace[at + 1 :], parent)
         if candidates:
             return parents_of[: 2 * CANDIDATES], candidates[: 2 * CANDIDATES]
-    prior = fit_prior(actions, zip(parents, added, strict=True))
+    breeding = Breeding(fit_prior(actions, zip(parents, added, strict=True)), rng)
     shares = np.array(added) + 0.03 * max(added)
     shares /= shares.sum()
     for _ in range(TRIES * CANDIDATES):  # of few actions and short parents there are not that many
         if len(candidates) == CANDIDATES:
             break
         parent, other = rng.choice(len(parents), size=2, p=shares)
-        add(_child(parents[parent], parents[other], prior, rng)[:LONGEST], parent)
+        add(breeding.child(parents[parent], parents[other])[:LONGEST], parent)
     return parents_of, candidates
 
 
-def _child(parent: Trace, other: Trace, prior: Prior, rng: np.random.Generator) -> Trace:
-    """Cross two sequences, join them, or change one or two entries of the one."""
-    kind = rng.random()
-    if kind < 0.1:
-        return parent + other
-    if kind < 0.4:
-        crossed = parent[: int(rng.integers(len(parent) + 1))] + other[int(rng.integers(len(other) + 1)) :]
-        return crossed if rng.random() < 0.6 else _mutant(crossed, prior, rng)
-    return _mutant(parent, prior, rng)
+@dataclass(frozen=True)
+class Breeding:
+    """What sequences are varied with: actions by their kinds, and which one follows which."""
 
+    prior: Prior
+    rng: np.random.Generator
 
-def _mutant(trace: Trace, prior: Prior, rng: np.random.Generator) -> Trace:
-    """Insert, remove, replace or move an entry, or choose another of the same pass; once or twice."""
-    entries = list(trace)
+    @cached_property
+    def by_kind(self) -> dict[str, list[str]]:
+        """The actions of each kind."""
+        kinds: dict[str, list[str]] = {}
+        for action in self.prior.actions:
+            kinds.setdefault(Action.parse(action).kind, []).append(action)
+        return kinds
 
-    def other(at: int) -> str:
-        if rng.random() < 0.5:
-            return prior.draw(entries[at - 1] if at else "", rng)
-        return prior.actions[int(rng.integers(len(prior.actions)))]
+    def child(self, parent: Trace, other: Trace) -> Trace:
+        """Cross two sequences, join them, or change one or two entries of the one."""
+        kind = self.rng.random()
+        if kind < 0.1:
+            return parent + other
+        if kind < 0.4:
+            crossed = cross(parent, other, self.rng)
+            return crossed if self.rng.random() < 0.6 else self.mutant(crossed)
+        return self.mutant(parent)
 
-    for _ in range(int(rng.integers(1, 3))):
-        at = int(rng.integers(len(entries))) if entries else 0
-        match rng.choice(["insert", "insert", "remove", "replace", "move", "parameters"]):
-            case "remove" if entries:
-                entries.pop(at)
-            case "replace" if entries:
-                entries[at] = other(at)
-            case "move" if entries:
-                moved = entries.pop(at)
-                entries.insert(int(rng.integers(len(entries) + 1)), moved)
-            case "parameters" if entries:
-                name = Action.parse(entries[at]).kind
-                alike = [action for action in prior.actions if Action.parse(action).kind == name]
-                entries[at] = alike[int(rng.integers(len(alike)))]
-            case _:
-                at = int(rng.integers(len(entries) + 1))
-                entries.insert(at, other(at))
-    return tuple(entries)
+    def mutant(self, trace: Trace) -> Trace:
+        """Insert, remove, replace or move an entry, or choose another of the same kind; once or twice."""
+        longest = len(trace) + MOST_CHANGES
+        return mutate(trace, self._draw, self.rng, longest=longest, most=MOST_CHANGES, by_kind=self.by_kind)
+
+    def _draw(self, before: Sequence[str]) -> str:
+        if self.rng.random() < 0.5:
+            return self.prior.draw(before[-1] if before else "", self.rng)
+        return self.prior.actions[int(self.rng.integers(len(self.prior.actions)))]

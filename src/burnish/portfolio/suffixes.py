@@ -26,6 +26,7 @@ from burnish.core.trace import Trace, entry
 from burnish.files import whole_lines
 from burnish.portfolio.cover import greedy_cover
 from burnish.search.evaluate import Evaluator
+from burnish.search.mutation import draw_suffix
 from burnish.search.space import Batch
 from burnish.training.collect import LIMITS
 
@@ -34,6 +35,8 @@ NEW = 32  # variations and random ones
 ROUNDS = 3  # each from the state that the last one's best suffixes lead to
 KEPT = 8  # suffixes of a round that are credited
 LONGEST = 6
+RANDOM = 0.3  # of the new ones, with at most
+LONGEST_RANDOM = 4  # entries
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,11 @@ def _try(
         begin = current.cost
         credited: list[tuple[Trace, float]] = []
         for _ in range(ROUNDS):
-            suffixes = list(dict.fromkeys([*pool, *(vary(pool, setup.actions, rng) for _ in range(NEW))]))
+            drawn = [
+                draw_suffix(setup.actions, pool, rng, longest=LONGEST_RANDOM, fresh=RANDOM, join=True)
+                for _ in range(NEW)
+            ]
+            suffixes = list(dict.fromkeys([*pool, *(suffix[:LONGEST] for suffix in drawn)]))
             tried = evaluate([current.path + suffix for suffix in suffixes])
             sites = list(current.site_costs)
             before = np.array([current.site_costs[site] for site in sites])
@@ -159,24 +166,3 @@ def attributes_first(suffixes: Iterable[Trace], left: Collection[Trace]) -> tupl
         if suffix in left:
             passes.setdefault(Action.parse(suffix[0]).kind, suffix)
     return tuple(dict.fromkeys([*passes.values(), *every]))
-
-
-def vary(pool: Sequence[Trace], actions: Sequence[str], rng: np.random.Generator) -> Trace:
-    """Return a random suffix, or one of the pool with an entry more, less or other, or joined to another."""
-
-    def some(count: int) -> list[str]:
-        return [actions[i] for i in rng.integers(len(actions), size=count)]
-
-    if not pool or rng.random() < 0.3:
-        return tuple(some(int(rng.integers(1, 5))))
-    suffix = list(pool[int(rng.integers(len(pool)))])
-    match rng.integers(4):
-        case 0:
-            suffix.insert(int(rng.integers(len(suffix) + 1)), *some(1))
-        case 1 if len(suffix) > 1:
-            suffix.pop(int(rng.integers(len(suffix))))
-        case 2:
-            suffix[int(rng.integers(len(suffix)))] = some(1)[0]
-        case _:
-            suffix += pool[int(rng.integers(len(pool)))]
-    return tuple(suffix[:LONGEST])
