@@ -66,7 +66,7 @@ def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> Non
 def test_damaged_state_is_named(tmp_path: Path) -> None:
     state = tmp_path / "found.jsonl"
     state.write_text('{"program": "a"}\n')
-    with pytest.raises(InputError, match=r"found\.jsonl:1"):
+    with pytest.raises(InputError, match=r"found\.jsonl, line 1: not a row of collected traces"):
         read_found(state)
 
 

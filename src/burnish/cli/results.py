@@ -16,6 +16,7 @@ from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.corpora.references import is_reference, is_runnable, resolve_one
 from burnish.evaluation.bundle import unbundled
+from burnish.files import read_json_lines
 from burnish.programs import link_programs, load_program
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import Options, make_task
@@ -28,11 +29,7 @@ def read_results(path: Path) -> list[Result]:
     Raises:
         InputError: there is no such file, no result in it, or something else.
     """
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
-    rows = [Result.from_json(line) for line in lines if line.strip()]
+    rows = read_json_lines(path, Result.from_json)
     if not rows:
         raise InputError(f"{path}: no result in it")
     return rows

@@ -26,7 +26,7 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Worker
-from burnish.files import whole_lines, write_atomically
+from burnish.files import LineFile, json_object, read_json_lines, write_atomically
 from burnish.portfolio.candidates import PARENTS, next_candidates
 from burnish.portfolio.costs import log_ratios
 from burnish.portfolio.cover import MOST, OVERHEAD
@@ -122,7 +122,8 @@ def breed(
     Raises:
         InputError: the state file is of other programs or another objective.
     """
-    head, *rows = [json.loads(line) for line in whole_lines(state)] or [{"count": 0, "programs": []}]
+    known = read_json_lines(state, json_object, appended=True)
+    head, *rows = known or [{"count": 0, "programs": []}]
     if (bred_for := head.get("objective", setup.objective)) != setup.objective:
         raise InputError(f"{state}: bred for {bred_for}, expected {setup.objective}; choose another file")
     if head["count"] < count:
@@ -138,8 +139,8 @@ def breed(
             generation = setup.measure(chosen, list(dict.fromkeys(map(setup.without, first))))
         else:
             generation = _race(setup, portfolio, chosen, np.random.default_rng((seed, number)))
-        with state.open("a") as file:
-            file.write(json.dumps(generation.line()) + "\n")
+        with closing(LineFile(state, keep=True)) as file:
+            file.append(json.dumps(generation.line()))
         portfolio.add(generation)
         yield portfolio
 

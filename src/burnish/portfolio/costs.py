@@ -22,7 +22,7 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace, join_trace
 from burnish.core.worker import Worker
-from burnish.files import whole_lines
+from burnish.files import LineFile, json_object, read_json_lines
 from burnish.portfolio.measure import measure_reference, measure_traces
 from burnish.portfolio.policy import features_of
 from burnish.portfolio.seconds import relative_seconds
@@ -108,7 +108,16 @@ def fill(
         InputError: the state file is of other objectives or observations.
     """
     head = {"objectives": list(objectives), "observations": list(observations)}
-    rows = _read(state, head)
+    known = read_json_lines(state, json_object, appended=True) or [head]
+    if known[0] != head:
+        had, expected = json.dumps(known[0]), json.dumps(head)
+        raise InputError(f"{state}: a table of {had}, expected {expected}; choose another file")
+    rows: dict[str, _Row] = {}
+    for line in known[1:]:
+        _add(rows, line)
+    file = LineFile(state, keep=len(known) > 1)
+    if len(known) == 1:
+        file.append(json.dumps(head))
     names = [join_trace(trace) for trace in traces]
     lock = Lock()
     done = itertools.count(1)
@@ -124,14 +133,13 @@ def fill(
             except (CompilerCrash, ProgramError):
                 return
             with lock:
-                with state.open("a") as file:
-                    file.writelines(json.dumps(line) + "\n" for line in lines)
                 for line in lines:
+                    file.append(json.dumps(line))
                     _add(rows, line)
         if progress:
             progress(next(done), len(programs))
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with closing(file), ThreadPoolExecutor(jobs) as pool:
         list(pool.map(one, programs))
     whole = {name: row for name, row in rows.items() if all(trace in row.costs for trace in names)}
     return _table(whole, traces, names, objectives)
@@ -145,18 +153,6 @@ class _Row:
     references: list[float]
     reference_seconds: float
     costs: dict[str, tuple[list[float | None], float]]  # by trace: the costs, and the seconds it took
-
-
-def _read(state: Path, head: dict[str, Any]) -> dict[str, _Row]:
-    first, *lines = whole_lines(state) or [json.dumps(head)]
-    if json.loads(first) != head:
-        raise InputError(f"{state}: a table of {first}, expected {json.dumps(head)}; choose another file")
-    if not lines:
-        state.write_text(first + "\n")
-    rows: dict[str, _Row] = {}
-    for line in lines:
-        _add(rows, json.loads(line))
-    return rows
 
 
 def _add(rows: dict[str, _Row], line: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -23,7 +24,7 @@ from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry
-from burnish.files import whole_lines
+from burnish.files import LineFile, json_object, read_json_lines
 from burnish.portfolio.cover import greedy_cover
 from burnish.search.evaluate import Evaluator
 from burnish.search.mutation import draw_suffix
@@ -74,7 +75,8 @@ def learn_suffixes(
         seed: Of the variations.
         progress: Told the program, the share that was saved, and how many programs there are now.
     """
-    rows = [json.loads(line) for line in whole_lines(state)]
+    rows = read_json_lines(state, json_object, appended=True)
+    file = LineFile(state, keep=True)
     done = {row["program"] for row in rows}
     lock = Lock()
 
@@ -90,12 +92,11 @@ def learn_suffixes(
             return
         with lock:
             rows.append(made)
-            with state.open("a") as file:
-                file.write(json.dumps(made) + "\n")
+            file.append(json.dumps(made))
             if progress:
                 progress(program.name, made["saved"], len(rows))
 
-    with ThreadPoolExecutor(jobs) as executor:
+    with closing(file), ThreadPoolExecutor(jobs) as executor:
         list(executor.map(one, programs))
     return credits_of(rows)
 

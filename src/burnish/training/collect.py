@@ -8,8 +8,9 @@ entries that its best trace does not need, and let the next files begin with it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -21,7 +22,7 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits, Worker
-from burnish.files import whole_lines
+from burnish.files import LineFile, json_object, read_json_lines
 from burnish.search import Budget, search
 
 LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
@@ -46,6 +47,23 @@ class Found:
     def ratio(self) -> float:
         """Reference / cost: above 1 is better."""
         return self.reference / self.cost
+
+    def to_json(self) -> str:
+        """Write it on one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> Found:
+        """Read what to_json wrote.
+
+        Raises:
+            InputError: it is not that.
+        """
+        row = json_object(line, "a row of collected traces")
+        try:
+            return cls(**(row | {"trace": tuple(row["trace"])}))
+        except (TypeError, KeyError) as error:
+            raise InputError(f"not a row of collected traces: {error}") from None
 
 
 def collect(
@@ -72,8 +90,8 @@ def collect(
         jobs: Files at a time, one process each.
         progress: Told of each file, and how many there are now.
     """
-    whole_lines(state)  # one that was cut off when the run was killed is searched again
     known = read_found(state)
+    file = LineFile(state, keep=True)  # a line that was cut off when the run was killed is searched again
     done = {found.program for found in known}
     lock = Lock()
 
@@ -97,12 +115,11 @@ def collect(
             return  # nothing to learn from
         with lock:
             known.append(found)
-            with state.open("a") as file:
-                file.write(json.dumps(asdict(found)) + "\n")
+            file.append(found.to_json())
             if progress:
                 progress(found, len(known))
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with closing(file), ThreadPoolExecutor(jobs) as pool:
         list(pool.map(one, programs))
     return known
 
@@ -179,13 +196,4 @@ def read_found(state: Path) -> list[Found]:
     Raises:
         InputError: a line is not of that kind.
     """
-    return list(_lines(state)) if state.exists() else []
-
-
-def _lines(state: Path) -> Iterator[Found]:
-    for number, line in enumerate(state.read_text().splitlines(), 1):
-        try:
-            row = json.loads(line)
-            yield Found(**(row | {"trace": tuple(row["trace"])}))
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"{state}:{number}: not a row of collected traces: {error}") from None
+    return read_json_lines(state, Found.from_json, appended=True)
