@@ -11,7 +11,6 @@ import pytest
 
 from burnish.core.errors import InputError
 from burnish.core.replay import replay_legal
-from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.portfolio.costs import fill
 from burnish.portfolio.cover import greedy_cover
@@ -20,7 +19,7 @@ from burnish.portfolio.seconds import fit_time
 from burnish.portfolio.suffixes import SuffixSetup, learn_suffixes
 from burnish.portfolio.training import SequenceValuesTraining
 from burnish.search import Budget
-from burnish.training.collect import collect, read_found, shorten
+from burnish.training.collect import collect, read_found
 from burnish.training.config import read_config
 from burnish.training.run import Listener, Progress, train
 from tests.core.counting_task import TASK, counters
@@ -28,20 +27,6 @@ from tests.core.failures import failing_task
 
 PROGRAMS = [counters("a=12 b=7"), counters("a=64"), counters("a=9 b=9 c=3")]
 COUNTING = Task(**{**vars(TASK), "initial_traces": (("halve",),)})
-
-
-@pytest.mark.usefixtures("nothing_left")
-def test_traces_lose_what_they_do_not_need() -> None:
-    root = Sandbox(TASK.open, counters("a=8"))
-    trace, cost = shorten(root, ("halve", "halve", "halve", "add(1)", "subtract(1)", "subtract(1)"), "total")
-    session = root.fork()
-    session.replay(trace)
-    assert session.measure("total") == cost == 1
-    for left_out in range(len(trace)):
-        shorter = root.fork()
-        shorter.replay(trace[:left_out] + trace[left_out + 1 :])
-        assert shorter.measure("total") > cost
-    root.shutdown()
 
 
 @pytest.mark.usefixtures("nothing_left")

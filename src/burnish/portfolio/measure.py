@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
-from burnish.core.replay import replay_legal
+from burnish.core.replay import after
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
@@ -67,8 +67,6 @@ def _measure(
     root = opener(program)
     for trace in traces:
         begin = time.perf_counter()
-        session = root.fork()
-        replay_legal(session, trace)
-        seconds = time.perf_counter() - begin
-        yield tuple(session.measure(objective) for objective in objectives), seconds
-        session.close()
+        with after(root, trace, skip_illegal=True) as session:
+            seconds = time.perf_counter() - begin
+            yield tuple(session.measure(objective) for objective in objectives), seconds

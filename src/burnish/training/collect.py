@@ -17,11 +17,12 @@ from threading import Lock
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
-from burnish.core.replay import replay_legal
+from burnish.core.replay import cost_after
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits, Worker
+from burnish.evaluation.reduce import shorten
 from burnish.files import LineFile, json_object, read_json_lines
 from burnish.search import Budget, search
 
@@ -155,29 +156,10 @@ def best_of(
     try:
         reference = Sandbox(task.baseline(task.reference), program, worker=worker).measure(objective)
         root = Sandbox(task.open, program, worker=worker)
-        trace, cost = shorten(root, found.trace, objective)
+        trace, cost = shorten(found.trace, lambda part: cost_after(root, part, objective))
     finally:
         worker.close()
     return Found(program.name, program.digest, objective, reference, cost, trace, found.evaluations)
-
-
-def shorten(root: Sandbox, trace: Trace, objective: str) -> tuple[Trace, float]:
-    """Drop the entries without which the trace costs no more, the last first: (trace, cost)."""
-    best = _cost(root, trace, objective)
-    for position in reversed(range(len(trace))):
-        shorter = (*trace[:position], *trace[position + 1 :])
-        cost = _cost(root, shorter, objective)
-        if cost <= best:
-            trace, best = shorter, cost
-    return trace, best
-
-
-def _cost(root: Sandbox, trace: Trace, objective: str) -> float:
-    session = root.fork()
-    replay_legal(session, trace)
-    cost = session.measure(objective)
-    session.close()
-    return cost
 
 
 def _initial_traces(task: Task, known: Sequence[Found], objective: str) -> tuple[Trace, ...]:
