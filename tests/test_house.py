@@ -20,8 +20,6 @@ LONG_FILES: Mapping[str, int] = {
     "native/passes.cpp": 367,
     "native/sink.cpp": 614,
     "native/sizes.cpp": 309,
-    "src/burnish/agents/ppo.py": 310,
-    "src/burnish/agents/td.py": 307,
     "src/burnish/core/env.py": 354,
     "src/burnish/evaluation/compare.py": 309,
     "src/burnish/search/evaluate.py": 339,
