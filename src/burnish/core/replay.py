@@ -48,6 +48,17 @@ def cost_after(root: Session, trace: Trace, objective: str) -> float:
 def replay_legal(session: Session, trace: Trace) -> None:
     """Apply a trace without the entries that are illegal where they come, as a search does."""
     for text in trace:
-        site, action = split_entry(text)
         with suppress(IllegalAction):
-            session.apply(session.index(action), site)
+            apply_entry(session, text)
+
+
+def apply_entry(session: Session, text: str) -> bool:
+    """Apply one entry of a trace; return whether a change was reported.
+
+    Raises:
+        CompilerCrash: the compiler does not survive it.
+        IllegalAction: it does not apply here.
+        UnknownName: there is no such action.
+    """
+    site, action = split_entry(text)
+    return session.apply(session.index(action), site)
