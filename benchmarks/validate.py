@@ -21,6 +21,7 @@ import json
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.corpora.kernels import kernel_names, load_kernel
 from burnish.corpora.workloads import load_workload, workload_names
 from burnish.evaluation.validate import Validation, validate
-from burnish.files import whole_lines
+from burnish.files import LineFile, json_object, read_json_lines
 from burnish.tasks.llvm_passes.actions import PASSES
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -180,14 +181,14 @@ def control(out: Path, reduce_seconds: float) -> None:
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
     """Return the rows that are there; a line that was cut off by a kill is not."""
-    return [json.loads(line) for line in whole_lines(path)]
+    return read_json_lines(path, json_object, appended=True)
 
 
 def append(path: Path, row: dict[str, object]) -> None:
     """Add a row."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    with closing(LineFile(path, keep=True)) as file:
+        file.append(json.dumps(row))
 
 
 def table(rows: list[dict[str, Any]]) -> None:

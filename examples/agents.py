@@ -11,10 +11,11 @@ from burnish.agents.cloning import Cloning, CloningConfig
 from burnish.agents.demonstrations import Demonstration
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.policy import Policy
+from burnish.core.replay import cost_after
 from burnish.core.vector import VectorEnv
 from burnish.corpora.references import resolve_one
+from burnish.evaluation.reduce import shorten
 from burnish.search import search
-from burnish.training.collect import shorten
 
 torch.set_num_threads(1)  # the network is small; the compilers want the cores
 task = load_task("llvm_passes")
@@ -25,7 +26,8 @@ unseen = resolve_one("kernels:mergesort")
 def teach(program: Program) -> Demonstration:
     found = search(task, program, method="genetic", budget=Budget(evaluations=200), seed=0)
     root = Sandbox(task.open, program)
-    trace, cost = shorten(root, found.trace, "ir-instructions")  # without what changes nothing
+    # without what changes nothing
+    trace, cost = shorten(found.trace, lambda part: cost_after(root, part, "ir-instructions"))
     root.shutdown()
     return Demonstration(program, trace, cost, reference=cost)
 

@@ -1,4 +1,4 @@
-"""Imports point one way: core < tasks, corpora, search, agents < cluster, evaluation, training < cli."""
+"""Imports point one way: core < tasks, corpora, search, agents < evaluation, training < portfolio < cli."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ ALLOWED: dict[str, set[str]] = {
     **{name: BELOW_ALL for name in MIDDLE},
     **{name: BELOW_ALL | MIDDLE for name in ABOVE},
     "training": BELOW_ALL | MIDDLE | {"evaluation"},
-    "driver": BELOW_ALL | MIDDLE | ABOVE,
-    "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver"},
+    "portfolio": BELOW_ALL | MIDDLE | ABOVE,
+    "driver": BELOW_ALL | MIDDLE | ABOVE | {"portfolio"},
+    "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver", "portfolio"},
     "envs": BELOW_ALL | {"tasks", "corpora"},
 }
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
@@ -89,6 +90,10 @@ def loaded_by(statement: str) -> set[str]:
 )
 def test_import_is_light(module: str) -> None:
     assert not loaded_by(f"import {module}") & {"torch", "gymnasium", "rich", "pandas", "ray"}
+
+
+def test_portfolio_is_used_without_torch() -> None:
+    assert not loaded_by("import burnish.portfolio.policy") & {"torch", "gymnasium", "rich", "pandas", "ray"}
 
 
 @pytest.mark.parametrize("module", ["burnish", "burnish.cli"])

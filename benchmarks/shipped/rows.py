@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -15,6 +14,7 @@ from typing import Any
 
 from burnish.core.errors import InputError
 from burnish.driver.linked import KINDS, read_linked
+from burnish.files import json_object, read_json_lines
 from shipped.building import Built, build, configure_seconds
 from shipped.compilers import Compiler
 from shipped.projects import Project
@@ -104,8 +104,7 @@ def machine() -> str:
 
 def read_rows(path: Path) -> dict[tuple[str, str, bool], Row]:
     """Return the rows of a file by (project, compiler, tables); none where it is not there."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    rows = [json.loads(line) for line in lines]
+    rows = read_json_lines(path, json_object) if path.exists() else []
     return {(row["project"], row["compiler"], row["tables"]): row for row in rows}
 
 

@@ -1,14 +1,19 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and files of JSON lines."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from burnish.core.errors import InputError
+
+T = TypeVar("T")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -88,16 +93,69 @@ class LineFile:
         os.close(self._descriptor)
 
 
-def whole_lines(path: Path) -> list[str]:
-    """Return the lines of a file that is appended to, none where there is no file.
+def read_json_lines(
+    path: Path,
+    parse: Callable[[str], T],
+    *,
+    appended: bool = False,
+    remedy: str = "mend the line, or remove it",
+) -> list[T]:
+    """Return what the lines of a file of JSON are, without empty ones.
 
-    A last line that was cut off, when who wrote it was killed, is removed from the file.
+    Args:
+        path: The file.
+        parse: Reads a line; see `json_object`.
+        appended: Whether a `LineFile` makes it: there may be no file yet, and a last line without an end was
+            cut off when its writer was killed, so it is left out.
+        remedy: What to do where a line is something else.
+
+    Raises:
+        InputError: the file cannot be read, or a line is something else.
     """
-    text = path.read_text() if path.exists() else ""
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        write_atomically(path, whole.encode())
-    return whole.splitlines()
+    if appended and not path.exists():
+        return []
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: expected JSON lines: {error}") from None
+    return parse_json_lines(text[: text.rfind("\n") + 1] if appended else text, parse, str(path), remedy)
+
+
+def parse_json_lines(
+    text: str, parse: Callable[[str], T], name: str, remedy: str = "mend the line, or remove it"
+) -> list[T]:
+    """Return what the lines of a file's text are, without empty ones: see `read_json_lines`.
+
+    Raises:
+        InputError: a line is something else.
+    """
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):  # other ends of lines may be within a JSON text
+        if line.strip():
+            try:
+                found.append(parse(line))
+            except KeyError as error:
+                raise InputError(f"{name}, line {number}: {error} is missing; {remedy}") from None
+            except (InputError, ValueError, TypeError) as error:
+                raise InputError(f"{name}, line {number}: {error}; {remedy}") from None
+    return found
+
+
+def json_object(line: str, what: str = "a JSON object") -> dict[str, Any]:
+    """Return the object that a line is.
+
+    Raises:
+        InputError: it is not `what`.
+    """
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"not {what}: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"not {what}: expected an object in braces")
+    return found
 
 
 def _umask() -> int:

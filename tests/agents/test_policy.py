@@ -21,10 +21,10 @@ from burnish.agents.policy import (
     Policy,
     QNetwork,
     entropy,
-    kind_of,
     masked_log_softmax,
     sample,
 )
+from burnish.core.action import Action
 from burnish.core.errors import InputError
 from burnish.tasks.llvm_passes.actions import ACTIONS as PASSES
 
@@ -51,11 +51,6 @@ def observed(rows: int, seed: int = 0) -> list[np.ndarray[tuple[int], np.dtype[n
 def softmax(logits: list[float]) -> list[float]:
     weights = [math.exp(value) for value in logits]
     return [weight / sum(weights) for weight in weights]
-
-
-def test_kinds_are_the_texts_before_the_parameters() -> None:
-    assert [kind_of(text) for text in ACTIONS] == ["gvn", "tile", "gvn", "adce", "tile", "tile"]
-    assert kind_of("instcombine<no-verify-fixpoint;max-iterations=1>") == "instcombine"
 
 
 @both_heads
@@ -101,7 +96,7 @@ def test_factorised_head_is_the_product_by_hand(row: list[bool]) -> None:
 
 def test_factorised_over_the_passes_of_llvm() -> None:
     head = FactorisedHead(3, PASSES)
-    assert len(head.kinds) == len({kind_of(action) for action in PASSES}) < len(PASSES)
+    assert len(head.kinds) == len({Action.parse(action).kind for action in PASSES}) < len(PASSES)
     assert head.kinds[head.kind[PASSES.index("gvn<no-load-pre>")]] == "gvn"
     members = head.members[head.kinds.index("clang")][head.there[head.kinds.index("clang")]]
     assert [PASSES[i] for i in members] == [text for text in PASSES if text.startswith("clang<")]

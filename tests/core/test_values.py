@@ -1,9 +1,8 @@
-"""The small values: programs, traces, results, names, files."""
+"""The small values: programs, traces, results, names."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,6 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.spaces import Content, space_of
 from burnish.core.trace import entry, join_trace, split_entry
-from burnish.files import whole_lines, write_atomically
 
 RESULT = Result(
     task="counting-v3",
@@ -90,41 +88,3 @@ def test_spaces_contain_what_they_sample() -> None:
     array = space_of(Observation("o", "", shape=(3,), high=5))
     assert array.sample() in array
     assert space_of(Observation("o", "", kind="text")) == Content(str)
-
-
-def test_file_is_written_whole(tmp_path: Path) -> None:
-    path = tmp_path / "out.o"
-    write_atomically(path, b"one")
-    path.chmod(0o640)
-    write_atomically(path, b"two")
-    assert path.read_bytes() == b"two"
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert [item.name for item in tmp_path.iterdir()] == ["out.o"]
-
-
-def test_line_that_was_cut_off_is_removed(tmp_path: Path) -> None:
-    path = tmp_path / "lines"
-    assert whole_lines(path) == []
-    assert not path.exists()
-    path.write_text("one\ntwo\nthr")
-    assert whole_lines(path) == ["one", "two"]
-    assert path.read_text() == "one\ntwo\n"
-
-
-def test_failed_write_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "out.o"
-    path.write_bytes(b"old")
-
-    def refuse(self: Path, target: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises((OSError, InputError)):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert [item.name for item in tmp_path.iterdir()] == ["out.o"]
-
-
-def test_missing_folder_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot write there"):
-        write_atomically(tmp_path / "nowhere" / "out.o", b"")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from burnish.core.errors import InputError
 from burnish.evaluation.importance import Importance
 from burnish.evaluation.plots import (
     BETTER,
@@ -19,7 +17,6 @@ from burnish.evaluation.plots import (
     improvement_plot,
     passes_plot,
     programs_plot,
-    read_log,
     training_plot,
 )
 from tests.evaluation.rows import row
@@ -98,20 +95,6 @@ def test_training_has_return_and_validation() -> None:
     left, right = training_plot(logs).axes
     assert [list(line.get_xdata()) for line in left.lines] == [[10, 20], []]
     assert [list(line.get_ydata()) for line in right.lines[:2]] == [[1.01], [1.02]]
-
-
-def test_log_of_a_killed_run_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps({"steps": 1}) + '\n{"ste')
-    assert read_log(path) == [{"steps": 1}]
-    path.write_text("{}\n[]\n")
-    with pytest.raises(InputError, match=r"log.jsonl, line 2: not a line of a training log"):
-        read_log(path)
-    path.write_text("{\n")
-    with pytest.raises(InputError, match=r"line 1: not a line of a training log"):
-        read_log(path)
-    with pytest.raises(InputError, match="nowhere"):
-        read_log(tmp_path / "nowhere")
 
 
 def test_matplotlib_is_imported_when_something_is_drawn() -> None:

@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.core.errors import InputError
+from burnish.core.replay import cost_after
+from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
-from burnish.evaluation.reduce import Predicate, reduce_trace
+from burnish.evaluation.reduce import Predicate, reduce_trace, shorten
+from tests.core.counting_task import TASK, counters
 
 TRACES = st.lists(st.sampled_from("abcdefgh"), max_size=24).map(tuple)
 
@@ -118,3 +121,18 @@ def test_time_limit_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> No
 def test_without_time_the_trace_is_as_it_was() -> None:
     reduced = reduce_trace(("a", "b"), needs("a"), seconds=0)
     assert (reduced.trace, reduced.tests, reduced.minimal) == (("a", "b"), 1, False)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_traces_lose_what_they_do_not_need() -> None:
+    root = Sandbox(TASK.open, counters("a=8"))
+    whole = ("halve", "halve", "halve", "add(1)", "subtract(1)", "subtract(1)")
+    trace, cost = shorten(whole, lambda part: cost_after(root, part, "total"))
+    session = root.fork()
+    session.replay(trace)
+    assert session.measure("total") == cost == 1
+    for left_out in range(len(trace)):
+        shorter = root.fork()
+        shorter.replay(trace[:left_out] + trace[left_out + 1 :])
+        assert shorter.measure("total") > cost
+    root.shutdown()

@@ -250,8 +250,8 @@ def test_state_that_was_looked_at_is_gone_on_from() -> None:
     goal = TASK.objective()
     trace = ("halve",) * 3
     list(tree.evaluate(trace, goal, Ask(look=("values",)), keep=0))
-    kept = tree._kept[trace, False]
-    assert kept.session.trace == list(trace)
+    kept = tree._kept.get((trace, False))
+    assert kept and kept.session.trace == list(trace)
     *_, (found, _) = tree.evaluate((*trace, "subtract(1)"), goal, Ask(look=("values",)), keep=0)
     assert kept.session.trace == list(trace)
     assert found.state is not None

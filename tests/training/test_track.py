@@ -134,10 +134,24 @@ def test_the_log_is_json_whatever_is_measured(tmp_path: Path) -> None:
 
 def test_a_broken_line_within_a_log_is_named(tmp_path: Path) -> None:
     (tmp_path / LOG).write_text('{"iteration": 1}\n{"itera\n{"iteration": 3}\n')
-    with pytest.raises(InputError, match=r"log\.jsonl:2: not a line of a log"):
+    with pytest.raises(InputError, match=r"log\.jsonl, line 2: not a line of a training log"):
         read_log(tmp_path / LOG)
-    with pytest.raises(InputError, match=r"nothing\.jsonl: No such file"):
+    with pytest.raises(InputError, match=r"nothing\.jsonl: there is no such file"):
         read_log(tmp_path / "nothing.jsonl")
+
+
+def test_log_of_a_killed_run_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"steps": 1}) + '\n{"ste')
+    assert read_log(path) == [{"steps": 1}]
+    path.write_text("{}\n[]\n")
+    with pytest.raises(InputError, match=r"log.jsonl, line 2: not a line of a training log"):
+        read_log(path)
+    path.write_text("{\n")
+    with pytest.raises(InputError, match=r"line 1: not a line of a training log"):
+        read_log(path)
+    with pytest.raises(InputError, match="nowhere"):
+        read_log(tmp_path / "nowhere")
 
 
 def test_curves_are_drawn(tmp_path: Path) -> None:

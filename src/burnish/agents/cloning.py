@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from burnish.agents.demonstrations import Demonstration, DemonstrationStep, record
-from burnish.agents.learner import check_algorithm, check_ranges, generator, seeded_torch
+from burnish.agents.learner import check_algorithm, check_ranges, descend, generator, seeded_torch
 from burnish.agents.policy import Policy, as_mask
 from burnish.core.errors import InputError
 from burnish.core.vector import VectorEnv
@@ -165,10 +165,8 @@ class Cloning:
             log_probs = self.policy.log_probs(batch, mask)
         weights = weights.to(mask.device)
         loss = cloning_loss(log_probs, mask, actions, weights, self.config.label_smoothing)
-        self.optimizer.zero_grad()
-        (loss + self.config.value_weight * value_loss).backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_gradient_norm)
-        self.optimizer.step()
+        both = loss + self.config.value_weight * value_loss
+        descend(self.optimizer, both, self.policy, max_norm=self.config.max_gradient_norm)
         hits = (log_probs.argmax(dim=-1) == actions).sum()
         return loss.item() * len(steps), value_loss.item() * len(steps), hits.item()
 

@@ -16,16 +16,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from burnish.agents.checkpoints import Saved
 from burnish.agents.learner import (
-    check_algorithm,
     check_ranges,
+    descend,
     first_program,
     generator,
+    means,
     move_towards,
     seeded_torch,
 )
 from burnish.agents.policy import ILLEGAL, Policy, QNetwork, as_mask
-from burnish.agents.replay import Batch, Replay, transitions
+from burnish.agents.replay import Batch, Replay, transitions, updates_due
 from burnish.agents.rollout import Act, Notes, play, summary
 from burnish.core.vector import VectorEnv
 
@@ -91,6 +93,9 @@ def epsilon(config: DQNConfig, steps: int) -> float:
     return config.epsilon_start + done * (config.epsilon_end - config.epsilon_start)
 
 
+SAVED = Saved("dqn", ("q", "target", "optimizer", "replay"), ("updates",))
+
+
 class DQN:
     """A learner: see burnish.agents.learner.Learner.
 
@@ -140,12 +145,8 @@ class DQN:
             self.steps += sum(map(len, played))
             self.episodes += len(played)
             losses = self._learn(generator(self.seed, self.iterations, self.envs.num_envs))
-        counted = {
-            "steps": float(self.steps),
-            "episodes": float(self.episodes),
-            "updates": float(self.updates),
-        }
-        return counted | summary(played) | losses | {"epsilon": explore, "replay": float(len(self.replay))}
+        now = {"epsilon": explore, "replay": float(len(self.replay))}
+        return SAVED.counted(self) | summary(played) | losses | now
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Take a gradient step on transitions, and sometimes move the target; return what was measured."""
@@ -158,12 +159,7 @@ class DQN:
             )
         values = self.q(self.q.collate(batch.observations))
         loss = dqn_loss(values, batch.actions, targets)
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(
-            self.q.parameters(), config.max_gradient_norm, error_if_nonfinite=True
-        )
-        self.optimizer.step()
+        norm = descend(self.optimizer, loss, self.q, max_norm=config.max_gradient_norm)
         self.updates += 1
         if self.updates % config.target_interval == 0:
             move_towards(self.target, self.q, config.tau)
@@ -171,37 +167,19 @@ class DQN:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on; most of it is the replay."""
-        return {
-            "algorithm": "dqn",
-            "seed": self.seed,
-            "iterations": self.iterations,
-            "steps": self.steps,
-            "episodes": self.episodes,
-            "updates": self.updates,
-            "q": self.q.state_dict(),
-            "target": self.target.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "replay": self.replay.state_dict(),
-        }
+        return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where another one was."""
-        check_algorithm(state, "dqn")
-        self.q.load_state_dict(state["q"])
-        self.target.load_state_dict(state["target"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.replay.load_state_dict(state["replay"])
-        self.seed, self.iterations = state["seed"], state["iterations"]
-        self.steps, self.episodes, self.updates = state["steps"], state["episodes"], state["updates"]
+        SAVED.load(self, state)
 
     def _learn(self, rng: np.random.Generator) -> dict[str, float]:
         """Do the updates that are due, and return the means of what they measured."""
         config = self.config
-        due = int(max(0, self.steps - config.learning_starts) * config.updates_per_step) - self.updates
+        due = updates_due(self.steps, config.learning_starts, config.updates_per_step) - self.updates
         device = self.q.encoder.device
         self.q.train()
-        seen = [self.update(self.replay.sample(config.batch, rng, device)) for _ in range(due)]
-        return {name: float(np.mean([float(m[name]) for m in seen])) for name in (seen[0] if seen else ())}
+        return means([self.update(self.replay.sample(config.batch, rng, device)) for _ in range(due)])
 
     def _actor(self, explore: float) -> Act:
         """Return what takes the best action, or any legal one with a probability; it notes nothing."""

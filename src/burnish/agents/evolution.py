@@ -21,7 +21,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from burnish.agents.learner import check_algorithm, check_ranges, first_program, generator, seeded_torch
+from burnish.agents.checkpoints import Saved
+from burnish.agents.learner import check_ranges, first_program, generator, seeded_torch
 from burnish.agents.policy import Policy, as_mask
 from burnish.agents.rollout import Act, Episode, Notes, draw, play, summary
 from burnish.core.errors import InputError
@@ -93,6 +94,9 @@ def ars_direction(noise: Tensor, plus: Tensor, minus: Tensor, top: int) -> Tenso
     return (plus - minus) @ noise / (top * deviation)
 
 
+SAVED = Saved("evolution", ("policy", "centre", "optimizer"))
+
+
 class Evolution:
     """A learner: see burnish.agents.learner.Learner."""
 
@@ -147,8 +151,7 @@ class Evolution:
         self.steps += sum(map(len, played))
         self.episodes += len(played)
         return {
-            "steps": float(self.steps),
-            "episodes": float(self.episodes),
+            **SAVED.counted(self),
             **summary(played),
             "return/best": fitness.max().item(),
             "return/deviation": fitness.std(correction=0).item(),
@@ -166,26 +169,11 @@ class Evolution:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on."""
-        return {
-            "algorithm": "evolution",
-            "seed": self.seed,
-            "iterations": self.iterations,
-            "steps": self.steps,
-            "episodes": self.episodes,
-            "policy": self.policy.state_dict(),
-            "centre": self.centre.detach(),
-            "optimizer": self.optimizer.state_dict(),
-        }
+        return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where another one was."""
-        check_algorithm(state, "evolution")
-        self.policy.load_state_dict(state["policy"])
-        with torch.no_grad():
-            self.centre.copy_(state["centre"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.seed, self.iterations = state["seed"], state["iterations"]
-        self.steps, self.episodes = state["steps"], state["episodes"]
+        SAVED.load(self, state)
 
     def _noise(self) -> Tensor:
         """Return this iteration's perturbations, each to be used with both signs: float32[pairs, d]."""

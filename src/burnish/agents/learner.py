@@ -6,7 +6,7 @@ None of them outlives an iteration: a checkpoint holds parameters and counters, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -74,6 +74,35 @@ def first_program(seed: int, episodes: int) -> int:
     In a cycle it is the number of the next program, so an iteration goes on where the last one stopped.
     """
     return int(np.random.default_rng(seed).integers(2**31)) + episodes
+
+
+def descend(
+    optimizer: torch.optim.Optimizer, loss: Tensor, *networks: torch.nn.Module, max_norm: float
+) -> Tensor:
+    """Take a gradient step; return the gradient's norm in the last of the networks.
+
+    Args:
+        optimizer: Of the networks.
+        loss: float32[], to go down.
+        networks: Each has its gradient clipped for itself.
+        max_norm: To this norm.
+
+    Raises:
+        RuntimeError: a gradient is infinite or no number; nothing was changed.
+    """
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    norm = torch.zeros(())
+    for network in networks:
+        norm = torch.nn.utils.clip_grad_norm_(network.parameters(), max_norm, error_if_nonfinite=True)
+    optimizer.step()
+    return norm
+
+
+def means(measured: Sequence[Mapping[str, Tensor]]) -> dict[str, float]:
+    """Return the mean of each metric over updates; nothing where there was no update."""
+    names = measured[0] if measured else ()
+    return {name: float(np.mean([float(row[name]) for row in measured])) for name in names}
 
 
 def move_towards(target: torch.nn.Module, network: torch.nn.Module, tau: float) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.mlp import orthogonal
+from burnish.core.action import Action
 from burnish.core.errors import InputError
 
 ILLEGAL: Final = -1e9
@@ -50,11 +51,6 @@ def sample(log_probs: Tensor, generator: torch.Generator) -> Tensor:
     return (log_probs + gumbel.to(log_probs.device)).argmax(dim=-1)
 
 
-def kind_of(action: str) -> str:
-    """Return an action's text without parameters: `gvn` of `gvn<no-load-pre>`, `tile` of `tile(i, 32)`."""
-    return action.partition("<")[0].partition("(")[0]
-
-
 class FlatHead(nn.Module):
     """A logit for each action."""
 
@@ -82,7 +78,7 @@ class FactorisedHead(nn.Module):
         super().__init__()
         groups: dict[str, list[int]] = {}
         for number, action in enumerate(actions):
-            groups.setdefault(kind_of(action), []).append(number)
+            groups.setdefault(Action.parse(action).kind, []).append(number)
         self.kinds = tuple(groups)
         kind, place = torch.zeros(2, len(actions), dtype=torch.int64)
         members = torch.zeros(len(groups), max(map(len, groups.values())), dtype=torch.int64)

@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from burnish.agents.learner import check_algorithm, check_ranges, first_program, generator, seeded_torch
+from burnish.agents.checkpoints import Saved
+from burnish.agents.learner import check_ranges, descend, first_program, generator, means, seeded_torch
 from burnish.agents.policy import Policy, as_mask, entropy
 from burnish.agents.rollout import Episode, Notes, draw, play, summary
 from burnish.core.vector import VectorEnv
@@ -126,6 +127,9 @@ def normalized(advantages: Tensor) -> Tensor:
     return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
 
+SAVED = Saved("ppo", ("policy", "optimizer"))
+
+
 class PPO:
     """A learner: see burnish.agents.learner.Learner."""
 
@@ -162,8 +166,8 @@ class PPO:
             losses = self.update(batch, generator(self.seed, self.iterations, self.envs.num_envs))
         self.steps += len(batch.actions)
         self.episodes += len(played)
-        counted = {"steps": float(self.steps), "episodes": float(self.episodes)}
-        return counted | summary(played) | losses | {"learning_rate": self.optimizer.param_groups[0]["lr"]}
+        rate = self.optimizer.param_groups[0]["lr"]
+        return SAVED.counted(self) | summary(played) | losses | {"learning_rate": rate}
 
     def batch(self, played: Sequence[Episode]) -> Batch:
         """Return what there is to learn from episodes whose notes are log-probability and value."""
@@ -208,40 +212,22 @@ class PPO:
                 kl = measured["kl"].item()
                 if stop := config.target_kl is not None and kl > 1.5 * config.target_kl:
                     break
-                self.optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                measured["gradient_norm"] = torch.nn.utils.clip_grad_norm_(
-                    self.policy.parameters(), config.max_gradient_norm, error_if_nonfinite=True
-                )
-                self.optimizer.step()
-                seen.append(measured)
+                norm = descend(self.optimizer, loss, self.policy, max_norm=config.max_gradient_norm)
+                seen.append(measured | {"gradient_norm": norm})
             if stop:
                 break
-        means = {name: float(np.mean([float(m[name]) for m in seen])) for name in (seen[0] if seen else ())}
         spread = batch.returns.var(correction=0)
         missed = (batch.returns - batch.values).var(correction=0)
         explained = 1 - float(missed / spread) if spread > 0 else 0.0
-        return means | {"explained_variance": explained, "updates": float(len(seen))}
+        return means(seen) | {"explained_variance": explained, "updates": float(len(seen))}
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on."""
-        return {
-            "algorithm": "ppo",
-            "seed": self.seed,
-            "iterations": self.iterations,
-            "steps": self.steps,
-            "episodes": self.episodes,
-            "policy": self.policy.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-        }
+        return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where another one was."""
-        check_algorithm(state, "ppo")
-        self.policy.load_state_dict(state["policy"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.seed, self.iterations = state["seed"], state["iterations"]
-        self.steps, self.episodes = state["steps"], state["episodes"]
+        SAVED.load(self, state)
 
     def _actor(
         self,

@@ -42,6 +42,11 @@ class Batch:
     discounts: torch.Tensor  # float32[B]
 
 
+def updates_due(steps: int, learning_starts: int, per_step: float) -> int:
+    """Return how many updates there should have been after so many steps."""
+    return int(max(0, steps - learning_starts) * per_step)
+
+
 def n_step_returns(rewards: Floats, steps: int, discount: float) -> tuple[Floats, NDArray[np.int64]]:
     """Return discounted sums of up to `steps` rewards from each of float64[L] on, and of how many: int64[L].
 

@@ -17,16 +17,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from burnish.agents.checkpoints import Saved
 from burnish.agents.learner import (
-    check_algorithm,
     check_ranges,
+    descend,
     first_program,
     generator,
+    means,
     move_towards,
     seeded_torch,
 )
 from burnish.agents.policy import Policy, QNetwork, as_mask, entropy
-from burnish.agents.replay import Batch, Replay, transitions
+from burnish.agents.replay import Batch, Replay, transitions, updates_due
 from burnish.agents.rollout import Act, Notes, draw, play, summary
 from burnish.core.vector import VectorEnv
 
@@ -109,6 +111,11 @@ def temperature_loss(log_temperature: Tensor, entropies: Tensor, masks: Tensor, 
     return log_temperature * (entropies - wanted).mean().detach()
 
 
+SAVED = Saved(
+    "sac", ("policy", "critics", "targets", "log_temperature", "optimizers", "replay"), ("updates",)
+)
+
+
 class SAC:
     """A learner: see burnish.agents.learner.Learner.
 
@@ -161,12 +168,7 @@ class SAC:
             self.steps += sum(map(len, played))
             self.episodes += len(played)
             losses = self._learn(generator(self.seed, self.iterations, self.envs.num_envs))
-        counted = {
-            "steps": float(self.steps),
-            "episodes": float(self.episodes),
-            "updates": float(self.updates),
-        }
-        return counted | summary(played) | losses | {"replay": float(len(self.replay))}
+        return SAVED.counted(self) | summary(played) | losses | {"replay": float(len(self.replay))}
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Take a gradient step of critics, policy and temperature; return what was measured."""
@@ -207,54 +209,24 @@ class SAC:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on; most of it is the replay."""
-        return {
-            "algorithm": "sac",
-            "seed": self.seed,
-            "iterations": self.iterations,
-            "steps": self.steps,
-            "episodes": self.episodes,
-            "updates": self.updates,
-            "policy": self.policy.state_dict(),
-            "critics": self.critics.state_dict(),
-            "targets": self.targets.state_dict(),
-            "log_temperature": self.log_temperature.detach(),
-            "optimizers": {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
-            "replay": self.replay.state_dict(),
-        }
+        return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where another one was."""
-        check_algorithm(state, "sac")
-        self.policy.load_state_dict(state["policy"])
-        self.critics.load_state_dict(state["critics"])
-        self.targets.load_state_dict(state["targets"])
-        with torch.no_grad():
-            self.log_temperature.copy_(state["log_temperature"])
-        for name, optimizer in self.optimizers.items():
-            optimizer.load_state_dict(state["optimizers"][name])
-        self.replay.load_state_dict(state["replay"])
-        self.seed, self.iterations = state["seed"], state["iterations"]
-        self.steps, self.episodes, self.updates = state["steps"], state["episodes"], state["updates"]
+        SAVED.load(self, state)
 
     def _step(self, name: str, loss: Tensor, *networks: torch.nn.Module) -> None:
         """Take a gradient step, with the gradient of each network clipped for itself."""
-        self.optimizers[name].zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        for network in networks:
-            torch.nn.utils.clip_grad_norm_(
-                network.parameters(), self.config.max_gradient_norm, error_if_nonfinite=True
-            )
-        self.optimizers[name].step()
+        descend(self.optimizers[name], loss, *networks, max_norm=self.config.max_gradient_norm)
 
     def _learn(self, rng: np.random.Generator) -> dict[str, float]:
         """Do the updates that are due, and return the means of what they measured."""
         config = self.config
-        due = int(max(0, self.steps - config.learning_starts) * config.updates_per_step) - self.updates
+        due = updates_due(self.steps, config.learning_starts, config.updates_per_step) - self.updates
         device = self.policy.encoder.device
         self.policy.train()
         self.critics.train()
-        seen = [self.update(self.replay.sample(config.batch, rng, device)) for _ in range(due)]
-        return {name: float(np.mean([float(m[name]) for m in seen])) for name in (seen[0] if seen else ())}
+        return means([self.update(self.replay.sample(config.batch, rng, device)) for _ in range(due)])
 
     def _actor(self) -> Act:
         """Return what draws actions: of the policy, or before it learns, of all that are legal."""

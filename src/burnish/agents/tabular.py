@@ -17,7 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from burnish.agents.learner import check_algorithm, check_ranges, first_program, generator
+from burnish.agents.checkpoints import Saved
+from burnish.agents.learner import check_ranges, first_program, generator
 from burnish.agents.policy import Masks
 from burnish.agents.rollout import Act, Episode, Notes, play, summary
 from burnish.core.vector import VectorEnv
@@ -159,6 +160,9 @@ class QTable:
         self._rows = {key.tobytes(): row.copy() for key, row in pairs}
 
 
+SAVED = Saved("tabular", ("policy",))
+
+
 class TabularQ:
     """A learner: see burnish.agents.learner.Learner."""
 
@@ -183,8 +187,9 @@ class TabularQ:
         errors = [abs(error) for episode in played for error in self.learn(episode)]
         self.steps += len(errors)
         self.episodes += len(played)
-        counted = {"steps": self.steps, "episodes": self.episodes, "states": len(self.policy)}
-        return {name: float(count) for name, count in counted.items()} | {
+        return {
+            **SAVED.counted(self),
+            "states": float(len(self.policy)),
             **summary(played),
             "loss/error": float(np.mean(errors)),
             "epsilon": epsilon,
@@ -209,21 +214,11 @@ class TabularQ:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on."""
-        return {
-            "algorithm": "tabular",
-            "seed": self.seed,
-            "iterations": self.iterations,
-            "steps": self.steps,
-            "episodes": self.episodes,
-            "policy": self.policy.state_dict(),
-        }
+        return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where another one was."""
-        check_algorithm(state, "tabular")
-        self.policy.load_state_dict(state["policy"])
-        self.seed, self.iterations = state["seed"], state["iterations"]
-        self.steps, self.episodes = state["steps"], state["episodes"]
+        SAVED.load(self, state)
 
     def _actor(self, epsilon: float) -> Act:
         """Return what takes the best actions or random ones, and notes which are not the best."""

@@ -25,7 +25,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from burnish.agents.learner import check_algorithm, check_ranges, first_program, generator, seeded_torch
+from burnish.agents.checkpoints import Saved
+from burnish.agents.learner import check_ranges, descend, first_program, generator, seeded_torch
 from burnish.agents.look_ahead import Floats, Tried, ends, scores, try_all
 from burnish.agents.policy import Policy, as_mask
 from burnish.agents.rollout import Act, Notes, play, summary
@@ -112,6 +113,9 @@ def best_and_targets(
     return [state.actions[i] for state, i in zip(episode, best, strict=True)], targets
 
 
+SAVED = Saved("td", ("policy", "optimizer"), ("tried",))
+
+
 class TD:
     """A learner: see burnish.agents.learner.Learner. `choose` looks ahead, `policy` says at once."""
 
@@ -154,9 +158,7 @@ class TD:
             losses = self._learn()
         self.steps += sum(map(len, played))
         self.episodes += len(played)
-        counted = {"steps": self.steps, "episodes": self.episodes, "tried": self.tried}
-        metrics = {name: float(count) for name, count in counted.items()}
-        return metrics | summary(played) | losses | {"epsilon": epsilon}
+        return SAVED.counted(self) | summary(played) | losses | {"epsilon": epsilon}
 
     def choose(
         self,
@@ -186,26 +188,13 @@ class TD:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on."""
-        return {
-            "algorithm": "td",
-            "seed": self.seed,
-            "iterations": self.iterations,
-            "steps": self.steps,
-            "episodes": self.episodes,
-            "tried": self.tried,
-            "policy": self.policy.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "replay": [[tuple(state) for state in episode] for episode in self.replay],
-        }
+        episodes = [[tuple(state) for state in episode] for episode in self.replay]
+        return SAVED.state_of(self) | {"replay": episodes}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where another one was."""
-        check_algorithm(state, "td")
-        self.policy.load_state_dict(state["policy"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        SAVED.load(self, state)
         self.replay = deque([Tried(*kept) for kept in episode] for episode in state["replay"])
-        self.seed, self.iterations = state["seed"], state["iterations"]
-        self.steps, self.episodes, self.tried = state["steps"], state["episodes"], state["tried"]
 
     def _actor(self, epsilon: float, states: list[list[Tried]]) -> Act:
         """Return what looks ahead, or takes a random action, and adds what was tried to `states`."""
@@ -298,10 +287,7 @@ class TD:
         """Make one step of the optimizer; return the critic's loss, the actor's, and its agreement."""
         value_loss = nn.functional.mse_loss(values, targets)
         actor_loss = nn.functional.nll_loss(log_probs, best)
-        self.optimizer.zero_grad()
         loss = value_loss + self.config.actor_coefficient * actor_loss
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_gradient_norm)
-        self.optimizer.step()
+        descend(self.optimizer, loss, self.policy, max_norm=self.config.max_gradient_norm)
         agreement = (log_probs.argmax(dim=-1) == best).float().mean()
         return value_loss.item(), actor_loss.item(), agreement.item()

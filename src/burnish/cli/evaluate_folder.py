@@ -16,11 +16,11 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.importance import worth_of_sample
-from burnish.evaluation.plots import read_log
 from burnish.evaluation.rows import Row, read_rows
 from burnish.evaluation.run_folder import ROWS, read_settings
 from burnish.evaluation.statistics import CONFIDENCE, all_pairs, summarise, summarise_languages
 from burnish.search.budget import written
+from burnish.training.track import read_log
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.errors import InputError, MissingTool
+from burnish.core.errors import MissingTool
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.importance import importances, winning
 from burnish.evaluation.page import report_page
 from burnish.evaluation.plots import improvement_plot, passes_plot, programs_plot, training_plot
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import read_settings
-from burnish.files import write_atomically
+from burnish.files import json_object, read_json_lines, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,10 +67,7 @@ def read_worths(folder: Path) -> list[dict[str, float]]:
     path = folder / WORTHS
     if not path.exists():
         return []
-    try:
-        return [dict(json.loads(line)) for line in path.read_text().splitlines() if line.strip()]
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: {error}; remove it") from None
+    return read_json_lines(path, json_object, remedy="remove the file")
 
 
 def write_worths(folder: Path, worths: Sequence[Mapping[str, float]]) -> None:

@@ -15,6 +15,7 @@ from burnish.core.result import Result
 from burnish.core.source import Source
 from burnish.core.task import Task
 from burnish.evaluation.bundle import PROGRAM, unbundled
+from burnish.files import read_json_lines
 from burnish.tasks import load_task
 
 RUN = "--run="  # in a result's source, before what a run is given
@@ -26,11 +27,7 @@ def read_results(path: Path) -> list[Result]:
     Raises:
         InputError: there is no such file, no result in it, or something else.
     """
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
-    rows = [Result.from_json(line) for line in lines if line.strip()]
+    rows = read_json_lines(path, Result.from_json)
     if not rows:
         raise InputError(f"{path}: no result in it")
     return rows

@@ -17,9 +17,10 @@ from burnish.cli.tables import heading_of
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.objective import Objective
 from burnish.core.program import Program
+from burnish.core.replay import apply_entry
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
-from burnish.core.trace import Trace, split_entry
+from burnish.core.trace import Trace
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
 from burnish.evaluation.states import States
 
@@ -52,9 +53,8 @@ def apply_steps(
 def _walk(session: Sandbox, trace: Trace, objectives: Sequence[str]) -> Iterator[Row]:
     yield _row("(opened)", None, 0.0, session, objectives)
     for text in trace:
-        site, action = split_entry(text)
         start = time.perf_counter()
-        changed = session.apply(session.index(action), site)
+        changed = apply_entry(session, text)
         yield _row(text, changed, time.perf_counter() - start, session, objectives)
 
 

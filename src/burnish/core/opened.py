@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
 
 from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.recent import Recent
 from burnish.core.reward import baseline_cost
 from burnish.core.sandbox import Sandbox
 from burnish.core.session import Session
@@ -42,7 +42,7 @@ class OpenProgram:
         self._worker = worker
         self._view = view
         self._baselines = baselines
-        self._costs: OrderedDict[str, tuple[float, ...]] = OrderedDict()  # by Program.key
+        self._costs: Recent[str, tuple[float, ...]] = Recent(KNOWN_BASELINES)  # by Program.key
         self._root: tuple[str, Session] | None = None
 
     def begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
@@ -70,7 +70,7 @@ class OpenProgram:
 
     def baseline_costs(self, program: Program) -> dict[str, float]:
         """Return what the baselines cost on a program that an episode began with."""
-        return dict(zip(self._baselines, self._costs[program.key], strict=True))
+        return dict(zip(self._baselines, self._costs.get(program.key) or (), strict=True))
 
     def close(self) -> None:
         """Forget the program."""
@@ -79,7 +79,7 @@ class OpenProgram:
     def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
         objective = self._view.objective
         assert objective is not None
-        openers = () if program.key in self._costs else self._baselines.values()
+        openers = () if self._costs.get(program.key) is not None else self._baselines.values()
         costs = [partial(baseline_cost, opener, program, objective) for opener in openers]
         if self._worker is None:  # this process opens it when it is waited for, so that it fails there
             return lambda: self._open(program).begin_fork(self._view, costs)()
@@ -98,7 +98,5 @@ class OpenProgram:
         return Sandbox(self._task.open, program, worker=self._worker, actions=self._task.actions)
 
     def _keep(self, program: Program, costs: tuple[float, ...]) -> None:
-        self._costs.setdefault(program.key, costs)
-        self._costs.move_to_end(program.key)
-        if len(self._costs) > KNOWN_BASELINES:
-            self._costs.popitem(last=False)
+        if self._costs.get(program.key) is None:
+            self._costs.put(program.key, costs)

@@ -6,9 +6,10 @@ import json
 import os
 import pathlib
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Literal
 
 from burnish.core.errors import InputError
+from burnish.files import json_object
 
 Action = Literal["optimized", "kept", "passed through"]
 
@@ -83,9 +84,9 @@ def read(log: pathlib.Path) -> list[Record]:
 
 def _record(line: str) -> Record | None:
     try:
-        row: Any = json.loads(line)
-    except json.JSONDecodeError:
+        row = json_object(line)
+    except InputError:
         return None
-    if not isinstance(row, dict) or not _REQUIRED <= row.keys() <= _NAMES:
+    if not _REQUIRED <= row.keys() <= _NAMES:
         return None
     return Record(**(row | {"trace": tuple(row["trace"]), "command": tuple(row.get("command", ()))}))

@@ -6,6 +6,7 @@ import math
 
 from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
+from burnish.core.replay import after
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
@@ -75,14 +76,11 @@ def contributions(states: States, trace: Trace, objective: str) -> tuple[float, 
 
 def _replayed(root: Sandbox, trace: Trace) -> str:
     """Return the digest of where a trace leads; "" where it leads nowhere."""
-    session = root.fork()
     try:
-        session.replay(trace)
-        return session.digest()
+        with after(root, trace) as session:
+            return session.digest()
     except (CompilerCrash, IllegalAction):
         return ""
-    finally:
-        session.close()
 
 
 def _without(trace: Trace, positions: set[int]) -> Trace:

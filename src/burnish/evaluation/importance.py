@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from burnish.core.action import Action
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.task import Task
@@ -34,7 +35,7 @@ class Importance:
 
 def pass_name(entry: str) -> str:
     """Return a pass' name, without its site and its parameters."""
-    return split_entry(entry)[1].partition("<")[0].partition("(")[0]
+    return Action.parse(split_entry(entry)[1]).kind
 
 
 def winning(rows: Sequence[Row]) -> list[Row]:

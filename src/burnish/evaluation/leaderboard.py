@@ -14,7 +14,7 @@ from typing import Any
 from burnish.core.errors import InputError
 from burnish.evaluation.rows import Row, parse_rows, write_rows
 from burnish.evaluation.statistics import CONFIDENCE, Summary, summarise
-from burnish.files import write_atomically
+from burnish.files import json_object, read_json_lines, write_atomically
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class Entry:
         """
         known = {item.name for item in fields(cls)}
         try:
-            found: dict[str, Any] = json.loads(line)
-            if not isinstance(found, dict) or found.keys() != known:
+            found = json_object(line, "an entry of a leaderboard")
+            if found.keys() != known:
                 raise ValueError(f"expected the fields {', '.join(sorted(known))}")
             return cls(**(found | {"programs": tuple(found["programs"])}))
         except (TypeError, ValueError) as error:
@@ -93,18 +93,7 @@ def read_leaderboard(path: Path) -> list[Entry]:
     Raises:
         InputError: there is none, or a line is something else.
     """
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
-    entries = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                entries.append(Entry.from_json(line))
-            except InputError as error:
-                raise InputError(f"{path}, line {number}: {error}") from None
-    return entries
+    return read_json_lines(path, Entry.from_json)
 
 
 def append_rows(path: Path, rows: Sequence[Row], origin: Origin, *, date: str | None = None) -> list[Entry]:

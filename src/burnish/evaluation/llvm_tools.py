@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish import _native
+from burnish.core.action import Action
 from burnish.core.errors import CompilerCrash, CompilerTimeout, MissingTool
 from burnish.execution.folder import temporary_folder
 from burnish.tasks.llvm_passes.actions import OURS, as_opt_pipeline
@@ -82,8 +83,8 @@ def _alone(text: str) -> ToolCommand | None:
     """Return the command for one pass that is not LLVM's own, or not one of the task's."""
     if text.startswith(OURS):
         return None
-    name, _, inside = text.rstrip(">").partition("<")
-    words = inside.split(";")
+    action = Action.parse(text)
+    name, words = action.kind, action.parameters
     values = dict(word.split("=") for word in words if "=" in word)
     if name == "clang":
         options = [word for value in values.values() for word in ("-mllvm", f"-inline-threshold={value}")]

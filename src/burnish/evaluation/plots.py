@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.errors import InputError, MissingTool
+from burnish.core.errors import MissingTool
 from burnish.evaluation.curves import longest_curves
 from burnish.evaluation.importance import Importance
 from burnish.evaluation.rows import Row
@@ -175,7 +174,7 @@ def training_plot(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     """Draw the return and the ratio on validation programs of training runs against their steps.
 
     Args:
-        logs: By the runs' names, their lines: see read_log.
+        logs: By the runs' names, their lines: see burnish.training.track.read_log.
 
     Raises:
         MissingTool: matplotlib is not installed.
@@ -211,28 +210,6 @@ def training_plot(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
         panels[0].legend(frameon=False, fontsize=8)
     panels[1].axhline(1.0, color="black", linewidth=0.8)  # as good as the reference
     return figure
-
-
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a training run's log; half a line at the end is left out.
-
-    Raises:
-        InputError: there is no such file, or a line is no JSON object.
-    """
-    try:
-        content = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
-    lines = []
-    for number, line in enumerate(content[: content.rfind("\n") + 1].splitlines(), 1):
-        try:
-            found = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}, line {number}: not a line of a training log: {error}") from None
-        if not isinstance(found, dict):
-            raise InputError(f"{path}, line {number}: not a line of a training log: expected an object")
-        lines.append(found)
-    return lines
 
 
 def _figure(width: float, height: float, *, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:

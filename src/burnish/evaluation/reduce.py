@@ -1,6 +1,8 @@
-"""Delta debugging: the shortest part of a trace that still does what the whole does.
+"""Shorter traces that still do what the whole one does.
 
-Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input, IEEE TSE 28(2), 2002: `ddmin`.
+`reduce_trace` is delta debugging, for traces of which few entries matter (Zeller, Hildebrandt: Simplifying
+and Isolating Failure-Inducing Input, IEEE TSE 28(2), 2002: `ddmin`). `shorten` goes through a trace once, for
+those of which most entries matter, as a search finds them.
 """
 
 from __future__ import annotations
@@ -59,6 +61,16 @@ def reduce_trace(trace: Trace, still_fails: Predicate, *, seconds: float = math.
                 break
             parts = min(2 * parts, len(kept))
     return Reduced(kept, len(seen), minimal=True)
+
+
+def shorten(trace: Trace, cost: Callable[[Trace], float]) -> tuple[Trace, float]:
+    """Leave out the entries without which a trace costs no more, the last first: (trace, cost)."""
+    best = cost(trace)
+    for position in reversed(range(len(trace))):
+        shorter = (*trace[:position], *trace[position + 1 :])
+        if (found := cost(shorter)) <= best:
+            trace, best = shorter, found
+    return trace, best
 
 
 def _candidates(kept: Trace, parts: int) -> Iterator[tuple[Trace, int]]:

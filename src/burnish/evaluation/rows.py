@@ -7,11 +7,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from burnish.core.errors import InputError
 from burnish.core.trace import Trace
-from burnish.files import LineFile
+from burnish.files import LineFile, json_object, parse_json_lines, read_json_lines
 from burnish.search.budget import written
 
 FAILURE_FACTOR = 2.0  # a failure costs at least so many times what the reference does
@@ -121,9 +120,9 @@ class Row:
             InputError: it is not one.
         """
         try:
-            found: dict[str, Any] = json.loads(line)
+            found = json_object(line, "a row of an evaluation")
             known = {item.name for item in fields(cls)}
-            if not isinstance(found, dict) or not found.keys() <= known:
+            if not found.keys() <= known:
                 raise ValueError(f"expected the fields {', '.join(sorted(known))}")
             found["curve"] = tuple(map(tuple, found.get("curve", ())))
             found["beside"] = {name: tuple(pair) for name, pair in found.get("beside", {}).items()}
@@ -142,10 +141,7 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         InputError: a line is something else.
     """
-    if not path.exists():
-        return []
-    content = path.read_bytes()
-    return parse_rows(content[: content.rfind(b"\n") + 1], str(path))
+    return _each_key_once(read_json_lines(path, Row.from_json, appended=True))
 
 
 def parse_rows(content: bytes, name: str) -> list[Row]:
@@ -154,15 +150,12 @@ def parse_rows(content: bytes, name: str) -> list[Row]:
     Raises:
         InputError: a line is something else.
     """
-    found = {}
-    for number, line in enumerate(content.decode(errors="replace").splitlines(), 1):
-        if line.strip():
-            try:
-                row = Row.from_json(line)
-            except InputError as error:
-                raise InputError(f"{name}, line {number}: {error}") from None
-            found[row.key] = row
-    return list(found.values())
+    return _each_key_once(parse_json_lines(content.decode(errors="replace"), Row.from_json, name))
+
+
+def _each_key_once(rows: Iterable[Row]) -> list[Row]:
+    """Leave out rows that a later one stands for."""
+    return list({row.key: row for row in rows}.values())
 
 
 def write_rows(rows: Iterable[Row]) -> bytes:

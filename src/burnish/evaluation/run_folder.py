@@ -13,7 +13,7 @@ from burnish.core.program import Program
 from burnish.evaluation.compare import Figures, Plan, Refused
 from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.rows import Row, RowFile, read_rows
-from burnish.files import write_atomically
+from burnish.files import json_object, read_json_lines, write_atomically
 
 SETTINGS, ROWS, PROGRAMS = "run.json", "rows.jsonl", "programs.jsonl"
 
@@ -125,7 +125,6 @@ def read_settings(folder: Path) -> dict[str, Any]:
 def _read_figures(path: Path) -> list[Figures]:
     if not path.exists():
         return []
-    try:
-        return [Figures(**json.loads(line)) for line in path.read_text().splitlines() if line.strip()]
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: {error}; remove it, and it is measured again") from None
+    return read_json_lines(
+        path, lambda line: Figures(**json_object(line)), remedy="remove the file, and it is measured again"
+    )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from types import TracebackType
 
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.program import Program
+from burnish.core.recent import Recent
+from burnish.core.replay import apply_entry
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
-from burnish.core.trace import Trace, split_entry
+from burnish.core.trace import Trace
 from burnish.core.worker import Limits
 
 KEPT = 12  # open sessions
@@ -34,7 +35,7 @@ class States:
         self._next: dict[tuple[str, str], str | BurnishError] = {}  # by state and entry
         self._paths: dict[str, Trace] = {self._start: ()}  # the first that led there
         self._costs: dict[tuple[str, str], float] = {}  # by state and objective
-        self._open: OrderedDict[str, Sandbox] = OrderedDict()
+        self._open: Recent[str, Sandbox] = Recent(KEPT, Sandbox.close)
 
     def __enter__(self) -> States:
         return self
@@ -95,33 +96,26 @@ class States:
         return known
 
     def _apply(self, state: str, text: str) -> str:
-        site, action = split_entry(text)
         session = self._session(state).fork()
         try:
-            session.apply(session.index(action), site)
+            apply_entry(session, text)
             reached = session.digest()
         except BurnishError:
             session.close()
             raise
         self._paths.setdefault(reached, (*self._paths[state], text))
-        self._keep(reached, session)
+        if self._open.get(reached) is None:
+            self._open.put(reached, session)
+        else:
+            session.close()
         return reached
 
     def _session(self, state: str) -> Sandbox:
         """Return a session in a state, a new one where it was closed to save memory."""
         if state == self._start:
             return self._root
-        if state not in self._open:
+        if (session := self._open.get(state)) is None:
             session = self._root.fork()
             session.replay(self._paths[state])
-            self._keep(state, session)
-        self._open.move_to_end(state)
-        return self._open[state]
-
-    def _keep(self, state: str, session: Sandbox) -> None:
-        if state in self._open:
-            session.close()
-            return
-        self._open[state] = session
-        if len(self._open) > KEPT:
-            self._open.popitem(last=False)[1].close()
+            self._open.put(state, session)
+        return session

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from pathlib import Path
 
-from burnish.core.errors import InputError, UnknownName
+from burnish.core.errors import UnknownName
 from burnish.core.guide import Adviser
 from burnish.core.limit import unlimited
 from burnish.core.task import Task
@@ -15,6 +17,9 @@ NONE = "none"
 AT = "@"
 WITHOUT = "without-"  # and a word: a policy trained without some of the actions
 LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for another one is good, too
+KINDS = {"sequence-values": "burnish.portfolio.policy:load_for"}
+"""By what a policy's file says it is, "module:function" of (path, task) -> Adviser; any other is"""
+ACTIONS_ONE_BY_ONE = "burnish.policies.advise:load_adviser"
 
 
 def shipped() -> dict[str, Path]:
@@ -98,13 +103,8 @@ def named(method: str, policy: str) -> str:
 
 
 def _load(path: Path, task: Task) -> Adviser:
-    from burnish.policies.advise import load_adviser
     from burnish.policies.archive import kind_of
-    from burnish.policies.sequence_values import KIND, load_sequence_values
 
-    if kind_of(path) != KIND:
-        return load_adviser(path, task)
-    policy = load_sequence_values(path)
-    if policy.task != task.id:
-        raise InputError(f"{path}: a policy for {policy.task}, and this is {task.id}; train it anew")
-    return policy
+    module, _, function = KINDS.get(kind_of(path), ACTIONS_ONE_BY_ONE).partition(":")
+    load: Callable[[Path, Task], Adviser] = getattr(importlib.import_module(module), function)
+    return load(path, task)

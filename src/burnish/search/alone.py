@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from burnish.core.errors import IllegalAction
 from burnish.core.objective import Objective
+from burnish.core.recent import Recent
 from burnish.core.session import Part
 from burnish.core.trace import Trace, entry, split_entry
 from burnish.search.space import Evaluation
 
 KNOWN = 4096  # parts whose states' costs a worker process keeps
 
-_costs: OrderedDict[tuple[str, str, str], dict[str, float]] = OrderedDict()  # of a worker process, by digest
+_costs: Recent[tuple[str, str, str], dict[str, float]] = Recent(KNOWN)  # of a worker process, by digest
 
 
 def evaluate_alone(
@@ -33,10 +33,8 @@ def evaluate_alone(
     """
     root = part.open(part.program)
     key = (part.program.digest, repr(part.open), objective.name)
-    costs = _costs.setdefault(key, {})
-    _costs.move_to_end(key)
-    if len(_costs) > KNOWN:
-        _costs.popitem(last=False)
+    if (costs := _costs.get(key)) is None:
+        _costs.put(key, costs := {})
     digest = root.digest()
     if digest not in costs:
         costs[digest] = root.measure(objective.name, part.site) if begin is None else begin

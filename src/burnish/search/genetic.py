@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from burnish.core.trace import Trace
+from burnish.search.mutation import cross
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 
@@ -35,7 +36,7 @@ def genetic(
             parent, other = (_select(alive, tournament, rng) for _ in range(2))
             child = parent.trace
             if rng.random() < crossover:
-                child = _cross(parent.trace, other.trace, rng)[: space.max_length]
+                child = cross(parent.trace, other.trace, rng)[: space.max_length]
             children.append(space.mutate(child, rng))
         born = yield Batch(children)
         alive = _distinct([*alive[:elite], *born, *alive[elite:]])
@@ -56,8 +57,3 @@ def _distinct(candidates: Sequence[Evaluation]) -> list[Evaluation]:
 def _select(alive: Sequence[Evaluation], tournament: int, rng: np.random.Generator) -> Evaluation:
     """Return the best of some drawn at random; `alive` is sorted."""
     return alive[int(rng.integers(len(alive), size=tournament).min())]
-
-
-def _cross(parent: Trace, other: Trace, rng: np.random.Generator) -> Trace:
-    """Join a beginning of the one and an end of the other."""
-    return parent[: int(rng.integers(len(parent) + 1))] + other[int(rng.integers(len(other) + 1)) :]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from burnish.core.trace import Trace, entry
-from burnish.search.sitewise import draw_suffix
+from burnish.search.mutation import draw_suffix
 from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space
 
 COVERED = 0.98  # of the sites' costs: what is left are many sites with little to gain
@@ -43,7 +43,7 @@ def partwise(space: Space, rng: np.random.Generator, *, group: int = 4, longest:
     gain = 0.0  # of what was joined
     kept, pool = list(space.suffixes), list(space.suffixes)
     for turn in itertools.count():
-        pool = pool or [draw_suffix(space, kept, rng, longest) for _ in range(DRAWN)]
+        pool = pool or [draw_suffix(space.site_actions, kept, rng, longest=longest) for _ in range(DRAWN)]
         stride = max(1, len(sites) // PROBED)
         if stride > 1:
             probed = sites[turn % stride :: stride]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +12,7 @@ import numpy as np
 from burnish.core.errors import IllegalAction
 from burnish.core.guide import State
 from burnish.core.objective import Objective
+from burnish.core.recent import Recent
 from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM, Trace, draw_of, entry, split_entry
 from burnish.search.space import Evaluation
@@ -88,7 +88,7 @@ class PrefixTree:
 
     def __init__(self, root: Session) -> None:
         self._root = _State(root)
-        self._kept: OrderedDict[tuple[Trace, int], _State] = OrderedDict()
+        self._kept: Recent[tuple[Trace, int], _State] = Recent(STATES, lambda state: state.session.close())
         self._fork_seconds = 0.0  # of one fork, the last
         self._lowest = math.inf  # of all costs
 
@@ -161,9 +161,9 @@ class PrefixTree:
     def _longest_prefix(self, trace: Trace, best: int) -> tuple[int, _State]:
         """Find where to begin; a state that knows more than is needed will do."""
         for length in range(len(trace), 0, -1):
+            prefix = trace[:length]
             for known in range(best, LEGAL + 1):
-                if state := self._kept.get((trace[:length], known)):
-                    self._kept.move_to_end((trace[:length], known))
+                if state := self._kept.get((prefix, known)):
                     return length, state
         return 0, self._root
 
@@ -174,10 +174,8 @@ class PrefixTree:
         return copy
 
     def _put(self, prefix: Trace, best: int, state: _State) -> None:
-        self._kept[prefix, best] = state
-        most = max(FEWEST, min(STATES, int(FORK_SECONDS / self._fork_seconds)))
-        while len(self._kept) > most:
-            self._kept.popitem(last=False)[1].session.close()
+        self._kept.most = max(FEWEST, min(STATES, int(FORK_SECONDS / self._fork_seconds)))
+        self._kept.put((prefix, best), state)
 
 
 def legal_entries(session: Session) -> tuple[str, ...]:

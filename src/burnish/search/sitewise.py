@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from burnish.core.trace import Trace, entry
 from burnish.search.hill_climbing import hill_climbing
+from burnish.search.mutation import draw_suffix
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 
 MARGINS = (0.0, 0.003, 0.01)  # that are left under a limit for all sites, one after the other
@@ -39,7 +40,9 @@ def sitewise(
     learned, kept = list(space.suffixes), list(space.suffixes)
     for batch in chain(batches, repeat(batches[-1])):
         suffixes, learned = learned[:batch], learned[batch:]
-        suffixes += [draw_suffix(space, kept, rng, longest) for _ in range(batch - len(suffixes))]
+        suffixes += [
+            draw_suffix(space.site_actions, kept, rng, longest=longest) for _ in range(batch - len(suffixes))
+        ]
         current, best = yield from refine(current, suffixes)
         kept = list(dict.fromkeys([*best, *kept]))
 
@@ -70,24 +73,6 @@ def refine(
         if found[-1].cost < current.cost or math.isinf(current.room):
             break
     return min(found, key=lambda item: item.order), kept
-
-
-def draw_suffix(space: Space, kept: Sequence[Trace], rng: np.random.Generator, longest: int) -> Trace:
-    """Draw a suffix: a random one, or one that was worth it with an entry inserted, removed or replaced."""
-    actions = space.site_actions
-    if not kept or rng.random() < 0.4:
-        return tuple(actions[i] for i in rng.integers(len(actions), size=int(rng.integers(1, longest + 1))))
-    entries = list(kept[int(rng.integers(len(kept)))])
-    at = int(rng.integers(len(entries) + 1))
-    random = actions[int(rng.integers(len(actions)))]
-    match rng.choice(["insert", "remove", "replace"]):
-        case "insert":
-            entries.insert(at, random)
-        case "remove" if len(entries) > 1:
-            del entries[at - 1]
-        case _:
-            entries[at - 1] = random
-    return tuple(entries)
 
 
 def _best_suffixes(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from burnish.core.guide import Prediction, Prior, State, StatePolicy
 from burnish.core.trace import Trace, open_entry, split_entry
+from burnish.search.mutation import mutate
 
 DRAWS = 2**31  # numbers of open entries
 NOT_TRIED = "the budget was spent before"
@@ -143,17 +144,4 @@ class Space:
 
     def mutate(self, trace: Trace, rng: np.random.Generator) -> Trace:
         """Insert, remove, replace or move one to three entries."""
-        entries = list(trace)
-        for _ in range(int(rng.integers(1, 4))):
-            kind = rng.choice(["insert", "insert", "remove", "replace", "move"]) if entries else "insert"
-            if kind == "insert" and len(entries) < self.max_length:
-                at = int(rng.integers(len(entries) + 1))
-                entries.insert(at, self.random_action(rng, entries[:at]))
-            elif kind == "replace":
-                at = int(rng.integers(len(entries)))
-                entries[at] = self.random_action(rng, entries[:at])
-            else:
-                entry = entries.pop(int(rng.integers(len(entries))))
-                if kind == "move":
-                    entries.insert(int(rng.integers(len(entries) + 1)), entry)
-        return tuple(entries)
+        return mutate(trace, lambda before: self.random_action(rng, before), rng, longest=self.max_length)

@@ -43,7 +43,7 @@ LEARNERS: dict[str, Algorithm] = {
 }
 
 TRAININGS: dict[str, str] = {
-    "sequence-values": "burnish.training.sequence_values:SequenceValuesTraining",
+    "sequence-values": "burnish.portfolio.training:SequenceValuesTraining",
 }
 """Other kinds of training: a name, and "module:function" of (config, folder, note) -> Training."""
 

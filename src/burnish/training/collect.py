@@ -8,22 +8,25 @@ entries that its best trace does not need, and let the next files begin with it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.replay import cost_after
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits, Worker
-from burnish.files import whole_lines
+from burnish.evaluation.reduce import shorten
+from burnish.files import LineFile, json_object, read_json_lines
 from burnish.search import Budget, search
-from burnish.training.costs import LIMITS, replay_legal
 
+LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
 RECENT = 12  # traces of the last files that begin a search, and
 STRONGEST = 8  # of the files on which the gain was the largest
 WORTH_KEEPING = 1.005  # reference / cost from which a trace is tried on other files
@@ -45,6 +48,23 @@ class Found:
     def ratio(self) -> float:
         """Reference / cost: above 1 is better."""
         return self.reference / self.cost
+
+    def to_json(self) -> str:
+        """Write it on one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> Found:
+        """Read what to_json wrote.
+
+        Raises:
+            InputError: it is not that.
+        """
+        row = json_object(line, "a row of collected traces")
+        try:
+            return cls(**(row | {"trace": tuple(row["trace"])}))
+        except (TypeError, KeyError) as error:
+            raise InputError(f"not a row of collected traces: {error}") from None
 
 
 def collect(
@@ -71,8 +91,8 @@ def collect(
         jobs: Files at a time, one process each.
         progress: Told of each file, and how many there are now.
     """
-    whole_lines(state)  # one that was cut off when the run was killed is searched again
     known = read_found(state)
+    file = LineFile(state, keep=True)  # a line that was cut off when the run was killed is searched again
     done = {found.program for found in known}
     lock = Lock()
 
@@ -96,12 +116,11 @@ def collect(
             return  # nothing to learn from
         with lock:
             known.append(found)
-            with state.open("a") as file:
-                file.write(json.dumps(asdict(found)) + "\n")
+            file.append(found.to_json())
             if progress:
                 progress(found, len(known))
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with closing(file), ThreadPoolExecutor(jobs) as pool:
         list(pool.map(one, programs))
     return known
 
@@ -137,29 +156,10 @@ def best_of(
     try:
         reference = Sandbox(task.baseline(task.reference), program, worker=worker).measure(objective)
         root = Sandbox(task.open, program, worker=worker)
-        trace, cost = shorten(root, found.trace, objective)
+        trace, cost = shorten(found.trace, lambda part: cost_after(root, part, objective))
     finally:
         worker.close()
     return Found(program.name, program.digest, objective, reference, cost, trace, found.evaluations)
-
-
-def shorten(root: Sandbox, trace: Trace, objective: str) -> tuple[Trace, float]:
-    """Drop the entries without which the trace costs no more, the last first: (trace, cost)."""
-    best = _cost(root, trace, objective)
-    for position in reversed(range(len(trace))):
-        shorter = (*trace[:position], *trace[position + 1 :])
-        cost = _cost(root, shorter, objective)
-        if cost <= best:
-            trace, best = shorter, cost
-    return trace, best
-
-
-def _cost(root: Sandbox, trace: Trace, objective: str) -> float:
-    session = root.fork()
-    replay_legal(session, trace)
-    cost = session.measure(objective)
-    session.close()
-    return cost
 
 
 def _initial_traces(task: Task, known: Sequence[Found], objective: str) -> tuple[Trace, ...]:
@@ -178,13 +178,4 @@ def read_found(state: Path) -> list[Found]:
     Raises:
         InputError: a line is not of that kind.
     """
-    return list(_lines(state)) if state.exists() else []
-
-
-def _lines(state: Path) -> Iterator[Found]:
-    for number, line in enumerate(state.read_text().splitlines(), 1):
-        try:
-            row = json.loads(line)
-            yield Found(**(row | {"trace": tuple(row["trace"])}))
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"{state}:{number}: not a row of collected traces: {error}") from None
+    return read_json_lines(state, Found.from_json, appended=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.agents.demonstrations import Demonstration
@@ -12,7 +12,7 @@ from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.worker import Limits
-from burnish.files import whole_lines
+from burnish.files import LineFile
 from burnish.search import Budget
 from burnish.training.collect import Found, best_of, read_found
 from burnish.training.config import Expert
@@ -46,29 +46,29 @@ def make_demonstrations(
         setup: Which search, and of what.
         note: Told how many are done.
     """
-    whole_lines(path)  # one that was cut off when the run was killed is searched again
     known = {found.digest: found for found in read_found(path)}
+    file = LineFile(path, keep=True)  # a line that was cut off when the run was killed is searched again
     demonstrations = []
-    for number, program in enumerate(programs):
-        note(f"{setup.expert.search} search of the training programs: {number} of {len(programs)}")
-        try:
-            found = known.get(program.digest) or best_of(
-                setup.task,
-                program,
-                setup.objective,
-                method=setup.expert.search,
-                budget=Budget(evaluations=setup.expert.evaluations),
-                seed=setup.seed,
-                workers=setup.workers,
-                limits=setup.limits,
-            )
-        except (CompilerCrash, ProgramError):
-            continue  # nothing to learn from
-        if program.digest not in known:
-            known[program.digest] = found
-            with path.open("a") as file:
-                file.write(json.dumps(asdict(found)) + "\n")
-        demonstrations.append(demonstration_of(found, program))
+    with closing(file):
+        for number, program in enumerate(programs):
+            note(f"{setup.expert.search} search of the training programs: {number} of {len(programs)}")
+            try:
+                found = known.get(program.digest) or best_of(
+                    setup.task,
+                    program,
+                    setup.objective,
+                    method=setup.expert.search,
+                    budget=Budget(evaluations=setup.expert.evaluations),
+                    seed=setup.seed,
+                    workers=setup.workers,
+                    limits=setup.limits,
+                )
+            except (CompilerCrash, ProgramError):
+                continue  # nothing to learn from
+            if program.digest not in known:
+                known[program.digest] = found
+                file.append(found.to_json())
+            demonstrations.append(demonstration_of(found, program))
     return demonstrations
 
 

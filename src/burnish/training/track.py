@@ -12,11 +12,12 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from burnish.core.errors import InputError, MissingTool
-from burnish.files import write_atomically
+from burnish.files import json_object, read_json_lines, write_atomically
 from burnish.training.config import Config
 
 LOG = "log.jsonl"
@@ -74,20 +75,11 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     """Read what JsonLines wrote; a last line that was cut off is left out.
 
     Raises:
-        InputError: there is no such file, or another line is no JSON.
+        InputError: there is no such file, or another line is no JSON object.
     """
-    try:
-        lines = path.read_text().splitlines()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    rows = []
-    for number, line in enumerate(lines, 1):
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError as error:
-            if number < len(lines):
-                raise InputError(f"{path}:{number}: not a line of a log: {error}") from None
-    return rows
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file; expected the {LOG} of burnish train")
+    return read_json_lines(path, partial(json_object, what="a line of a training log"), appended=True)
 
 
 class TensorBoard:

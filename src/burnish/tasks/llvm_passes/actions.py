@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from burnish.core.action import Action
 from burnish.core.errors import InputError, UnknownName
 
 LIST_VERSION = 1
@@ -149,7 +150,7 @@ def left_out(names: Iterable[str]) -> str:
     patterns = sorted({name.strip() for name in names} - {""})
     for pattern in patterns:
         if not any(_matches(text, pattern) for text in ACTIONS):
-            beginning = [text for text in ACTIONS if text.partition("<")[0] == pattern]
+            beginning = [text for text in ACTIONS if Action.parse(text).kind == pattern]
             raise UnknownName.among("action", pattern, [f"{pattern}{ANY}"] if beginning else ACTIONS)
     without = ",".join(patterns)
     if not indices(without):

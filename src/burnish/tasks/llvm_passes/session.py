@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +14,7 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
 from burnish.core.limit import limits_of, unlimited
 from burnish.core.program import Program
+from burnish.core.recent import Recent
 from burnish.core.session import Part, Session
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
@@ -55,7 +55,7 @@ class Origin:
     slowdown: float = 1.0  # by how much the reference is expected to be slower than what it is compared with
     run_time: dict[str, float] | None = None  # of the reference, once somebody has asked;
     constant_bytes: int | None = None  # likewise
-    sizes: OrderedDict[str, _native.Sizes] = field(default_factory=OrderedDict)  # of states, by digest
+    sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
 
 
 class ModuleSession(Session):
@@ -156,12 +156,10 @@ class ModuleSession(Session):
         """Return the sizes of the object that the back end makes of this state."""
         if self._sizes is None:
             known, digest = self.origin.sizes, self.digest()
-            if digest not in known:  # code generation takes fifty times as long as a digest
-                known[digest] = _native.object_sizes(self.object_code(), self.module.position_independent)
-            self._sizes = known[digest]
-            known.move_to_end(digest)
-            if len(known) > KNOWN_SIZES:
-                known.popitem(last=False)
+            if (found := known.get(digest)) is None:  # generating code takes fifty times as long as a digest
+                found = _native.object_sizes(self.object_code(), self.module.position_independent)
+                known.put(digest, found)
+            self._sizes = found
         return self._sizes
 
     def object_code(self) -> bytes:

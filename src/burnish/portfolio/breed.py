@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,116 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
-from burnish.core.guide import Prior
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import Worker
-from burnish.files import whole_lines, write_atomically
-from burnish.training.costs import (
-    LIMITS,
-    Measured,
-    log_ratios,
-    measure_reference,
-    measure_traces,
-    relative_seconds,
-)
-from burnish.training.prior import fit_prior
-from burnish.training.suffixes import greedy_cover
+from burnish.files import LineFile, json_object, read_json_lines, write_atomically
+from burnish.portfolio.candidates import PARENTS, next_candidates
+from burnish.portfolio.costs import log_ratios
+from burnish.portfolio.cover import MOST, OVERHEAD
+from burnish.portfolio.measure import Measured, measure_reference, measure_traces
+from burnish.portfolio.portfolio import Generation, Portfolio
+from burnish.portfolio.seconds import relative_seconds
+from burnish.training.collect import LIMITS
 
-CANDIDATES = 96  # of a generation, of which so many are kept
 SURVIVORS = 24
-TRIES = 50  # at a child that nobody has tried
 SCREEN = 32  # programs that all candidates are tried on; the survivors are then tried on the others
-PARENTS = 64  # sequences of the portfolio that breed
 CARRIED = 200  # sequences that are tried on programs that come later
-LONGEST = 14  # entries
 CHUNK = 16  # programs that are looked at together, until there are enough
-MOST = 0.5  # log ratio: what is gained beyond it does not count, or one program would outweigh many
-LEAST_GAIN = 1e-5  # of the mean log ratio: what adds less is not in the portfolio
-OVERHEAD = 0.5  # times what the reference takes: what trying a sequence costs beside applying it
-
-
-@dataclass
-class Portfolio:
-    """Sequences, and what they gain on some programs.
-
-    Attributes:
-        programs: Their names.
-        references: float64[P], what the task's reference costs.
-        traces: N of them; the reference is the first.
-        costs: float64[N, P], infinite where one fails.
-        seconds: float64[N, P], of applying it.
-        dropped: Others, which were tried on some of the programs.
-        generations: How many made them.
-    """
-
-    programs: list[str]
-    references: NDArray[np.float64]
-    traces: list[Trace]
-    costs: NDArray[np.float64]
-    seconds: NDArray[np.float64]
-    dropped: set[Trace] = field(default_factory=set)
-    generations: int = 0
-
-    def chosen(self, size: int) -> tuple[list[Trace], list[float]]:
-        """Choose greedily, by gain for time: sequences, and what each adds to the mean log ratio."""
-        order, added = self.numbers(size)
-        return [self.traces[i] for i in order], added
-
-    def numbers(self, size: int) -> tuple[list[int], list[float]]:
-        """Choose likewise, and return the rows of the sequences."""
-        return by_gain_for_time(self.log_ratios, self.relative_seconds, size)
-
-    @property
-    def log_ratios(self) -> NDArray[np.float64]:
-        """log(reference / cost), float64[N, P]."""
-        return log_ratios(self.references, self.costs)
-
-    @property
-    def relative_seconds(self) -> NDArray[np.float64]:
-        """What trying a sequence takes, in units of what the reference takes, float64[N, P]."""
-        return relative_seconds(self.traces, self.seconds, self.seconds[0])
-
-    def add(self, generation: Generation) -> None:
-        """Take in another generation."""
-        self.traces += generation.traces
-        self.costs = np.vstack([self.costs, generation.costs])
-        self.seconds = np.vstack([self.seconds, generation.seconds])
-        self.dropped.update(generation.dropped)
-        self.generations += 1
-
-
-@dataclass(frozen=True)
-class Generation:
-    """Sequences that were tried on all programs, float64[n, P], and those that were not."""
-
-    traces: list[Trace]
-    costs: NDArray[np.float64]
-    seconds: NDArray[np.float64]
-    dropped: list[Trace] = field(default_factory=list)
-
-    def line(self) -> dict[str, Any]:
-        """Return it as JSON has it: None where a sequence fails."""
-        finite = np.where(np.isfinite(self.costs), self.costs, None)  # type: ignore[call-overload]
-        return {
-            "traces": self.traces,
-            "costs": finite.tolist(),
-            "seconds": self.seconds.round(5).tolist(),
-            "dropped": self.dropped,
-        }
-
-    @classmethod
-    def read(cls, line: dict[str, Any], programs: int) -> Generation:
-        """Read what `line` returned, of so many programs."""
-        shape = (len(line["traces"]), programs)
-        costs = np.array(line["costs"], dtype=np.float64).reshape(shape)  # None becomes nan
-        return cls(
-            [tuple(trace) for trace in line["traces"]],
-            np.where(np.isnan(costs), np.inf, costs),
-            np.array(line["seconds"], dtype=np.float64).reshape(shape),
-            [tuple(trace) for trace in line["dropped"]],
-        )
 
 
 @dataclass(frozen=True)
@@ -185,20 +92,6 @@ class PortfolioSetup:
         return Generation(list(traces), np.array(costs).T, np.array(seconds).T)
 
 
-def by_gain_for_time(
-    log_ratios: NDArray[np.float64], seconds: NDArray[np.float64], size: int
-) -> tuple[list[int], list[float]]:
-    """Choose sequences greedily: their numbers, and what each adds to the mean log ratio.
-
-    Args:
-        log_ratios: [N, P], log(reference / cost) of N sequences on P programs.
-        seconds: [N, P], of trying them, in units of what the reference takes there.
-        size: How many at most.
-    """
-    gains = log_ratios.clip(0, MOST) / log_ratios.shape[1]
-    return greedy_cover(gains, size, time=OVERHEAD + seconds.mean(axis=1), least=LEAST_GAIN)
-
-
 def breed(
     setup: PortfolioSetup,
     programs: Sequence[Program],
@@ -229,7 +122,8 @@ def breed(
     Raises:
         InputError: the state file is of other programs or another objective.
     """
-    head, *rows = [json.loads(line) for line in whole_lines(state)] or [{"count": 0, "programs": []}]
+    known = read_json_lines(state, json_object, appended=True)
+    head, *rows = known or [{"count": 0, "programs": []}]
     if (bred_for := head.get("objective", setup.objective)) != setup.objective:
         raise InputError(f"{state}: bred for {bred_for}, expected {setup.objective}; choose another file")
     if head["count"] < count:
@@ -245,8 +139,8 @@ def breed(
             generation = setup.measure(chosen, list(dict.fromkeys(map(setup.without, first))))
         else:
             generation = _race(setup, portfolio, chosen, np.random.default_rng((seed, number)))
-        with state.open("a") as file:
-            file.write(json.dumps(generation.line()) + "\n")
+        with closing(LineFile(state, keep=True)) as file:
+            file.append(json.dumps(generation.line()))
         portfolio.add(generation)
         yield portfolio
 
@@ -311,7 +205,7 @@ def _race(
     setup: PortfolioSetup, portfolio: Portfolio, programs: Sequence[Program], rng: np.random.Generator
 ) -> Generation:
     """Try candidates on some of the programs, and the best of them on the others."""
-    parents_of, candidates = _candidates(setup.actions, portfolio, rng)
+    parents_of, candidates = next_candidates(setup.actions, portfolio, rng)
     if len(programs) <= SCREEN:
         return setup.measure(programs, candidates)
     order = rng.permutation(len(programs))
@@ -355,79 +249,3 @@ def _worth(
         own = np.maximum(known[parent] - others, 0).sum() / time[parent]
         worth[i] = max(worth[i], np.maximum(gains[i] - others, 0).sum() / times[i] - own)
     return worth
-
-
-def _candidates(
-    actions: Sequence[str], portfolio: Portfolio, rng: np.random.Generator
-) -> tuple[list[int], list[Trace]]:
-    """Return sequences that nobody has tried, and the numbers of those that they come from.
-
-    Parents are those that add most, and the reference: what begins with it takes little time.
-    """
-    numbers, added = portfolio.numbers(PARENTS)
-    numbers, added = [0, *numbers], [max(added, default=1.0), *added]
-    parents = [portfolio.traces[i] for i in numbers]
-    known = {*portfolio.traces, *portfolio.dropped, ()}
-    parents_of, candidates = [], []
-
-    def add(child: Trace, parent: int) -> None:
-        if child not in known:
-            known.add(child)
-            parents_of.append(numbers[parent])
-            candidates.append(child)
-
-    if portfolio.generations % 2:
-        for parent, trace in enumerate(parents):
-            for at in range(len(trace)):
-                add(trace[:at] + trace[at + 1 :], parent)
-        if candidates:
-            return parents_of[: 2 * CANDIDATES], candidates[: 2 * CANDIDATES]
-    prior = fit_prior(actions, zip(parents, added, strict=True))
-    shares = np.array(added) + 0.03 * max(added)
-    shares /= shares.sum()
-    for _ in range(TRIES * CANDIDATES):  # of few actions and short parents there are not that many
-        if len(candidates) == CANDIDATES:
-            break
-        parent, other = rng.choice(len(parents), size=2, p=shares)
-        add(_child(parents[parent], parents[other], prior, rng)[:LONGEST], parent)
-    return parents_of, candidates
-
-
-def _child(parent: Trace, other: Trace, prior: Prior, rng: np.random.Generator) -> Trace:
-    """Cross two sequences, join them, or change one or two entries of the one."""
-    kind = rng.random()
-    if kind < 0.1:
-        return parent + other
-    if kind < 0.4:
-        crossed = parent[: int(rng.integers(len(parent) + 1))] + other[int(rng.integers(len(other) + 1)) :]
-        return crossed if rng.random() < 0.6 else _mutant(crossed, prior, rng)
-    return _mutant(parent, prior, rng)
-
-
-def _mutant(trace: Trace, prior: Prior, rng: np.random.Generator) -> Trace:
-    """Insert, remove, replace or move an entry, or choose another of the same pass; once or twice."""
-    entries = list(trace)
-
-    def other(at: int) -> str:
-        if rng.random() < 0.5:
-            return prior.draw(entries[at - 1] if at else "", rng)
-        return prior.actions[int(rng.integers(len(prior.actions)))]
-
-    for _ in range(int(rng.integers(1, 3))):
-        at = int(rng.integers(len(entries))) if entries else 0
-        match rng.choice(["insert", "insert", "remove", "replace", "move", "parameters"]):
-            case "remove" if entries:
-                entries.pop(at)
-            case "replace" if entries:
-                entries[at] = other(at)
-            case "move" if entries:
-                moved = entries.pop(at)
-                entries.insert(int(rng.integers(len(entries) + 1)), moved)
-            case "parameters" if entries:
-                name = entries[at].partition("<")[0]
-                alike = [action for action in prior.actions if action.partition("<")[0] == name]
-                entries[at] = alike[int(rng.integers(len(alike)))]
-            case _:
-                at = int(rng.integers(len(entries) + 1))
-                entries.insert(at, other(at))
-    return tuple(entries)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from burnish.agents.sequence_values import (
+from burnish.portfolio.network import (
     SequenceValueLearner,
     SequenceValuesConfig,
     attention,

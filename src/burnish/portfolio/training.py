@@ -3,21 +3,20 @@
 Four stages, each kept in a file of the run's folder, program by program:
 
 1. found.jsonl: strong traces of some programs, by search (burnish.training.collect);
-2. portfolio-OBJECTIVE.jsonl: a portfolio, bred from them on many programs (burnish.training.portfolio);
+2. portfolio-OBJECTIVE.jsonl: a portfolio, bred from them on many programs (burnish.portfolio.breed);
 3. table.jsonl, validation.jsonl: that and the strongest traces of all, on many programs, large ones too
-   (burnish.training.costs); what adds something there, for its time, is the policy's portfolio;
-4. suffixes-OBJECTIVE.jsonl: what to try at functions behind the best of them (burnish.training.suffixes).
+   (burnish.portfolio.costs); what adds something there, for its time, is the policy's portfolio;
+4. suffixes-OBJECTIVE.jsonl: what to try at functions behind the best of them (burnish.portfolio.suffixes).
 
-Then the network is fitted (burnish.agents.sequence_values), and all of it is one small file.
+Then the network is fitted (burnish.portfolio.network), and all of it is one small file.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,56 +24,30 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from burnish.agents.sequence_values import SequenceValueLearner, SequenceValuesConfig
 from burnish.core.errors import InputError
 from burnish.core.limit import file_name
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
 from burnish.policies.find import find_adviser
-from burnish.policies.sequence_values import WORST, SequenceValues, size_of
+from burnish.portfolio.breed import PortfolioSetup, breed
+from burnish.portfolio.costs import CostTable, fill
+from burnish.portfolio.cover import by_gain_for_time, greedy_cover
+from burnish.portfolio.network import SequenceValueLearner
+from burnish.portfolio.plan import Plan
+from burnish.portfolio.policy import WORST, SequenceValues
+from burnish.portfolio.prior import fit_prior
+from burnish.portfolio.seconds import fit_time, reached
+from burnish.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
 from burnish.search import Budget
-from burnish.training.collect import WORTH_KEEPING, Found, collect
+from burnish.training.collect import Found, collect
 from burnish.training.config import Config
-from burnish.training.costs import CostTable, fill
 from burnish.training.learning import task_of
-from burnish.training.portfolio import PortfolioSetup, breed, by_gain_for_time
-from burnish.training.prior import fit_prior
 from burnish.training.programs import Chosen, choose
-from burnish.training.suffixes import SuffixSetup, greedy_cover, learn_suffixes
 from burnish.training.tables import from_table
 from burnish.training.validate import NOTHING_YET, SCORE
 
 SUFFIX = ".npz"
-SHORT = 5.0  # times what the reference takes: how long validation may try sequences
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The keys of [algorithm]: how much of each stage."""
-
-    objectives: tuple[str, ...] = ("ir-instructions", "text-bytes")
-    """Searched for in turn, and measured; the policy is for the configuration's own objective."""
-    observations: tuple[str, ...] = ("autophase", "opcode-counts")
-    search: str = "12s"  # budget for each program
-    searched: int = 400  # programs
-    worth: float = WORTH_KEEPING  # reference / cost from which a trace is a candidate
-    portfolio_programs: int = 200  # programs that the portfolio is bred on,
-    slowest: float = 0.15  # those on which the reference takes no more seconds
-    generations: int = 60
-    strongest: int = 40  # traces of the search, those that gained most, beside what was bred
-    left_to_sites: tuple[str, ...] = ()  # beginnings of actions that only suffixes have
-    also: tuple[str, ...] = ()  # policies, names or files, whose sequences are candidates as well
-    size: int = 64  # sequences in the portfolio, at most
-    table: int = 300  # programs that the portfolio is applied to
-    suffixes: int = 32  # kept, at most
-    suffix_programs: int = 150  # programs that suffixes are learned on
-    jobs: int = 0  # programs at a time; 0: as many as there are cores
-    chunk: int = 16  # programs in an iteration
-    state: str = (
-        ""  # the folder of the stages' files, shared by runs for other objectives; the run's own by default
-    )
-    fit: SequenceValuesConfig = field(default_factory=SequenceValuesConfig)
 
 
 class SequenceValuesTraining:
@@ -125,8 +98,8 @@ class SequenceValuesTraining:
         learned = [policy.weights(row) for row in features]
         expected = [policy.seconds(row) for row in features]
         return {
-            SCORE: _reached(policy, learned, expected, gains, seconds),
-            "validation/without-network": _reached(policy, [alike] * len(gains), expected, gains, seconds),
+            SCORE: reached(policy, learned, expected, gains, seconds),
+            "validation/without-network": reached(policy, [alike] * len(gains), expected, gains, seconds),
             "validation/all": float(np.exp(gains.max(axis=1).mean())),
         }
 
@@ -219,7 +192,7 @@ class SequenceValuesTraining:
             objective=self.objective,
             observations=plan.observations,
             traces=table.traces,
-            suffixes=_attributes_first(suffixes, left)[: plan.suffixes],
+            suffixes=attributes_first(suffixes, left)[: plan.suffixes],
             prior_actions=prior.actions,
             prior=prior.probabilities.astype(np.float16),
             gains=gains.astype(np.float16),
@@ -312,70 +285,8 @@ class SequenceValuesTraining:
         return replace(self._policy, **arrays)
 
 
-def _attributes_first(suffixes: Iterable[Trace], left: Collection[Trace]) -> tuple[Trace, ...]:
-    """Return suffixes, those first that are one of the actions left to sites: of each pass the first.
-
-    They are tried before anything else, and cost no more than code generation.
-    """
-    every, passes = tuple(suffixes), dict[str, Trace]()
-    for suffix in every:
-        if suffix in left:
-            passes.setdefault(suffix[0].partition("<")[0], suffix)
-    return tuple(dict.fromkeys([*passes.values(), *every]))
-
-
 def _parts(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Program]]:
     """Yield the first `count` programs in parts; one that is empty where there are none."""
     most = min(count, len(programs))
     for begin in range(0, most or 1, chunk):
         yield programs[begin : min(begin + chunk, most)]
-
-
-def _reached(
-    policy: SequenceValues,
-    weights: Sequence[NDArray[np.float32]],
-    expected: Sequence[NDArray[np.float32]],
-    gains: NDArray[np.float64],
-    seconds: NDArray[np.float64],
-) -> float:
-    """Return the geometric mean, over programs, of the best that is tried within SHORT, or the reference.
-
-    Args:
-        policy: Which sequences, and in which order.
-        weights: For each of the P programs, how it resembles those of the policy.
-        expected: For each of them, what the K sequences are expected to take.
-        gains: [P, K], log(reference / cost).
-        seconds: [P, K], in units of what the reference takes.
-    """
-    best = []
-    for shares, guess, gain, time in zip(weights, expected, gains, seconds, strict=True):
-        reached, left = gain[0], SHORT - time[0]
-        trials = policy.trials(shares, guess)
-        with suppress(StopIteration):
-            index = next(trials)
-            while (left := left - time[index]) >= 0:
-                reached = max(reached, gain[index])
-                index = trials.send(float(gain[index]))
-        best.append(reached)
-    return float(np.exp(np.mean(best)))
-
-
-def fit_time(features: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Fit what sequences take by the size of the program: least squares of logarithms, slopes 0 and above.
-
-    Args:
-        features: [P, F], of the programs.
-        seconds: [P, K], of the sequences, in units of what the reference takes there; above 0.
-
-    Returns:
-        [2, K]: SequenceValues.time.
-    """
-    sizes, logs = size_of(features), np.log(seconds)
-    spread = sizes - sizes.mean()
-    slopes = (spread @ (logs - logs.mean(axis=0)) / max(float(spread @ spread), 1e-9)).clip(min=0)
-    return np.stack([logs.mean(axis=0) - slopes * sizes.mean(), slopes]).astype(np.float32)
-
-
-def open_training(config: Config, folder: Path, note: Callable[[str], None]) -> SequenceValuesTraining:
-    """Make the training; see burnish.training.algorithms."""
-    return SequenceValuesTraining(config, folder, note)

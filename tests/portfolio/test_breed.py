@@ -9,19 +9,15 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.core.replay import replay_legal
 from burnish.core.task import Task
-from burnish.training import portfolio as portfolio_module
-from burnish.training.costs import relative_seconds, replay_legal
-from burnish.training.portfolio import (
-    CANDIDATES,
-    CARRIED,
-    MOST,
-    SURVIVORS,
-    Generation,
-    Portfolio,
-    PortfolioSetup,
-    breed,
-)
+from burnish.portfolio import breed as breed_module
+from burnish.portfolio import portfolio as portfolio_module
+from burnish.portfolio.breed import CARRIED, SURVIVORS, PortfolioSetup, breed
+from burnish.portfolio.candidates import CANDIDATES
+from burnish.portfolio.cover import MOST
+from burnish.portfolio.portfolio import Generation, Portfolio
+from burnish.portfolio.seconds import relative_seconds
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
@@ -69,7 +65,7 @@ def assert_costs_are_right(portfolio: Portfolio) -> None:
 
 
 def test_offspring_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portfolio_module, "SCREEN", 2)
+    monkeypatch.setattr(breed_module, "SCREEN", 2)
     state = tmp_path / "portfolio.jsonl"
     everywhere = BREEDING | {"count": 3}
     first = [("halve",), ("subtract(3)",)]
@@ -85,9 +81,10 @@ def test_offspring_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_generation_that_nobody_survives_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portfolio_module, "SCREEN", 2)
+    monkeypatch.setattr(breed_module, "SCREEN", 2)
     solved = [counters("a=1"), counters("b=1"), counters("c=1")]  # by the reference, and nothing is faster
-    monkeypatch.setattr(portfolio_module, "relative_seconds", lambda traces, seconds, _: 0 * seconds + 1)
+    for module in (breed_module, portfolio_module):
+        monkeypatch.setattr(module, "relative_seconds", lambda traces, seconds, _: 0 * seconds + 1)
     first = [("subtract(1)",)]
     setup = PortfolioSetup(Task(**{**vars(TASK), "initial_traces": tuple(first)}), "total", 1)
     state = tmp_path / "portfolio.jsonl"
@@ -109,7 +106,7 @@ def test_worth_is_what_is_added_or_what_the_parent_adds_less() -> None:
         np.exp(-np.array([[0.2, 0.0], [0.2, 0.05], [0.0, 0.4]])),
         np.array([[0.5, 0.5], [4.5, 4.5], [2.0, 2.0]]),
     )
-    worth = portfolio_module._worth(portfolio, candidates, [1, 1, 0], np.array([0, 1]))
+    worth = breed_module._worth(portfolio, candidates, [1, 1, 0], np.array([0, 1]))
     # c: as good as its first a, 0.2 / (0.5 + 0.5) less 0.2 / (0.5 + 1.5); d: slower than its first, adds
     # nothing; e, which begins with the reference, takes 2 - 1 and adds 0.4 - 0.1.
     np.testing.assert_allclose(worth, [0.2 - 0.1, 0.0, 0.3 / 1.5])

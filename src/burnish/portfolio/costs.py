@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -17,18 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.errors import CompilerCrash, IllegalAction, InputError, ProgramError
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
-from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.trace import Trace, join_trace, split_entry
-from burnish.core.worker import Limits, Worker
-from burnish.files import whole_lines
-from burnish.policies.sequence_values import features_of
-
-LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
-LEAST_TIME = 0.02  # of what the reference takes: what a clock can tell
+from burnish.core.trace import Trace, join_trace
+from burnish.core.worker import Worker
+from burnish.files import LineFile, json_object, read_json_lines
+from burnish.portfolio.measure import measure_reference, measure_traces
+from burnish.portfolio.policy import features_of
+from burnish.portfolio.seconds import relative_seconds
+from burnish.training.collect import LIMITS
 
 
 @dataclass(frozen=True)
@@ -81,28 +79,6 @@ def log_ratios(references: NDArray[np.float64], costs: NDArray[np.float64]) -> N
     return ratios
 
 
-def relative_seconds(
-    traces: Sequence[Trace], seconds: NDArray[np.float64], references: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return what trying traces takes, in units of what the reference takes: float64[N, P], above 0.
-
-    The reference is tried before all others and the state it leads to is kept: a trace that begins with it
-    takes the rest only.
-
-    Args:
-        traces: N of them, the reference before all others.
-        seconds: float64[N, P], of applying them to P programs.
-        references: float64[P], of applying the reference.
-    """
-    relative = seconds / references.clip(min=1e-9)
-    reference = traces[0]
-    for number, trace in enumerate(traces[1:], 1):
-        if trace[: len(reference)] == reference:
-            relative[number] -= relative[0]
-    least: NDArray[np.float64] = relative.clip(min=LEAST_TIME)
-    return least
-
-
 def fill(
     task: Task,
     programs: Sequence[Program],
@@ -132,7 +108,16 @@ def fill(
         InputError: the state file is of other objectives or observations.
     """
     head = {"objectives": list(objectives), "observations": list(observations)}
-    rows = _read(state, head)
+    known = read_json_lines(state, json_object, appended=True) or [head]
+    if known[0] != head:
+        had, expected = json.dumps(known[0]), json.dumps(head)
+        raise InputError(f"{state}: a table of {had}, expected {expected}; choose another file")
+    rows: dict[str, _Row] = {}
+    for line in known[1:]:
+        _add(rows, line)
+    file = LineFile(state, keep=len(known) > 1)
+    if len(known) == 1:
+        file.append(json.dumps(head))
     names = [join_trace(trace) for trace in traces]
     lock = Lock()
     done = itertools.count(1)
@@ -148,14 +133,13 @@ def fill(
             except (CompilerCrash, ProgramError):
                 return
             with lock:
-                with state.open("a") as file:
-                    file.writelines(json.dumps(line) + "\n" for line in lines)
                 for line in lines:
+                    file.append(json.dumps(line))
                     _add(rows, line)
         if progress:
             progress(next(done), len(programs))
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with closing(file), ThreadPoolExecutor(jobs) as pool:
         list(pool.map(one, programs))
     whole = {name: row for name, row in rows.items() if all(trace in row.costs for trace in names)}
     return _table(whole, traces, names, objectives)
@@ -169,18 +153,6 @@ class _Row:
     references: list[float]
     reference_seconds: float
     costs: dict[str, tuple[list[float | None], float]]  # by trace: the costs, and the seconds it took
-
-
-def _read(state: Path, head: dict[str, Any]) -> dict[str, _Row]:
-    first, *lines = whole_lines(state) or [json.dumps(head)]
-    if json.loads(first) != head:
-        raise InputError(f"{state}: a table of {first}, expected {json.dumps(head)}; choose another file")
-    if not lines:
-        state.write_text(first + "\n")
-    rows: dict[str, _Row] = {}
-    for line in lines:
-        _add(rows, json.loads(line))
-    return rows
 
 
 def _add(rows: dict[str, _Row], line: dict[str, Any]) -> None:
@@ -206,45 +178,6 @@ def _table(
         reference_seconds=np.array([row.reference_seconds for row in rows.values()]),
         features=np.array([row.features for row in rows.values()]),
     )
-
-
-Measured = tuple[tuple[float, ...] | None, float]
-"""What a trace costs by each objective, None where it fails, and the seconds of applying it."""
-
-
-def measure_reference(
-    task: Task, program: Program, objectives: Sequence[str], worker: Worker
-) -> tuple[tuple[float, ...], float]:
-    """Return what the task's reference costs by each objective, and the seconds that applying it takes.
-
-    Raises:
-        ProgramError: the program cannot be opened.
-        CompilerCrash: the reference does not survive it.
-    """
-    for _ in range(2):  # the first warms caches
-        found: tuple[tuple[float, ...], float] = worker.call(
-            _first, task.open, program, [task.initial_traces[0]], tuple(objectives)
-        )
-    return found
-
-
-def measure_traces(
-    task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str], worker: Worker
-) -> list[Measured]:
-    """Measure traces, one after the other.
-
-    Raises:
-        ProgramError: the program cannot be opened.
-    """
-    measured: list[Measured] = []
-    while len(measured) < len(traces):
-        try:
-            worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))
-            while (answer := worker.receive())[0]:
-                measured.append(answer[1])
-        except CompilerCrash:
-            measured.append((None, LIMITS.deadline_seconds))
-    return measured
 
 
 def _measured(
@@ -276,32 +209,3 @@ def _measured(
         for trace, (cost, seconds) in zip(traces, measured, strict=True)
     }
     return [*lines, {"program": program.name, "costs": costs}]
-
-
-def replay_legal(session: Session, trace: Trace) -> None:
-    """Apply a trace without the entries that are illegal where they come, as a search does."""
-    for text in trace:
-        site, action = split_entry(text)
-        with suppress(IllegalAction):
-            session.apply(session.index(action), site)
-
-
-def _first(
-    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
-) -> tuple[tuple[float, ...], float]:
-    """Measure one trace."""
-    return next(_measure(opener, program, traces, objectives))
-
-
-def _measure(
-    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
-) -> Iterator[tuple[tuple[float, ...], float]]:
-    """Yield what each trace costs by each objective, and the seconds that it took."""
-    root = opener(program)
-    for trace in traces:
-        begin = time.perf_counter()
-        session = root.fork()
-        replay_legal(session, trace)
-        seconds = time.perf_counter() - begin
-        yield tuple(session.measure(objective) for objective in objectives), seconds
-        session.close()

@@ -7,7 +7,7 @@ expected improvement (Mockus et al. 1978) per second on the best so far, the exp
 training programs by their weights. What a sequence then gains changes the weights: programs on which it
 gained something else resemble this one less than they seemed to.
 
-It is trained by burnish.agents.sequence_values; numpy is all that it needs here.
+It is trained by burnish.portfolio.network; numpy is all that it needs here.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from burnish.core.errors import InputError
 from burnish.core.guide import Guide, InitialTraces, Prior
 from burnish.core.session import Session
+from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.policies.archive import DAMAGE, read_archive, write_archive
 
@@ -157,6 +158,18 @@ def load_sequence_values(path: Path) -> SequenceValues:
         return SequenceValues(**values)
     except DAMAGE as error:
         raise InputError(f"{path}: not a policy of sequence values: {error}") from None
+
+
+def load_for(path: Path, task: Task) -> SequenceValues:
+    """Read what `save` wrote, for a task; see burnish.policies.find.
+
+    Raises:
+        InputError: it is not that, or for another task.
+    """
+    policy = load_sequence_values(path)
+    if policy.task != task.id:
+        raise InputError(f"{path}: a policy for {policy.task}, and this is {task.id}; train it anew")
+    return policy
 
 
 def size_of(features: NDArray[np.floating[Any]]) -> NDArray[np.float32]:

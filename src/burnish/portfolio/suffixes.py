@@ -9,30 +9,35 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from burnish.core.action import Action
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry
-from burnish.files import whole_lines
+from burnish.files import LineFile, json_object, read_json_lines
+from burnish.portfolio.cover import greedy_cover
 from burnish.search.evaluate import Evaluator
+from burnish.search.mutation import draw_suffix
 from burnish.search.space import Batch
-from burnish.training.costs import LIMITS
+from burnish.training.collect import LIMITS
 
 POOL = 32  # of the best suffixes so far, tried on every program, and
 NEW = 32  # variations and random ones
 ROUNDS = 3  # each from the state that the last one's best suffixes lead to
 KEPT = 8  # suffixes of a round that are credited
 LONGEST = 6
+RANDOM = 0.3  # of the new ones, with at most
+LONGEST_RANDOM = 4  # entries
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ def learn_suffixes(
         seed: Of the variations.
         progress: Told the program, the share that was saved, and how many programs there are now.
     """
-    rows = [json.loads(line) for line in whole_lines(state)]
+    rows = read_json_lines(state, json_object, appended=True)
+    file = LineFile(state, keep=True)
     done = {row["program"] for row in rows}
     lock = Lock()
 
@@ -86,12 +92,11 @@ def learn_suffixes(
             return
         with lock:
             rows.append(made)
-            with state.open("a") as file:
-                file.write(json.dumps(made) + "\n")
+            file.append(json.dumps(made))
             if progress:
                 progress(program.name, made["saved"], len(rows))
 
-    with ThreadPoolExecutor(jobs) as executor:
+    with closing(file), ThreadPoolExecutor(jobs) as executor:
         list(executor.map(one, programs))
     return credits_of(rows)
 
@@ -122,7 +127,11 @@ def _try(
         begin = current.cost
         credited: list[tuple[Trace, float]] = []
         for _ in range(ROUNDS):
-            suffixes = list(dict.fromkeys([*pool, *(vary(pool, setup.actions, rng) for _ in range(NEW))]))
+            drawn = [
+                draw_suffix(setup.actions, pool, rng, longest=LONGEST_RANDOM, fresh=RANDOM, join=True)
+                for _ in range(NEW)
+            ]
+            suffixes = list(dict.fromkeys([*pool, *(suffix[:LONGEST] for suffix in drawn)]))
             tried = evaluate([current.path + suffix for suffix in suffixes])
             sites = list(current.site_costs)
             before = np.array([current.site_costs[site] for site in sites])
@@ -148,51 +157,13 @@ def _try(
     return {"program": program.name, "cost": begin, "saved": 1 - current.cost / begin, "credits": credited}
 
 
-def greedy_cover(
-    gains: NDArray[np.float64], most: int, *, time: NDArray[np.float64] | None = None, least: float = 0.0
-) -> tuple[list[int], list[float]]:
-    """Choose rows, one by one, whose elementwise maximum with those before has the largest sum.
+def attributes_first(suffixes: Iterable[Trace], left: Collection[Trace]) -> tuple[Trace, ...]:
+    """Return suffixes, those first that are one of the actions left to sites: of each pass the first.
 
-    Args:
-        gains: float64[choices, cases], 0 and above.
-        most: How many rows at most.
-        time: float64[choices], above 0: next is the row that adds most by its time.
-        least: A row that adds no more than this is not chosen.
-
-    Returns:
-        The rows in the order of their choice, and what each adds to the sum.
+    They are tried before anything else, and cost no more than code generation.
     """
-    best = np.zeros(gains.shape[1])
-    chosen: list[int] = []
-    added: list[float] = []
-    while len(chosen) < min(most, len(gains)):
-        sums = np.maximum(gains, best).sum(axis=1) - best.sum()
-        worth = np.where(sums > least, sums if time is None else sums / time, 0.0)
-        i = int(worth.argmax())
-        if worth[i] <= 0:
-            break
-        chosen.append(i)
-        added.append(float(sums[i]))
-        best = np.maximum(best, gains[i])
-    return chosen, added
-
-
-def vary(pool: Sequence[Trace], actions: Sequence[str], rng: np.random.Generator) -> Trace:
-    """Return a random suffix, or one of the pool with an entry more, less or other, or joined to another."""
-
-    def some(count: int) -> list[str]:
-        return [actions[i] for i in rng.integers(len(actions), size=count)]
-
-    if not pool or rng.random() < 0.3:
-        return tuple(some(int(rng.integers(1, 5))))
-    suffix = list(pool[int(rng.integers(len(pool)))])
-    match rng.integers(4):
-        case 0:
-            suffix.insert(int(rng.integers(len(suffix) + 1)), *some(1))
-        case 1 if len(suffix) > 1:
-            suffix.pop(int(rng.integers(len(suffix))))
-        case 2:
-            suffix[int(rng.integers(len(suffix)))] = some(1)[0]
-        case _:
-            suffix += pool[int(rng.integers(len(pool)))]
-    return tuple(suffix[:LONGEST])
+    every, passes = tuple(suffixes), dict[str, Trace]()
+    for suffix in every:
+        if suffix in left:
+            passes.setdefault(Action.parse(suffix[0]).kind, suffix)
+    return tuple(dict.fromkeys([*passes.values(), *every]))

@@ -1,0 +1,72 @@
+"""What traces cost on a program, in a worker process: those that fail, too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from burnish.core.errors import CompilerCrash
+from burnish.core.program import Program
+from burnish.core.replay import after
+from burnish.core.session import Session
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+from burnish.core.worker import Worker
+from burnish.training.collect import LIMITS
+
+Measured = tuple[tuple[float, ...] | None, float]
+"""What a trace costs by each objective, None where it fails, and the seconds of applying it."""
+
+
+def measure_reference(
+    task: Task, program: Program, objectives: Sequence[str], worker: Worker
+) -> tuple[tuple[float, ...], float]:
+    """Return what the task's reference costs by each objective, and the seconds that applying it takes.
+
+    Raises:
+        ProgramError: the program cannot be opened.
+        CompilerCrash: the reference does not survive it.
+    """
+    for _ in range(2):  # the first warms caches
+        found: tuple[tuple[float, ...], float] = worker.call(
+            _first, task.open, program, [task.initial_traces[0]], tuple(objectives)
+        )
+    return found
+
+
+def measure_traces(
+    task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str], worker: Worker
+) -> list[Measured]:
+    """Measure traces, one after the other.
+
+    Raises:
+        ProgramError: the program cannot be opened.
+    """
+    measured: list[Measured] = []
+    while len(measured) < len(traces):
+        try:
+            worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))
+            while (answer := worker.receive())[0]:
+                measured.append(answer[1])
+        except CompilerCrash:
+            measured.append((None, LIMITS.deadline_seconds))
+    return measured
+
+
+def _first(
+    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
+) -> tuple[tuple[float, ...], float]:
+    """Measure one trace."""
+    return next(_measure(opener, program, traces, objectives))
+
+
+def _measure(
+    opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
+) -> Iterator[tuple[tuple[float, ...], float]]:
+    """Yield what each trace costs by each objective, and the seconds that it took."""
+    root = opener(program)
+    for trace in traces:
+        begin = time.perf_counter()
+        with after(root, trace, skip_illegal=True) as session:
+            seconds = time.perf_counter() - begin
+            yield tuple(session.measure(objective) for objective in objectives), seconds
