@@ -48,11 +48,12 @@ def make_llvm_passes_vector(
     *,
     num_envs: int = 1,
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    workers: int | None = None,
     **options: Any,
 ) -> VectorEnv:
-    """Make several of them whose compilers work at the same time; the programs are shared."""
+    """Make several of them whose compilers work at the same time, in so many workers at most."""
     make = partial(Env, TASK, find_programs(programs), **options)
-    return VectorEnv(make, num_envs, autoreset_mode)
+    return VectorEnv(make, num_envs, autoreset_mode, workers)
 
 
 def find_programs(programs: Named | Sequence[Named] | Callable[[int], Program]) -> Programs:

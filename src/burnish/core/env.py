@@ -233,10 +233,10 @@ class Env(gymnasium.Env[Any, int]):
         if self.worker and not self._forked:
             self.worker.close()
 
-    def sleep_at_once(self) -> None:
-        """Do not keep a core busy while waiting for the worker, nor let it: there are others to run."""
-        if self.worker:
-            self.worker.spin_seconds = 0.0
+    def work_in(self, worker: Worker) -> None:
+        """Move to another worker, which may serve several environments; call it before an episode begins."""
+        self.worker = worker
+        self._opened.move_to(worker)
 
     @property
     def programs(self) -> Sequence[Program] | Callable[[int], Program]:

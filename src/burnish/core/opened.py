@@ -72,6 +72,10 @@ class OpenProgram:
         """Return what the baselines cost on a program that an episode began with."""
         return dict(zip(self._baselines, self._costs[program.key], strict=True))
 
+    def move_to(self, worker: Worker) -> None:
+        """Open what comes in another worker."""
+        self._worker, self._root = worker, None
+
     def close(self) -> None:
         """Forget the program."""
         self._root = None
