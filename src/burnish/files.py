@@ -11,6 +11,11 @@ from pathlib import Path
 from burnish.core.errors import InputError
 
 
+def default_cache() -> Path:
+    """Return the user's folder for what burnish can make again, by the XDG base directory specification."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "burnish"
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that its name leads to the old content or to all of the new.
 

@@ -84,7 +84,7 @@ class OpenProgram:
         objective = self._view.objective
         assert objective is not None
         openers = () if program.key in self._costs else self._baselines.values()
-        costs = [partial(baseline_cost, opener, program, objective) for opener in openers]
+        costs = [partial(baseline_cost, opener, program.remembered(), objective) for opener in openers]
         if self._worker is None:  # this process opens it when it is waited for, so that it fails there
             return lambda: self._open(program).begin_fork(self._view, costs)()
         return self._open(program).begin_fork(self._view, costs)
@@ -98,8 +98,8 @@ class OpenProgram:
 
     def _session(self, program: Program) -> Session:
         if self._worker is None:
-            return self._task.open(program)
-        return Sandbox(self._task.open, program, worker=self._worker, actions=self._task.actions)
+            return self._task.open(program.remembered())
+        return Sandbox(self._task.open, program.remembered(), worker=self._worker, actions=self._task.actions)
 
     def _keep(self, program: Program, costs: tuple[float, ...]) -> None:
         self._costs.setdefault(program.key, costs)
