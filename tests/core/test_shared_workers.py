@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 from burnish.core import child
 from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError
+from burnish.core.program import Program
+from burnish.core.session import Session
 from burnish.core.vector import VectorEnv
 from burnish.core.worker import Limits, Undone, Worker, gathered
 from tests.conftest import children
@@ -252,4 +255,30 @@ def test_environments_of_other_limits_have_their_own_workers(nothing_left: None)
     assert a is d and c is e and a is not c and b is None
     several.reset(seed=0)
     several.step([SUBTRACT] * 5)
+    several.close()
+
+
+_opened: list[str] = []
+
+
+def open_noted(program: Program) -> Session:
+    _opened.append(program.name)
+    return TASK.open(program)
+
+
+def noted() -> list[str]:
+    return _opened
+
+
+def test_environments_of_a_worker_share_programs_and_baselines(nothing_left: None) -> None:
+    task = replace(TASK, open=open_noted, baselines={"start": open_noted, "halved": open_noted})
+    several = VectorEnv(partial(Env, task, PROGRAMS[:2], baselines=["start"], max_steps=2), 4, workers=1)
+    several.reset(seed=0)
+    for _ in range(9):
+        several.step([SUBTRACT] * 4)
+    worker = several.envs[0].worker
+    assert worker
+    opened = worker.call(noted)
+    once_and_two_costs = 3  # both begin before either has heard what the baseline costs
+    assert sorted(opened) == sorted([program.name for program in PROGRAMS[:2]] * once_and_two_costs)
     several.close()

@@ -94,11 +94,13 @@ def write_message(descriptor: int, message: Any) -> None:
 def open_session(
     key: int, opener: Callable[[Program], Session], program: Program, trace: Trace
 ) -> tuple[str, ...]:
-    """Open a session under a number, replay a trace in it, and return its actions."""
-    if next(_openings) % TRIM_EVERY == 0:
-        _give_memory_back()
-    sessions[key] = opener(program)
-    sessions[key].replay(trace)
+    """Open a session under a number, unless it is there, replay a trace in it, and return its actions."""
+    if key not in sessions:
+        if next(_openings) % TRIM_EVERY == 0:
+            _give_memory_back()
+        session = opener(program)
+        session.replay(trace)
+        sessions[key] = session
     return sessions[key].actions
 
 

@@ -233,10 +233,10 @@ class Env(gymnasium.Env[Any, int]):
         if self.worker and not self._forked:
             self.worker.close()
 
-    def work_in(self, worker: Worker) -> None:
-        """Move to another worker, which may serve several environments; call it before an episode begins."""
-        self.worker = worker
-        self._opened.move_to(worker)
+    def work_with(self, other: Env) -> None:
+        """Move to another environment's worker, and share its open programs; call it before an episode."""
+        self.worker = other.worker
+        self._opened.share(other._opened)
 
     @property
     def programs(self) -> Sequence[Program] | Callable[[int], Program]:

@@ -160,7 +160,7 @@ class Sandbox(Session):
     def fork(self) -> Sandbox:
         """Return a second session in the same state, in the same process."""
         copy = next(_numbers)
-        self._run(child.fork_session, self._key, copy)()
+        self._run(child.fork_session, copy)()
         return self._copy(copy)
 
     def close(self) -> None:
@@ -183,16 +183,17 @@ class Sandbox(Session):
 
     def _begin(self, method: str, *arguments: Any, changes: bool = False) -> Callable[[], Any]:
         """Start a call of one of the session's methods and return the function that waits for it."""
-        return self._run(child.call_session, self._key, method, *arguments, changes=changes)
+        return self._run(child.call_session, method, *arguments, changes=changes)
 
     def _run(self, function: Callable[..., Any], *arguments: Any, changes: bool = False) -> Callable[[], Any]:
         """Start a call of a function that needs the session, which is opened before where it is not open."""
         if self._unfinished:  # Ctrl-C, say: what it did is not in the trace
             if not self._unfinished.answer:
                 self._worker.close()
-            self._unfinished, self._generation = None, -1
+            self.close()
+            self._unfinished, self._key = None, next(_numbers)
         opening = None if self._is_open() else self._begin_opening()
-        call = self._worker.begin(function, *arguments)
+        call = self._worker.begin(function, self._key, *arguments)
         self._unfinished = call if changes else None
 
         def finish() -> Any:

@@ -75,10 +75,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._done = np.zeros(self.num_envs, dtype=bool)
         self._begun: dict[int, tuple[int, Callable[[], Next]]] = {}  # with the call that it waits for
         cores = len(os.sched_getaffinity(0))
-        self._workers = self._share(workers or WORKERS_A_CORE * cores)
-        if len(self._workers) >= cores:  # whoever looks again and again takes a core
-            for worker in self._workers:
-                worker.spin_seconds = 0.0
+        self._groups = self._share(workers or WORKERS_A_CORE * cores)
+        if len(self._groups) >= cores:  # whoever looks again and again takes a core
+            for shared, _ in self._groups:
+                for worker in shared:
+                    worker.spin_seconds = 0.0
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -95,11 +96,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if len(seeds) != self.num_envs or chosen.shape != (self.num_envs,) or chosen.dtype != bool:
             raise InputError(f"expected {self.num_envs} seeds and as many booleans in reset_mask")
         self._begun = {i: begun for i, begun in self._begun.items() if not chosen[i]}
-        found: list[dict[str, Any]] = [{} for _ in self.envs]
-        numbers = [int(i) for i in np.flatnonzero(chosen)]
-        for i, info in zip(numbers, self._restart(numbers, seeds, options), strict=True):
-            found[i] = info
-        return self._batch(), self._infos(found)
+        infos: dict[str, Any] = {}
+        for i, info in self._restart([int(i) for i in np.flatnonzero(chosen)], seeds, options).items():
+            infos = self._add_info(infos, info, i)
+        return self._batch(), infos
 
     def step(self, actions: Any) -> Batch:
         """Apply an action in each; finished ones begin again, as the autoreset mode says.
@@ -118,22 +118,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._check(self.envs[going], choices[going])
         rewards = np.zeros(self.num_envs)
         terminations, truncations = np.zeros((2, self.num_envs), dtype=bool)
-        found: list[dict[str, Any]] = [{} for _ in self.envs]
+        infos: dict[str, Any] = {}
+        final: dict[int, dict[str, Any]] = {}
         try:
-            with gathered(self._workers):
-                for i, action in enumerate(choices):
-                    self._begin(i, action)
+            self._in_groups(lambda i: self._begin(i, choices[i]))
             while self._begun:
-                for i, step in self.ready():
-                    _, rewards[i], terminations[i], truncations[i], found[i] = step
+                for i, (seen, rewards[i], terminations[i], truncations[i], info) in self.ready():
+                    if self._done[i] and self.autoreset_mode == AutoresetMode.SAME_STEP:
+                        final[i] = {"final_obs": seen, "final_info": info}
+                    else:  # while compilers are at work
+                        infos = self._add_info(infos, info, i)
         finally:  # Ctrl-C: nobody waits for the others any more
             self._begun.clear()
-        if self.autoreset_mode == AutoresetMode.SAME_STEP:
-            finished = [int(i) for i in np.flatnonzero(self._done)]
-            final = {i: {"final_obs": self._seen[i], "final_info": found[i]} for i in finished}
-            for i, info in zip(finished, self._restart(finished), strict=True):
-                found[i] = final[i] | info
-        return self._batch(), rewards, terminations, truncations, self._infos(found)
+        for i, info in self._restart(list(final)).items():
+            infos = self._add_info(infos, final[i] | info, i)
+        return self._batch(), rewards, terminations, truncations, infos
 
     def send(self, number: int, action: int) -> None:
         """Start a step in one environment, or its next episode where the last is over; see `ready`.
@@ -194,13 +193,16 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not 0 <= action < len(mask) or not mask[action]:
             env.step(action)
 
-    def _share(self, most: int) -> list[Worker]:
-        """Deal the environments to so many workers of each kind, in turn, and return the workers."""
-        shared: dict[tuple[Limits, int], Worker] = {}
+    def _share(self, most: int) -> list[tuple[list[Worker], list[int]]]:
+        """Deal the environments to so many workers of each kind, in turn, and return who is in which."""
+        first: dict[tuple[Limits, int] | None, Env] = {}
+        groups: dict[Worker | None, list[int]] = {}
         for i, env in enumerate(self.envs):
-            if env.worker:
-                env.work_in(shared.setdefault((env.worker.limits, i % most), env.worker))
-        return list(shared.values())
+            other = first.setdefault((env.worker.limits, i % most) if env.worker else None, env)
+            if env.worker is not other.worker:
+                env.work_with(other)
+            groups.setdefault(env.worker, []).append(i)
+        return [([worker] if worker else [], numbers) for worker, numbers in groups.items()]
 
     def _begin(self, number: int, action: int) -> None:
         """Begin a step, or an episode where the last is over."""
@@ -213,29 +215,32 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         numbers: Sequence[int],
         seeds: Sequence[int | None] = (),
         options: dict[str, Any] | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> dict[int, dict[str, Any]]:
         """Begin an episode in some, and return what they tell."""
-        with gathered(self._workers):
-            begun = [
-                self.envs[i].begin_reset(seed=seeds[i] if seeds else None, options=options) for i in numbers
-            ]
-        infos = []
-        for i, finish in zip(numbers, begun, strict=True):
-            self._seen[i], info = finish()
-            infos.append(info)
+        begun: dict[int, Callable[[], First]] = {}
+
+        def begin(i: int) -> None:
+            if i in numbers:
+                begun[i] = self.envs[i].begin_reset(seed=seeds[i] if seeds else None, options=options)
+
+        infos = {}
+        self._in_groups(begin)
+        for i in numbers:
+            self._seen[i], infos[i] = begun[i]()
             self._done[i] = False
         return infos
+
+    def _in_groups(self, begin: Callable[[int], None]) -> None:
+        """Let each environment begin something: one message for each worker, as soon as it is whole."""
+        for workers, numbers in self._groups:
+            with gathered(workers):
+                for i in numbers:
+                    begin(i)
 
     def _answered(self) -> list[int]:
         """Return which of those that are begun need not be waited for; in this process, that is all."""
         workers = {i: self.envs[i].worker for i in self._begun}
         return [i for i, worker in workers.items() if not worker or worker.answered >= self._begun[i][0]]
-
-    def _infos(self, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        infos: dict[str, Any] = {}
-        for i, info in enumerate(found):
-            infos = self._add_info(infos, info, i)
-        return infos
 
     def _batch(self) -> Any:
         space = self.single_observation_space
