@@ -19,7 +19,7 @@ from burnish.core.errors import InputError
 from burnish.core.view import Mask
 from burnish.core.worker import Limits, Worker, gathered, wait
 
-WORKERS_A_CORE = 4
+WORKERS_A_CORE = 4  # fewer wait longer for the slowest, more push each other out of the caches
 
 Batch = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
