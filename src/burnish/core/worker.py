@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import resource
 import select
 import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from burnish.core import child
@@ -40,6 +38,8 @@ class Undone(CompilerCrash):
 
 class Call:
     """A call of a function in a worker, and the answer once it is there."""
+
+    __slots__ = ("answer", "generation", "request", "told")
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], told: bool = True) -> None:
         self.request = function, arguments, told
@@ -139,22 +139,24 @@ class Worker:
             Undone: its process ended before its turn.
         """
         while call.answer is None:
-            self.flush()
-            if call.answer is None:
+            if not self._sent:
+                self.flush()
+            else:
                 self.hear()
         return call.value()
 
     def flush(self) -> None:
         """Send what waits for it, unless the message before is still under way."""
-        told = [call for call in self._held if call.told]
-        if self._sent or not told:
+        if self._sent or not any([call.told for call in self._held]):
             return
         process = self._started()
-        message = [call.request for call in self._held]
-        self._sent.extend(told)
-        self._held.clear()
-        for call in told:
+        message = []
+        for call in self._held:
+            message.append(call.request)
             call.generation = self.generation
+            if call.told:
+                self._sent.append(call)
+        self._held.clear()
         self._since = time.monotonic()
         try:
             child.write_message(process.requests, message)
@@ -195,7 +197,8 @@ class Worker:
             self.answered += 1
             if not self._sent and self._is_worn:
                 self.close()
-            self.flush()
+            if self._held:
+                self.flush()
         return value
 
     def refresh(self) -> None:
@@ -207,7 +210,7 @@ class Worker:
         if process is None or self.answered <= self._first:
             return
         most = limits.memory_bytes / 4 if limits.recycle_bytes is None else limits.recycle_bytes
-        resident = _resident_bytes(process.popen.pid)
+        resident = process.resident_bytes()
         self._bytes = self._bytes or resident
         if self.answered - self._first >= limits.recycle_calls or resident - self._bytes >= most:
             self._is_worn = True
@@ -285,10 +288,3 @@ def wait(workers: list[Worker], seconds: float) -> list[Worker]:
         poller.register(descriptor, select.POLLIN)
     ready = poller.poll(max(0.0, seconds) * 1000)
     return [by_descriptor[descriptor] for descriptor, _ in ready]
-
-
-def _resident_bytes(pid: int) -> float:
-    """Return a process' resident memory; 0 where the system does not tell."""
-    with contextlib.suppress(OSError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
-    return 0.0
