@@ -5,7 +5,7 @@
 Episodes of random legal actions, with the opcode counts, the IR text and the rewards over -Oz, on the modules
 of several packages, in shuffled order. Printed is the resident memory of this process and of the worker after
 so many episodes, in MiB; the worker's includes what the current program needs, so its least over the last 50
-episodes is printed as well, and which of the worker's processes it is: a crash would begin another.
+episodes is printed as well, and which of the worker's processes it is: a crash or a leak would begin another.
 """
 
 from __future__ import annotations

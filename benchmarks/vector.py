@@ -9,13 +9,16 @@ else the machine does hits all of them:
 - `one`: one environment, `Env.step` in a loop: its worker and this process take turns;
 - `one, one core`, `ready 4, one core`: the processes of such a way are bound to one core;
 - `step N`: `gymnasium.make_vec(id, N)`, burnish.core.vector.VectorEnv: all wait for the slowest pass;
-- `ready N`: the same by its `send` and `ready`: none waits for another;
+- `step N/W`: the same with at most W worker processes;
+- `ready N`, `ready N/W`: the same by `send` and `ready`: none waits for another;
 - `async N`: Gymnasium's AsyncVectorEnv: a process for each environment, and its worker;
 - `async in process N`: the same with `limits=None`: the compiler runs in the environment's process, and
   nothing is caught.
 
-Passes differ a hundredfold in time: with two environments in step, the bound is not two but 1.1 (printed for
-each N from the times of one environment's steps: the sum on two cores, or the longest, whichever is more).
+Ratios are medians of the rounds' own. Passes differ a hundredfold in time: with two environments in step, the
+bound is not two but 1.1 (printed for each N and W from the times of one environment's steps: the sum on two
+cores, or the longest sum of a worker, whichever is more). Memory is what the processes of a way have to
+themselves, or their shares of what several have, at the end.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import statistics
 import tempfile
 import time
@@ -37,11 +41,12 @@ import numpy as np
 
 import burnish.envs  # noqa: F401 - registers the environments
 from burnish import Env, Program
-from burnish.core.vector import VectorEnv
+from burnish.core.vector import WORKERS_A_CORE, VectorEnv
 from burnish.corpora import Unit, fetch, find_package, translation_units
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 from burnish.tasks.llvm_passes.session import open_session
 
+MIB = 1 << 20
 OPTIONS: dict[str, Any] = {"observation": "opcode-counts", "objective": "ir-instructions", "order": "shuffle"}
 
 
@@ -53,7 +58,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3000, help="in each round, of all environments together")
     parser.add_argument("--programs", type=int, default=8)
     parser.add_argument("--instructions", type=int, default=700)
-    parser.add_argument("--ways", default="ready 2,ready 4,step 8,step 32,async 2")
+    parser.add_argument("--ways", default="ready 4,ready 32,step 8,step 32,step 32/2,step 32/32,async 2")
     parser.add_argument("--sources", type=Path, default=Path(tempfile.gettempdir()) / "burnish-sources")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
@@ -73,43 +78,76 @@ def main() -> None:
             rates[name].append(steps / (time.perf_counter() - start))
             used[name].append((cpu_seconds() - before) / steps)
     seconds = ways["one"].seconds
-    for way in ways.values():
+    memory = {}
+    for name, way in ways.items():
+        before = proportional_bytes()
         way.close()
+        memory[name] = (before - proportional_bytes()) / MIB
     cores = len(os.sched_getaffinity(0))
     print(f"{cores} cores; {len(programs)} programs; a step: mean {1e3 * np.mean(seconds):.2f} ms, ", end="")
     print(f"median {1e3 * np.median(seconds):.2f} ms, longest {1e3 * max(seconds):.1f} ms")
-    print("| way | steps/s (median) | least | most | to one, one core | to one | bound | CPU ms a step |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| way | steps/s (median) | least | most | to one, one core | to one | bound | CPU ms | MiB |")
+    print("|---|---|---|---|---|---|---|---|---|")
     rows = []
     for name, values in rates.items():
-        to_core = statistics.median(values) / statistics.median(rates["one, one core"])
-        ratio = statistics.median(values) / statistics.median(rates["one"])
+        to_core = paired(values, rates["one, one core"])
+        ratio = paired(values, rates["one"])
         limit = bound(name, seconds, cores)
         median, least, most = statistics.median(values), min(values), max(values)
         cpu = 1e3 * statistics.median(used[name])
         print(
             f"| {name} | {median:.0f} | {least:.0f} | {most:.0f} | {to_core:.2f}x | {ratio:.2f}x "
-            f"| {limit:.2f}x | {cpu:.2f} |"
+            f"| {limit:.2f}x | {cpu:.2f} | {memory[name]:.0f} |"
         )
         ratios = {"to_one_core": to_core, "to_one": ratio, "bound": limit}
-        rows.append({"way": name, "rates": values, **ratios, "cpu_ms": cpu})
+        rows.append({"way": name, "rates": values, **ratios, "cpu_ms": cpu, "mib": memory[name]})
     if options.output:
         options.output.write_text(json.dumps({"cores": cores, "rows": rows}, indent=2) + "\n")
 
 
 def bound(way: str, seconds: list[float], cores: int) -> float:
     """Return how many times faster than one environment a way can be."""
-    kind, _, count = way.rpartition(" ")
     if way == "one" or way.endswith("one core"):
         return 1.0
+    kind, count, workers = parts_of(way)
     if kind == "ready":
-        return float(min(cores, int(count)))
-    drawn = np.random.default_rng(0).choice(seconds, size=(5000, int(count)))
-    return float(drawn.sum() / np.maximum(drawn.sum(axis=1) / cores, drawn.max(axis=1)).sum())
+        return float(min(cores, workers or WORKERS_A_CORE * cores, count))
+    workers = min(count, workers or (WORKERS_A_CORE * cores if kind == "step" else count))
+    drawn = np.random.default_rng(0).choice(seconds, size=(5000, count))
+    longest = np.max([drawn[:, i::workers].sum(axis=1) for i in range(workers)], axis=0)
+    return float(drawn.sum() / np.maximum(drawn.sum(axis=1) / cores, longest).sum())
+
+
+def parts_of(way: str) -> tuple[str, int, int | None]:
+    """Return what a name such as "step 32/8" says: the kind, environments, workers."""
+    kind, _, size = way.rpartition(" ")
+    count, _, workers = size.partition("/")
+    return kind, int(count), int(workers) if workers else None
+
+
+def paired(rates: list[float], others: list[float]) -> float:
+    """Return the median ratio of two ways in the same round."""
+    return statistics.median(a / b for a, b in zip(rates, others, strict=True))
+
+
+def proportional_bytes() -> int:
+    """Return the memory of this process and of all that descend from it, each page's share of it."""
+    total = 0
+    for number in family()[0]:
+        with contextlib.suppress(OSError):  # it ended while we looked
+            (line,) = re.findall(r"^Pss:\s+(\d+)", Path(f"/proc/{number}/smaps_rollup").read_text(), re.M)
+            total += int(line) * 1024
+    return total
 
 
 def cpu_seconds() -> float:
     """Return the CPU time of this process and of all that descend from it and live."""
+    ours, times = family()
+    return sum(times.get(number, 0) for number in ours) / os.sysconf("SC_CLK_TCK")
+
+
+def family() -> tuple[set[int], dict[int, int]]:
+    """Return this process and all that descend from it and live, and the CPU ticks of every process."""
     parents: dict[int, int] = {}
     times: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -122,7 +160,7 @@ def cpu_seconds() -> float:
     ours = {os.getpid()}
     while found := {number for number, parent in parents.items() if parent in ours} - ours:
         ours |= found
-    return sum(times.get(number, 0) for number in ours) / os.sysconf("SC_CLK_TCK")
+    return ours, times
 
 
 class Loop:
@@ -220,17 +258,23 @@ Way = Loop | OnOneCore | InStep | WhenReady
 
 def make_way(name: str, programs: list[Program]) -> Way:
     """Return the environments that a name such as "step 8" stands for."""
-    kind, _, count = name.rpartition(" ")
+    kind, count, workers = parts_of(name)
     make = partial(Env, TASK, programs, **OPTIONS)
     in_process = partial(make, limits=None)
     match kind:
         case "step" | "ready":
-            several = gymnasium.make_vec("burnish/LLVMPasses-v1", int(count), programs=programs, **OPTIONS)
+            several = gymnasium.make_vec(
+                "burnish/LLVMPasses-v1",
+                count,
+                workers=workers,
+                programs=programs,
+                **OPTIONS,
+            )
             return InStep(several) if kind == "step" else WhenReady(several)
         case "async":
-            return InStep(gymnasium.vector.AsyncVectorEnv([make] * int(count)))
+            return InStep(gymnasium.vector.AsyncVectorEnv([make] * count))
         case "async in process":
-            return InStep(gymnasium.vector.AsyncVectorEnv([in_process] * int(count)))
+            return InStep(gymnasium.vector.AsyncVectorEnv([in_process] * count))
     raise SystemExit(f"no way named {name!r}")
 
 

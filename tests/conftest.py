@@ -29,6 +29,15 @@ settings.load_profile("burnish")
 OpenSandbox = Callable[..., Sandbox]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep what burnish remembers of this machine out of the user's cache, and out of other processes'."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("MPLCONFIGDIR", str(cache / "matplotlib"))  # its list of fonts takes seconds
+    own = tempfile.TemporaryDirectory(prefix="burnish-tests-")
+    os.environ["XDG_CACHE_HOME"] = own.name
+    config.add_cleanup(own.cleanup)
+
+
 def pytest_sessionfinish() -> None:
     """Let the interpreter take down what was frozen: nanobind counts what it leaves."""
     gc.unfreeze()

@@ -56,12 +56,13 @@ def make_vector(
     *,
     num_envs: int = 1,
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    workers: int | None = None,
     **options: Any,
 ) -> VectorEnv:
-    """Make several of them whose compilers work at the same time; the programs are shared."""
+    """Make several of them whose compilers work at the same time, in so many workers at most."""
     found = load_task(task) if isinstance(task, str) else task
     one = partial(Env, found, find_programs(found, programs), **options)
-    return VectorEnv(one, num_envs, autoreset_mode)
+    return VectorEnv(one, num_envs, autoreset_mode, workers)
 
 
 def find_programs(task: Task, programs: Named | Sequence[Named] | Callable[[int], Program]) -> Programs:

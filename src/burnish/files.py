@@ -16,6 +16,11 @@ from burnish.core.errors import InputError
 T = TypeVar("T")
 
 
+def default_cache() -> Path:
+    """Return the user's folder for what burnish can make again, by the XDG base directory specification."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "burnish"
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that its name leads to the old content or to all of the new.
 

@@ -75,6 +75,34 @@ class FailingSession(Session):
         return FailingSession(self.inner.fork(), self.failures)
 
 
+def leaking_task(task: Task, size_bytes: int) -> Task:
+    """Return the task with a compiler that loses so much memory whenever an action is applied."""
+    return replace(task, open=partial(open_leaking, opener=task.open, size_bytes=size_bytes))
+
+
+def open_leaking(program: Program, *, opener: Opener, size_bytes: int) -> Session:
+    """Open a session that leaks."""
+    return LeakingSession(opener(program), size_bytes)
+
+
+class LeakingSession(FailingSession):
+    """A session that forwards all, and never gives back what it takes."""
+
+    def __init__(self, inner: Session, size_bytes: int) -> None:
+        super().__init__(inner, ())
+        self.size_bytes = size_bytes
+
+    def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
+        _leaked.append(b"x" * self.size_bytes)
+        return super().apply(action, site)
+
+    def fork(self) -> LeakingSession:
+        return LeakingSession(self.inner.fork(), self.size_bytes)
+
+
+_leaked: list[bytes] = []
+
+
 def fail(how: str) -> None:
     """End this process, or keep it busy for ever."""
     match how:

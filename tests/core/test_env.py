@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 import pytest
 
+from burnish.core import child
 from burnish.core.env import Env
 from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.worker import Limits
@@ -113,18 +114,18 @@ def test_several_observations_are_one_message(monkeypatch: pytest.MonkeyPatch) -
     env = Env(TASK, PROGRAMS[0], observation=tuple(TASK.observations), reward="over-halved", sites=2)
     env.reset()
     assert env.worker
-    sent: list[str] = []
-    send = env.worker.send
+    sent: list[list[str]] = []
+    write = child.write_message
 
-    def listen(function: Any, *arguments: Any) -> None:
-        sent.append(function.__name__)
-        send(function, *arguments)
+    def listen(descriptor: int, message: Any) -> None:
+        sent.append([function.__name__ for function, *_ in message])
+        write(descriptor, message)
 
-    monkeypatch.setattr(env.worker, "send", listen)
+    monkeypatch.setattr(child, "write_message", listen)
     env.step(0)
-    assert sent == ["call_session"]
+    assert sent == [["call_session"]]
     env.reset()
-    assert sent == ["call_session", "close_session", "start_session"]
+    assert sent[1:] == [["close_session", "start_session"]]
     env.close()
 
 

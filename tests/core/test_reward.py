@@ -96,7 +96,7 @@ def test_baselines_are_measured_once_for_a_program() -> None:
     env = Env(TASK, [counters("a=640 b=77"), counters("a=9")], reward="over-halved", baselines=["start"])
     costs = [env.reset()[1]["baselines"] for _ in range(4)]
     assert costs == [{"start": 718, "halved": 83}, {"start": 10, "halved": 10}] * 2
-    assert len(env._opened._costs) == 2
+    assert len(env._opened._kept.costs) == 2
     env.close()
 
 

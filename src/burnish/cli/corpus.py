@@ -25,11 +25,12 @@ from burnish.corpora.fetch import fetch
 from burnish.corpora.kernels import Kernel, kernels
 from burnish.corpora.manifest import Package, find_package
 from burnish.corpora.own import Own, build_own
-from burnish.corpora.public import default_cache, default_folder, package_job, packages_of
+from burnish.corpora.public import default_folder, package_job, packages_of
 from burnish.corpora.random_modules import SIZE, random_job
 from burnish.corpora.splits import assign_splits, group_of, remove_splits, write_splits
 from burnish.corpora.store import SPLITS, Corpus, open_corpus
 from burnish.corpora.workloads import Recipe, workloads
+from burnish.files import default_cache
 
 Add = Callable[..., argparse.Action]
 

@@ -1,8 +1,9 @@
 """What runs in a worker process: calls that arrive on a pipe, one after the other.
 
-It imports neither gymnasium nor torch. Messages are pickles behind an 8-byte length. A request is
-(function, arguments); replies are (kind, value) with the kinds below. A generator function answers
-with any number of ITEM and one VALUE.
+It imports neither gymnasium nor torch. Messages are pickles behind an 8-byte length. A request is a list of
+calls, each (function, arguments, whether an answer is wanted); replies are (kind, value) with the kinds
+below, as they come. A generator function answers with any number of ITEM and one VALUE. LOST always comes,
+and no other call is made then.
 """
 
 from __future__ import annotations
@@ -50,8 +51,12 @@ def main(requests: int, replies: int, lifeline: int, memory_bytes: int, spin_sec
     poller = select.poll()
     poller.register(requests, select.POLLIN)
     while wait_for(poller, None, spin_seconds) and (request := read_message(requests)) is not None:
-        for reply in _answer(request):
-            write_message(replies, reply)
+        for call in request:
+            for reply in _answer(call):
+                if call[2] or reply[0] == LOST:
+                    write_message(replies, reply)
+                if reply[0] == LOST:
+                    return
 
 
 def wait_for(poller: select.poll, seconds: float | None, spin_seconds: float) -> bool:
@@ -89,11 +94,13 @@ def write_message(descriptor: int, message: Any) -> None:
 def open_session(
     key: int, opener: Callable[[Program], Session], program: Program, trace: Trace
 ) -> tuple[str, ...]:
-    """Open a session under a number, replay a trace in it, and return its actions."""
-    if next(_openings) % TRIM_EVERY == 0:
-        _give_memory_back()
-    sessions[key] = opener(program)
-    sessions[key].replay(trace)
+    """Open a session under a number, unless it is there, replay a trace in it, and return its actions."""
+    if key not in sessions:
+        if next(_openings) % TRIM_EVERY == 0:
+            _give_memory_back()
+        session = opener(program)
+        session.replay(trace)
+        sessions[key] = session
     return sessions[key].actions
 
 
@@ -123,8 +130,8 @@ def close_session(key: int) -> None:
         session.close()
 
 
-def _answer(request: tuple[Callable[..., Any], tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-    function, arguments = request
+def _answer(call: tuple[Callable[..., Any], tuple[Any, ...], bool]) -> Iterator[tuple[int, Any]]:
+    function, arguments, _ = call
     try:
         value = function(*arguments)
         if isinstance(value, GeneratorType):

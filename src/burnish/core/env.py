@@ -233,10 +233,10 @@ class Env(gymnasium.Env[Any, int]):
         if self.worker and not self._forked:
             self.worker.close()
 
-    def sleep_at_once(self) -> None:
-        """Do not keep a core busy while waiting for the worker, nor let it: there are others to run."""
-        if self.worker:
-            self.worker.spin_seconds = 0.0
+    def work_with(self, other: Env) -> None:
+        """Move to another environment's worker, and share its open programs; call it before an episode."""
+        self.worker = other.worker
+        self._opened.share(other._opened)
 
     @property
     def programs(self) -> Sequence[Program] | Callable[[int], Program]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError, ProgramError
@@ -28,8 +30,18 @@ def check_language(task: Task, program: Program) -> None:
         raise InputError(f"{program.name}: {task.id} opens {task.language!r}, not {program.language!r}")
 
 
+@dataclass
+class _Kept:
+    """What environments that share a worker have open, and know."""
+
+    most: int = 1  # open programs: as many as there are environments
+    roots: OrderedDict[str, Session] = field(default_factory=OrderedDict)  # by Program.key
+    costs: Recent[str, tuple[float, ...]] = field(default_factory=lambda: Recent(KNOWN_BASELINES))
+    """Of the baselines, by Program.key."""
+
+
 class OpenProgram:
-    """Begins episodes, in a worker or in this process: the program of the last one is not read again."""
+    """Begins episodes, in a worker or in this process: a program that is open is not read again."""
 
     def __init__(
         self,
@@ -42,8 +54,7 @@ class OpenProgram:
         self._worker = worker
         self._view = view
         self._baselines = baselines
-        self._costs: Recent[str, tuple[float, ...]] = Recent(KNOWN_BASELINES)  # by Program.key
-        self._root: tuple[str, Session] | None = None
+        self._kept = _Kept()
 
     def begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
         """Begin an episode and return the function that waits for it.
@@ -70,33 +81,43 @@ class OpenProgram:
 
     def baseline_costs(self, program: Program) -> dict[str, float]:
         """Return what the baselines cost on a program that an episode began with."""
-        return dict(zip(self._baselines, self._costs.get(program.key) or (), strict=True))
+        return dict(zip(self._baselines, self._kept.costs.get(program.key) or (), strict=True))
+
+    def share(self, other: OpenProgram) -> None:
+        """Work in another's worker; where both look at the same, with what is open and known there."""
+        self._worker, self._kept = other._worker, _Kept()
+        theirs = other._task, other._view, other._baselines
+        if self._task is theirs[0] and (self._view, self._baselines) == theirs[1:]:
+            self._kept = other._kept
+            self._kept.most += 1
 
     def close(self) -> None:
         """Forget the program."""
-        self._root = None
+        self._kept = _Kept(costs=self._kept.costs)
 
     def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
         objective = self._view.objective
         assert objective is not None
-        openers = () if self._costs.get(program.key) is not None else self._baselines.values()
-        costs = [partial(baseline_cost, opener, program, objective) for opener in openers]
+        openers = () if self._kept.costs.get(program.key) is not None else self._baselines.values()
+        costs = [partial(baseline_cost, opener, program.remembered(), objective) for opener in openers]
         if self._worker is None:  # this process opens it when it is waited for, so that it fails there
             return lambda: self._open(program).begin_fork(self._view, costs)()
         return self._open(program).begin_fork(self._view, costs)
 
     def _open(self, program: Program) -> Session:
-        if self._root is None or self._root[0] != program.key:
-            if self._root:
-                self._root[1].close()
-            self._root = (program.key, self._session(program))
-        return self._root[1]
+        roots = self._kept.roots
+        if program.key not in roots:
+            while len(roots) >= self._kept.most:
+                roots.popitem(last=False)[1].close()
+            roots[program.key] = self._session(program)
+        roots.move_to_end(program.key)
+        return roots[program.key]
 
     def _session(self, program: Program) -> Session:
         if self._worker is None:
-            return self._task.open(program)
-        return Sandbox(self._task.open, program, worker=self._worker, actions=self._task.actions)
+            return self._task.open(program.remembered())
+        return Sandbox(self._task.open, program.remembered(), worker=self._worker, actions=self._task.actions)
 
     def _keep(self, program: Program, costs: tuple[float, ...]) -> None:
-        if self._costs.get(program.key) is None:
-            self._costs.put(program.key, costs)
+        if self._kept.costs.get(program.key) is None:
+            self._kept.costs.put(program.key, costs)

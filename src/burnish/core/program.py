@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 
 
@@ -27,11 +27,13 @@ class Workload:
     link_arguments: tuple[str, ...] = ()  # clang's, such as "-lm"
     files: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
     """Names and contents in the folder that the program runs in."""
+    remembered: bool = field(default=False, compare=False)
+    """What earlier sessions on this machine measured counts: for searches, not for what is reported."""
 
     @cached_property
     def digest(self) -> str:
-        """32 hexadecimal digits of BLAKE2b over all of it."""
-        return hashlib.blake2b(repr(astuple(self)).encode(), digest_size=16).hexdigest()
+        """32 hexadecimal digits of BLAKE2b over all that says what is run."""
+        return hashlib.blake2b(repr(astuple(self)[:-1]).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -56,3 +58,9 @@ class Program:
     def key(self) -> str:
         """What its costs depend on: the digest, and that of its workload where it has one."""
         return f"{self.digest} {self.workload.digest}" if self.workload else self.digest
+
+    def remembered(self) -> Program:
+        """Return the same program, whose measurements may be those of earlier sessions."""
+        if self.workload is None or self.workload.remembered:
+            return self
+        return replace(self, workload=replace(self.workload, remembered=True))

@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from burnish.core import child
-from burnish.core.errors import CompilerCrash, ProgramError
+from burnish.core.errors import BurnishError, CompilerCrash, ProgramError
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
 from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed, Start, Step, View
-from burnish.core.worker import Limits, Worker
+from burnish.core.worker import Call, Limits, Undone, Worker
 
 _numbers = itertools.count()
 
@@ -24,7 +23,8 @@ class Sandbox(Session):
     """A session in a worker process, with a deadline for every call and a memory limit.
 
     When the compiler crashes, hangs or eats its memory, the call raises CompilerCrash and the trace
-    stays as it was; the next call starts a new process and replays it. Forks share the process.
+    stays as it was; the next call starts a new process and replays it. Forks share the process, and others
+    may: a call whose process another session took down before its turn is made again, in a new one.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Sandbox(Session):
         self._worker = worker or Worker(limits)
         self._key = next(_numbers)
         self._generation = -1
+        self._unfinished: Call | None = None  # a call that changes the state, and whose end is not known
         self.trace: list[str] = []
         try:
             super().__init__(self._open() if actions is None else actions)
@@ -59,7 +60,7 @@ class Sandbox(Session):
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """See Session."""
-        changed, text = self._call("act", action, site)
+        changed, text = self._begin("act", action, site, changes=True)()
         self.trace.append(text)
         return bool(changed)
 
@@ -128,14 +129,10 @@ class Sandbox(Session):
 
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
         """See Session; all that fails does so in the function that is returned."""
-        try:
-            self._restore()
-            self._worker.send(child.call_session, self._key, "step", action, site, view, sites)
-        except CompilerCrash as error:
-            return partial(_fail, error)
+        begun = self._begin("step", action, site, view, sites, changes=True)
 
         def finish() -> Step:
-            step: Step = self._worker.receive()[1]
+            step: Step = begun()
             self.trace.append(step.entry)
             return step
 
@@ -145,32 +142,31 @@ class Sandbox(Session):
         self, view: View, baselines: Sequence[Callable[[], float]] = ()
     ) -> Callable[[], tuple[Session, Start]]:
         """See Session; one round trip, even where the program has to be opened first."""
+        self._worker.refresh()
         copy = next(_numbers)
         opening = None if self._is_open() else (self._opener, self._program, tuple(self.trace))
-        try:
-            self._worker.send(child.start_session, self._key, copy, opening, view, tuple(baselines))
-        except CompilerCrash as error:
-            return partial(_fail, error)
+        call = self._worker.begin(child.start_session, self._key, copy, opening, view, tuple(baselines))
 
         def finish() -> tuple[Session, Start]:
-            start: Start = self._worker.receive()[1]
-            self._generation = self._worker.generation
+            try:
+                start: Start = self._worker.finish(call)
+            except Undone:
+                return self.begin_fork(view, baselines)()
+            self._generation = call.generation
             return self._copy(copy), start
 
         return finish
 
     def fork(self) -> Sandbox:
         """Return a second session in the same state, in the same process."""
-        self._restore()
         copy = next(_numbers)
-        self._worker.call(child.fork_session, self._key, copy)
+        self._run(child.fork_session, copy)()
         return self._copy(copy)
 
     def close(self) -> None:
-        """Drop the session; its process goes on: see shutdown()."""
+        """Drop the session with the next message; its process goes on: see shutdown()."""
         if self._is_open():
-            with contextlib.suppress(CompilerCrash):  # killed while idle: then the session is gone, too
-                self._worker.call(child.close_session, self._key)
+            self._worker.post(child.close_session, self._key)
         self._generation = -1
 
     def shutdown(self) -> None:
@@ -183,29 +179,59 @@ class Sandbox(Session):
         return self._worker.pid
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        self._restore()
-        return self._worker.call(child.call_session, self._key, method, *arguments)
+        return self._begin(method, *arguments)()
 
-    def _restore(self) -> None:
-        if not self._is_open():
-            self._open()
+    def _begin(self, method: str, *arguments: Any, changes: bool = False) -> Callable[[], Any]:
+        """Start a call of one of the session's methods and return the function that waits for it."""
+        return self._run(child.call_session, method, *arguments, changes=changes)
+
+    def _run(self, function: Callable[..., Any], *arguments: Any, changes: bool = False) -> Callable[[], Any]:
+        """Start a call of a function that needs the session, which is opened before where it is not open."""
+        if self._unfinished:  # Ctrl-C, say: what it did is not in the trace
+            if not self._unfinished.answer:
+                self._worker.close()
+            self.close()
+            self._unfinished, self._key = None, next(_numbers)
+        opening = None if self._is_open() else self._begin_opening()
+        call = self._worker.begin(function, self._key, *arguments)
+        self._unfinished = call if changes else None
+
+        def finish() -> Any:
+            try:
+                if opening:
+                    self._finish_opening(opening)
+                value = self._worker.finish(call)
+            except Undone:
+                self._unfinished = None
+                return self._run(function, *arguments, changes=changes)()
+            except BurnishError:
+                self._unfinished = None
+                raise
+            self._unfinished = None
+            return value
+
+        return finish
 
     def _is_open(self) -> bool:
-        worker = self._worker
-        return self._generation == worker.generation and worker.pid is not None and not worker.unanswered
+        return self._generation == self._worker.generation and self._worker.pid is not None
+
+    def _open(self) -> tuple[str, ...]:
+        self._worker.refresh()
+        while True:
+            with contextlib.suppress(Undone):
+                return self._finish_opening(self._begin_opening())
+
+    def _begin_opening(self) -> Call:
+        return self._worker.begin(
+            child.open_session, self._key, self._opener, self._program, tuple(self.trace)
+        )
+
+    def _finish_opening(self, opening: Call) -> tuple[str, ...]:
+        actions: tuple[str, ...] = self._worker.finish(opening)
+        self._generation = opening.generation
+        return actions
 
     def _copy(self, key: int) -> Sandbox:
         copy = object.__new__(Sandbox)
-        copy.__dict__.update(self.__dict__, trace=list(self.trace), _key=key)
+        copy.__dict__.update(self.__dict__, trace=list(self.trace), _key=key, _unfinished=None)
         return copy
-
-    def _open(self) -> tuple[str, ...]:
-        actions: tuple[str, ...] = self._worker.call(
-            child.open_session, self._key, self._opener, self._program, tuple(self.trace)
-        )
-        self._generation = self._worker.generation
-        return actions
-
-
-def _fail(error: CompilerCrash) -> NoReturn:
-    raise error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -16,17 +17,19 @@ from numpy.typing import NDArray
 from burnish.core.env import Env, First, Next
 from burnish.core.errors import InputError
 from burnish.core.view import Mask
-from burnish.core.worker import wait
+from burnish.core.worker import Limits, Worker, gathered, wait
+
+WORKERS_A_CORE = 4  # fewer wait longer for the slowest, more push each other out of the caches
 
 Batch = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Environments whose compilers work at the same time, each in its own worker process.
+    """Environments whose compilers work at the same time, in a few worker processes that they share.
 
-    It is what Gymnasium's AsyncVectorEnv would be, with half of the processes: the workers are the
-    environments' own. Observations are batched as Gymnasium batches them; `infos["mask"]` and
-    `action_masks()` are bool[num_envs, n].
+    A step is one message for each worker, with all that its environments are to do; who crashes, hangs or is
+    killed there costs the others nothing but time. Observations are batched as Gymnasium batches them;
+    `infos["mask"]` and `action_masks()` are bool[num_envs, n].
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         make: Callable[[], Env] | Sequence[Callable[[], Env]],
         num_envs: int | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        workers: int | None = None,
     ) -> None:
         """Make the environments.
 
@@ -41,6 +45,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             make: A function that makes one, or one function for each.
             num_envs: How many; by default as many as there are functions.
             autoreset_mode: When finished environments begin again: Gymnasium's three.
+            workers: How many processes at most; WORKERS_A_CORE for each core by default.
 
         Raises:
             InputError: there are none, or their spaces differ.
@@ -68,10 +73,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._seen: list[Any] = [None] * self.num_envs
         self._done = np.zeros(self.num_envs, dtype=bool)
-        self._begun: dict[int, Callable[[], Next]] = {}
-        if self.num_envs >= len(os.sched_getaffinity(0)):  # whoever looks again and again takes a core
-            for env in self.envs:
-                env.sleep_at_once()
+        self._begun: dict[int, tuple[int, Callable[[], Next]]] = {}  # with the call that it waits for
+        cores = len(os.sched_getaffinity(0))
+        self._groups = self._share(workers or WORKERS_A_CORE * cores)
+        if len(self._groups) >= cores:  # whoever looks again and again takes a core
+            for shared, _ in self._groups:
+                for worker in shared:
+                    worker.spin_seconds = 0.0
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -87,12 +95,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         chosen = np.asarray(options.pop("reset_mask", np.ones(self.num_envs, dtype=bool)))
         if len(seeds) != self.num_envs or chosen.shape != (self.num_envs,) or chosen.dtype != bool:
             raise InputError(f"expected {self.num_envs} seeds and as many booleans in reset_mask")
-        found: list[dict[str, Any]] = [{} for _ in self.envs]
-        numbers = np.flatnonzero(chosen)
-        self._begun = {i: step for i, step in self._begun.items() if not chosen[i]}
-        self._finish_resets(numbers, self._begin_resets(numbers, seeds, options), found)
-        self._done[chosen] = False
-        return self._batch(), self._infos(found)
+        self._begun = {i: begun for i, begun in self._begun.items() if not chosen[i]}
+        infos: dict[str, Any] = {}
+        for i, info in self._restart([int(i) for i in np.flatnonzero(chosen)], seeds, options).items():
+            infos = self._add_info(infos, info, i)
+        return self._batch(), infos
 
     def step(self, actions: Any) -> Batch:
         """Apply an action in each; finished ones begin again, as the autoreset mode says.
@@ -107,25 +114,25 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._begun:
             raise InputError(f"{len(self._begun)} steps were sent: wait for them with ready()")
         choices = [int(action) for action in iterate(self.action_space, actions)]
-        finished, going = np.flatnonzero(self._done), np.flatnonzero(~self._done)
-        for i in going:
-            self._check(self.envs[i], choices[i])
-        steps = [self.envs[i].begin_step(choices[i]) for i in going]
-        resets = self._begin_resets(finished)
+        for going in np.flatnonzero(~self._done):
+            self._check(self.envs[going], choices[going])
         rewards = np.zeros(self.num_envs)
         terminations, truncations = np.zeros((2, self.num_envs), dtype=bool)
-        found: list[dict[str, Any]] = [{} for _ in self.envs]
-        for i, finish in zip(going, steps, strict=True):
-            self._seen[i], rewards[i], terminations[i], truncations[i], found[i] = finish()
-        self._finish_resets(finished, resets, found)
-        self._done = terminations | truncations
-        if self.autoreset_mode == AutoresetMode.SAME_STEP:
-            finished = np.flatnonzero(self._done)
-            for i in finished:
-                found[i] = {"final_obs": self._seen[i], "final_info": found[i]}
-            self._finish_resets(finished, self._begin_resets(finished), found)
-            self._done = np.zeros(self.num_envs, dtype=bool)
-        return self._batch(), rewards, terminations, truncations, self._infos(found)
+        infos: dict[str, Any] = {}
+        final: dict[int, dict[str, Any]] = {}
+        try:
+            self._in_groups(lambda i: self._begin(i, choices[i]))
+            while self._begun:
+                for i, (seen, rewards[i], terminations[i], truncations[i], info) in self.ready():
+                    if self._done[i] and self.autoreset_mode == AutoresetMode.SAME_STEP:
+                        final[i] = {"final_obs": seen, "final_info": info}
+                    else:  # while compilers are at work
+                        infos = self._add_info(infos, info, i)
+        finally:  # Ctrl-C: nobody waits for the others any more
+            self._begun.clear()
+        for i, info in self._restart(list(final)).items():
+            infos = self._add_info(infos, final[i] | info, i)
+        return self._batch(), rewards, terminations, truncations, infos
 
     def send(self, number: int, action: int) -> None:
         """Start a step in one environment, or its next episode where the last is over; see `ready`.
@@ -133,13 +140,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Raises:
             IllegalAction: the mask forbids it; nothing happened.
         """
-        env = self.envs[number]
-        if self._done[number]:
-            first = env.begin_reset()
-            self._begun[number] = lambda: _as_step(first())
-        else:
-            self._check(env, action)
-            self._begun[number] = env.begin_step(action)
+        if not self._done[number]:
+            self._check(self.envs[number], action)
+        self._begin(number, action)
 
     def ready(self) -> list[tuple[int, Next]]:
         """Wait for steps that were sent; return those that are done, with their environments' numbers.
@@ -147,18 +150,17 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Passes differ a hundredfold in time, so where all wait for the slowest, cores stand idle: `send`
         the next action to each environment when it is ready, and none waits for another.
         """
-        workers = {env.worker: i for i, env in enumerate(self.envs) if i in self._begun and env.worker}
-        if len(workers) < len(self._begun):
-            done = [i for i in self._begun if not self.envs[i].worker]  # in this process, when waited for
-        elif not workers:
-            return []
-        else:
-            first = min(worker.deadline for worker in workers)
-            found = wait(list(workers), first - time.monotonic())
-            done = [workers[w] for w in found or workers if found or time.monotonic() >= w.deadline]
+        done = self._answered()
+        while self._begun and not done:
+            busy = {worker for i in self._begun if (worker := self.envs[i].worker)}
+            first = min(worker.deadline for worker in busy)
+            found = wait(list(busy), first - time.monotonic())
+            for worker in found or [worker for worker in busy if time.monotonic() >= worker.deadline]:
+                worker.hear()
+            done = self._answered()
         steps = []
         for i in done:
-            self._seen[i], *rest = step = self._begun.pop(i)()
+            self._seen[i], *rest = step = self._begun.pop(i)[1]()
             self._done[i] = rest[1] or rest[2]
             steps.append((i, step))
         return steps
@@ -191,26 +193,54 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not 0 <= action < len(mask) or not mask[action]:
             env.step(action)
 
-    def _begin_resets(
+    def _share(self, most: int) -> list[tuple[list[Worker], list[int]]]:
+        """Deal the environments to so many workers of each kind, in turn, and return who is in which."""
+        first: dict[tuple[Limits, int] | None, Env] = {}
+        groups: dict[Worker | None, list[int]] = {}
+        for i, env in enumerate(self.envs):
+            other = first.setdefault((env.worker.limits, i % most) if env.worker else None, env)
+            if env.worker is not other.worker:
+                env.work_with(other)
+            groups.setdefault(env.worker, []).append(i)
+        return [([worker] if worker else [], numbers) for worker, numbers in groups.items()]
+
+    def _begin(self, number: int, action: int) -> None:
+        """Begin a step, or an episode where the last is over."""
+        env = self.envs[number]
+        begun = partial(_as_step, env.begin_reset()) if self._done[number] else env.begin_step(action)
+        self._begun[number] = (env.worker.begun if env.worker else 0, begun)
+
+    def _restart(
         self,
-        chosen: NDArray[np.intp],
+        numbers: Sequence[int],
         seeds: Sequence[int | None] = (),
         options: dict[str, Any] | None = None,
-    ) -> list[Callable[[], First]]:
-        return [self.envs[i].begin_reset(seed=seeds[i] if seeds else None, options=options) for i in chosen]
+    ) -> dict[int, dict[str, Any]]:
+        """Begin an episode in some, and return what they tell."""
+        begun: dict[int, Callable[[], First]] = {}
 
-    def _finish_resets(
-        self, chosen: NDArray[np.intp], resets: list[Callable[[], First]], found: list[dict[str, Any]]
-    ) -> None:
-        for i, finish in zip(chosen, resets, strict=True):
-            self._seen[i], info = finish()
-            found[i] |= info
+        def begin(i: int) -> None:
+            if i in numbers:
+                begun[i] = self.envs[i].begin_reset(seed=seeds[i] if seeds else None, options=options)
 
-    def _infos(self, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        infos: dict[str, Any] = {}
-        for i, info in enumerate(found):
-            infos = self._add_info(infos, info, i)
+        infos = {}
+        self._in_groups(begin)
+        for i in numbers:
+            self._seen[i], infos[i] = begun[i]()
+            self._done[i] = False
         return infos
+
+    def _in_groups(self, begin: Callable[[int], None]) -> None:
+        """Let each environment begin something: one message for each worker, as soon as it is whole."""
+        for workers, numbers in self._groups:
+            with gathered(workers):
+                for i in numbers:
+                    begin(i)
+
+    def _answered(self) -> list[int]:
+        """Return which of those that are begun need not be waited for; in this process, that is all."""
+        workers = {i: self.envs[i].worker for i in self._begun}
+        return [i for i, worker in workers.items() if not worker or worker.answered >= self._begun[i][0]]
 
     def _batch(self) -> Any:
         space = self.single_observation_space
@@ -218,6 +248,6 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return concatenate(space, self._seen, empty)
 
 
-def _as_step(first: First) -> Next:
-    observed, info = first
+def _as_step(begun: Callable[[], First]) -> Next:
+    observed, info = begun()
     return observed, 0.0, False, False, info

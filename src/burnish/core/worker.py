@@ -2,49 +2,83 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import select
 import signal
-import subprocess
-import sys
-import tempfile
 import time
-import weakref
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from burnish.core import child
 from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout
+from burnish.core.process import Process
 
 GIB = 1 << 30
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a worker may use for one call."""
+    """What a worker may use for one call, and when its process is replaced: compilers leak."""
 
     deadline_seconds: float = 60.0
     memory_bytes: int = 4 * GIB
     forked: bool = False  # it is a fork of this process: there in milliseconds, where one thread is at work
+    recycle_calls: float = math.inf  # so many have been answered
+    recycle_bytes: float | None = None
+    """It has so much more resident memory than near its beginning; by default a quarter of memory_bytes."""
+
+
+class Undone(CompilerCrash):
+    """A call's process ended before its turn: nothing of it has happened, and it may be made again."""
+
+
+class Call:
+    """A call of a function in a worker, and the answer once it is there."""
+
+    __slots__ = ("answer", "generation", "request", "told")
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], told: bool = True) -> None:
+        self.request = function, arguments, told
+        self.told = told  # whether there will be an answer
+        self.generation = 0  # of the process that it was sent to
+        self.answer: tuple[int, Any] | None = None
+
+    def value(self) -> Any:
+        """Return what an answered call returned, or raise what it raised."""
+        assert self.answer is not None
+        kind, value = self.answer
+        if kind in (child.ERROR, child.LOST):
+            raise value
+        return value
 
 
 class Worker:
     """A child process that calls importable functions; a dead one starts anew at the next call.
 
-    `generation` counts the processes: what an earlier one held is gone.
+    `begin` starts a call and `finish` waits for it: calls that begin while others are under way go together,
+    in one message. A call that kills the process, or is late, costs those behind it their turn (`Undone`).
+
+    `generation` counts the processes: what an earlier one held is gone. `begun` and `answered` count calls.
     """
 
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
-        self.generation = 0
+        self.generation = self.begun = self.answered = 0
         # whoever waits and looks again and again on the only core takes the time of who works
         self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
-        self.unanswered = False  # a call was started and not waited for to its end
         self.until = math.inf  # by time.monotonic(): no answer is waited for any longer
         self._since = 0.0  # by time.monotonic()
-        self._process: _Process | None = None
+        self._process: Process | None = None
+        self._sent: deque[Call] = deque()  # one message, without what is answered
+        self._held: list[Call] = []  # the next one
+        self._gathers = False
+        self._first = 0  # of this process' calls
+        self._bytes = 0.0  # of resident memory, near the beginning
+        self._is_worn = False
 
     def call(
         self, function: Callable[..., Any], *arguments: Any, deadline_seconds: float | None = None
@@ -63,46 +97,125 @@ class Worker:
 
         An earlier call that is unanswered (Ctrl-C, say) costs the process: the answers would be confused.
         """
-        if self.unanswered:
+        if self._sent:
             self.close()
-        process = self._started()
-        self.unanswered = True
-        self._since = time.monotonic()
-        try:
-            child.write_message(process.requests, (function, arguments))
-        except BrokenPipeError:
-            raise self._bury(process) from None
+        self.refresh()
+        call = self.begin(function, *arguments)
+        if call.answer:  # the process had died
+            call.value()
 
     def receive(self, deadline_seconds: float | None = None) -> tuple[bool, Any]:
         """Wait for one answer: (True, item of a generator) or (False, the value that ends the call).
 
         The deadline counts from when the call was sent, or from the item before.
         """
-        process = self._started()
-        seconds = self.limits.deadline_seconds if deadline_seconds is None else deadline_seconds
-        end = min(self._since + seconds, self.until)
-        if not child.wait_for(process.poller, max(0.0, end - time.monotonic()), self.spin_seconds):
-            self.close()
-            raise CompilerTimeout(
-                f"no answer within {max(0.0, end - self._since):.3g} seconds; the worker was killed"
-            )
-        reply = child.read_message(process.replies)
-        if reply is None:
-            raise self._bury(process)
-        kind, value = reply
-        self.unanswered = kind == child.ITEM
-        self._since = time.monotonic()
-        if kind == child.LOST:
-            self.close()
-        if kind in (child.ERROR, child.LOST):
-            raise value
-        return kind == child.ITEM, value
+        call = self._sent[0]
+        item = self.hear(deadline_seconds)
+        return (False, call.value()) if call.answer else (True, item)
 
     def stream(self, function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[Any]:
         """Call a generator function in the child; the deadline holds for each item."""
         self.send(function, *arguments)
         while (answer := self.receive())[0]:
             yield answer[1]
+
+    def begin(self, function: Callable[..., Any], *arguments: Any) -> Call:
+        """Start a call, or let it go with the next message where others are under way."""
+        call = Call(function, arguments)
+        self.begun += 1
+        self._held.append(call)
+        if not self._gathers:
+            self.flush()
+        return call
+
+    def post(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Let a call that nobody waits for go with the next message, before what begins after it."""
+        self._held.append(Call(function, arguments, told=False))
+
+    def finish(self, call: Call) -> Any:
+        """Wait for a call that was begun; return what it returns, or raise what it raises.
+
+        Raises:
+            Undone: its process ended before its turn.
+        """
+        while call.answer is None:
+            if not self._sent:
+                self.flush()
+            else:
+                self.hear()
+        return call.value()
+
+    def flush(self) -> None:
+        """Send what waits for it, unless the message before is still under way."""
+        if self._sent or not any([call.told for call in self._held]):
+            return
+        process = self._started()
+        message = []
+        for call in self._held:
+            message.append(call.request)
+            call.generation = self.generation
+            if call.told:
+                self._sent.append(call)
+        self._held.clear()
+        self._since = time.monotonic()
+        try:
+            child.write_message(process.requests, message)
+        except BrokenPipeError:
+            self._lose(self._bury(process))
+        except BaseException:  # what cannot be pickled; Ctrl-C
+            self.close()
+            raise
+
+    def hear(self, deadline_seconds: float | None = None) -> Any:
+        """Wait for a reply to the first call that is under way: return an item, or keep the call's answer.
+
+        Whatever happens to the process is that call's answer. The deadline counts from the reply before.
+        """
+        process, call = self._process, self._sent[0]
+        assert process is not None
+        seconds = self.limits.deadline_seconds if deadline_seconds is None else deadline_seconds
+        end = min(self._since + seconds, self.until)
+        try:
+            if not child.wait_for(process.poller, max(0.0, end - time.monotonic()), self.spin_seconds):
+                waited = max(0.0, end - self._since)
+                self._lose(CompilerTimeout(f"no answer within {waited:.3g} seconds; the worker was killed"))
+                return None
+            reply = child.read_message(process.replies)
+        except BaseException:  # Ctrl-C: nobody knows who else still waits
+            self.close()
+            raise
+        if reply is None:
+            self._lose(self._bury(process))
+            return None
+        self._since = time.monotonic()
+        kind, value = reply
+        if kind == child.LOST:
+            self._lose(value)
+        elif kind != child.ITEM:
+            call.answer = reply
+            self._sent.popleft()
+            self.answered += 1
+            if not self._sent and self._is_worn:
+                self.close()
+            if self._held:
+                self.flush()
+        return value
+
+    def refresh(self) -> None:
+        """Replace the process, as soon as nothing is under way, if its limits say so.
+
+        Sessions in it have to be opened again: to be called where few are, at an episode's beginning.
+        """
+        process, limits = self._process, self.limits
+        if process is None or self.answered <= self._first:
+            return
+        most = limits.memory_bytes / 4 if limits.recycle_bytes is None else limits.recycle_bytes
+        resident = process.resident_bytes()
+        self._bytes = self._bytes or resident
+        if self.answered - self._first >= limits.recycle_calls or resident - self._bytes >= most:
+            self._is_worn = True
+            if not self._sent:
+                self.close()
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when an answer is there."""
@@ -120,129 +233,51 @@ class Worker:
 
     def close(self) -> None:
         """Kill the child; a later call starts another."""
-        self.unanswered = False
+        for call in (*self._sent, *self._held):
+            call.answer = child.LOST, Undone("the worker process ended before this call's turn")
+        self._sent.clear()
+        self._held.clear()
+        self.answered = self.begun
         if self._process:
             self._process.finalize()
             self._process = None
 
-    def _started(self) -> _Process:
+    def _started(self) -> Process:
         if self._process is None:
-            self._process = _Process(self.limits, self.spin_seconds)
+            self._process = Process(self.limits.memory_bytes, self.limits.forked, self.spin_seconds)
             self.generation += 1
+            self._first = self.answered
+            self._bytes = 0.0
+            self._is_worn = False
         return self._process
 
-    def _bury(self, process: _Process) -> CompilerCrash:
+    def _lose(self, error: Exception) -> None:
+        """Give the process up, with an answer for the call that was its turn."""
+        self._sent.popleft().answer = child.LOST, error
+        self.close()
+
+    def _bury(self, process: Process) -> CompilerCrash:
         """Reap a child that died by itself and say how."""
         returncode = process.popen.wait()
         words = process.last_words()
-        self.close()
         if "out of memory" in words or "bad_alloc" in words:
             return CompilerMemory(f"out of memory (limit {self.limits.memory_bytes / GIB:.3g} GiB)")
         how = f"signal {signal.Signals(-returncode).name}" if returncode < 0 else f"exit code {returncode}"
         return CompilerCrash(f"the compiler process ended by {how}{': ' + words if words else ''}")
 
 
-class _Process:
-    """The child and the pipes to it."""
-
-    def __init__(self, limits: Limits, spin_seconds: float) -> None:
-        their_requests, self.requests = os.pipe()
-        self.replies, their_replies = os.pipe()
-        their_lifeline, lifeline = os.pipe()
-        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - nameless, closed by _end
-        theirs = (their_requests, their_replies, their_lifeline)
-        ours = (self.requests, self.replies, lifeline)
-        begin = _fork if limits.forked else _start
-        self.popen = begin(theirs, ours, self._output, limits.memory_bytes, spin_seconds)
-        for descriptor in theirs:
-            os.close(descriptor)
-        self.poller = select.poll()
-        self.poller.register(self.replies, select.POLLIN)
-        self.finalize = weakref.finalize(self, _end, self.popen, ours, self._output)
-
-    def last_words(self) -> str:
-        """Return the last line that the child printed before it died, without LLVM's stack dump."""
-        self._output.seek(0)
-        text = self._output.read(1 << 16).decode(errors="replace")
-        lines = [
-            line for line in text.splitlines() if line.strip() and not line.startswith(("#", " #", "PLEASE"))
-        ]
-        errors = [line for line in lines if "error" in line.lower() or "assert" in line.lower()]
-        return (errors or lines or [""])[0].strip()[:300]
-
-
-class _Fork:
-    """A forked child, as subprocess would show it."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self._returncode: int | None = None
-
-    def kill(self) -> None:
-        """End it, unless it has ended."""
-        if self._returncode is None:
-            os.kill(self.pid, signal.SIGKILL)
-
-    def wait(self) -> int:
-        """Return its exit code; a negative one is the signal that it died of."""
-        if self._returncode is None:
-            self._returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self._returncode
-
-
-def _start(
-    theirs: tuple[int, int, int],
-    _ours: tuple[int, ...],
-    output: IO[bytes],
-    memory_bytes: int,
-    spin_seconds: float,
-) -> subprocess.Popen[bytes]:
-    """Start a new interpreter: its own imports, and nothing of this process."""
-    start = (
-        f"import sys; sys.path[:] = {sys.path!r}\n"
-        "from burnish.core.child import main; "
-        f"main({', '.join(map(str, theirs))}, {memory_bytes}, {spin_seconds})"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", start],
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        pass_fds=theirs,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # its threads would count as memory
-    )
-
-
-def _fork(
-    theirs: tuple[int, int, int],
-    ours: tuple[int, ...],
-    output: IO[bytes],
-    memory_bytes: int,
-    spin_seconds: float,
-) -> _Fork:
-    """Fork this process: what it has imported is there at once."""
-    pid = os.fork()
-    if pid:
-        return _Fork(pid)
-    code = 1
+@contextlib.contextmanager
+def gathered(workers: Iterable[Worker]) -> Iterator[None]:
+    """Let all calls that begin in here go in one message for each worker, at the end."""
+    several = list(workers)
+    for worker in several:
+        worker._gathers = True
     try:
-        for descriptor in ours:
-            os.close(descriptor)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        for standard, descriptor in enumerate((nothing, output.fileno(), output.fileno())):
-            os.dup2(descriptor, standard)
-        child.main(*theirs, memory_bytes, spin_seconds)
-        code = 0
+        yield
     finally:
-        os._exit(code)
-
-
-def _end(popen: subprocess.Popen[bytes] | _Fork, descriptors: tuple[int, ...], output: IO[bytes]) -> None:
-    popen.kill()
-    popen.wait()
-    for descriptor in descriptors:
-        os.close(descriptor)
-    output.close()
+        for worker in several:
+            worker._gathers = False
+            worker.flush()
 
 
 def wait(workers: list[Worker], seconds: float) -> list[Worker]:

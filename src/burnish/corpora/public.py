@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +14,11 @@ from burnish.corpora.manifest import Package, packages_in
 from burnish.corpora.pack import Row
 from burnish.corpora.splits import repeat_reason
 from burnish.corpora.tree import SourceTree, folder_of, index_tree
+from burnish.files import default_cache
 from burnish.toolchain import C_SUFFIXES, clang_version
 
 PART_FILES = 24
 RECIPE = 2  # one more whenever what comes out of a package changes
-
-
-def default_cache() -> Path:
-    """Return the user's folder for what burnish can make again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "burnish"
 
 
 def default_folder() -> Path:

@@ -15,9 +15,8 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program, Run, Workload
 from burnish.corpora.fetch import Progress, fetch
 from burnish.corpora.manifest import find_package
-from burnish.corpora.public import default_cache
 from burnish.corpora.sizes import choose_runs, read_runs, split_sizes
-from burnish.files import write_atomically
+from burnish.files import default_cache, write_atomically
 from burnish.programs import link_programs
 from burnish.toolchain import clang_version, compile_to_bitcode
 

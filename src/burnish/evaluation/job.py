@@ -76,7 +76,7 @@ def optimize(
         adviser = remembered = Memory(memory, task, program, goal.name, adviser)
     found = search(
         task,
-        program,
+        program.remembered(),
         method=method,
         objective=goal.name,
         budget=budget,

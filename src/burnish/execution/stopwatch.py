@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from burnish.execution.alone import alone, quiet_core
 from burnish.execution.build import link
 from burnish.execution.check import differences, limits_after, run_all
 from burnish.execution.folder import temporary_folder
+from burnish.execution.measurements import Known, Measurements, key_of
 from burnish.execution.run import PATIENT, Execution, RunLimits, execute
 
 REPEATS = 3  # of each input; the least counts
@@ -25,6 +27,8 @@ class Stopwatch:
     """Measures objects of one program, one at a time on a machine, and each object once.
 
     An object is run only while it does what the unoptimized one does, and is not waited for much longer.
+    Where the workload says so, what earlier sessions on this machine measured counts: see
+    burnish.execution.measurements.
     """
 
     def __init__(self, workload: Workload, unoptimized: Callable[[], bytes]) -> None:
@@ -33,7 +37,8 @@ class Stopwatch:
         self.objects_run = 0
         self._unoptimized = unoptimized
         self._right: tuple[Execution, ...] | None = None
-        self._known: OrderedDict[tuple[bytes, str], float | str] = OrderedDict()
+        self._known: OrderedDict[tuple[bytes, str], Known] = OrderedDict()
+        self._disk = Measurements() if workload.remembered else None
 
     def measure(self, object_bytes: bytes, what: str = SECONDS) -> float:
         """Return the sum over the inputs of the least of REPEATS.
@@ -49,17 +54,25 @@ class Stopwatch:
         """
         key = hashlib.blake2b(object_bytes, digest_size=16).digest(), what
         if key not in self._known:
-            try:
-                self._remember(key, self._measure(object_bytes, what))
-            except Miscompiled as error:
-                self._remember(key, str(error))
+            known = self._disk.find(self._disk_key(*key)) if self._disk else None
+            self._remember(key, self._measure(object_bytes, *key) if known is None else known)
         self._known.move_to_end(key)
         known = self._known[key]
         if isinstance(known, str):
             raise Miscompiled(known)
         return known
 
-    def _measure(self, object_bytes: bytes, what: str) -> float:
+    @functools.cached_property
+    def _reference(self) -> bytes:
+        """The unoptimized object: what is right depends on it."""
+        return self._unoptimized()
+
+    def _disk_key(self, digest: bytes, what: str) -> bytes:
+        reference = hashlib.blake2b(self._reference, digest_size=16).digest()
+        return key_of(what, digest, reference, self.workload.digest, str(REPEATS))
+
+    def _measure(self, object_bytes: bytes, digest: bytes, what: str) -> Known:
+        """Return what it costs, or what the program does wrong."""
         if self._right is None:
             self._right = self._run_unoptimized()
         limits = limits_after(self._right)
@@ -71,8 +84,12 @@ class Stopwatch:
             for _ in range(REPEATS):
                 rounds.append(self._round(executable, limits, counters))
                 if problems := differences(self.workload, rounds[-1], self._right):
-                    raise Miscompiled(f"the program does something else: {problems[0]}")
-        return sum(min(_value(run, what) for run in runs) for runs in zip(*rounds, strict=True))
+                    break
+        found: Known = f"the program does something else: {problems[0]}" if problems else _total(rounds, what)
+        late = any(run.killed for run in (*rounds[-1], *self._right))  # on another day it may be in time
+        if self._disk and not late:
+            self._disk.keep(self._disk_key(digest, what), found)
+        return found
 
     def _round(self, executable: Path, limits: RunLimits, counters: Sequence[str]) -> tuple[Execution, ...]:
         return tuple(
@@ -89,13 +106,17 @@ class Stopwatch:
 
     def _run_unoptimized(self) -> tuple[Execution, ...]:
         with temporary_folder() as folder:
-            executable = link(self._unoptimized(), self.workload, folder / "program")
+            executable = link(self._reference, self.workload, folder / "program")
             return run_all(executable, self.workload, limits=PATIENT)
 
-    def _remember(self, key: tuple[bytes, str], value: float | str) -> None:
+    def _remember(self, key: tuple[bytes, str], value: Known) -> None:
         self._known[key] = value
         if len(self._known) > KEPT:
             self._known.popitem(last=False)
+
+
+def _total(rounds: Sequence[Sequence[Execution]], what: str) -> float:
+    return sum(min(_value(run, what) for run in runs) for runs in zip(*rounds, strict=True))
 
 
 def _value(run: Execution, what: str) -> float:

@@ -1,0 +1,131 @@
+"""A child process that serves calls, and the pipes to it; see burnish.core.child."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from typing import IO
+
+from burnish.core import child
+
+PAGE_BYTES = resource.getpagesize()
+
+
+class Process:
+    """The child and the pipes to it."""
+
+    def __init__(self, memory_bytes: int, forked: bool, spin_seconds: float) -> None:
+        their_requests, self.requests = os.pipe()
+        self.replies, their_replies = os.pipe()
+        their_lifeline, lifeline = os.pipe()
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - nameless, closed by _end
+        theirs = (their_requests, their_replies, their_lifeline)
+        ours = (self.requests, self.replies, lifeline)
+        begin = _fork if forked else _start
+        self.popen = begin(theirs, ours, self._output, memory_bytes, spin_seconds)
+        for descriptor in theirs:
+            os.close(descriptor)
+        self.poller = select.poll()
+        self.poller.register(self.replies, select.POLLIN)
+        self.finalize = weakref.finalize(self, _end, self.popen, ours, self._output)
+
+    def resident_bytes(self) -> float:
+        """Return the child's resident memory; 0 where the system does not tell. It takes 5 us."""
+        try:
+            descriptor = os.open(f"/proc/{self.popen.pid}/statm", os.O_RDONLY)
+        except OSError:
+            return 0.0
+        try:
+            return int(os.read(descriptor, 200).split()[1]) * PAGE_BYTES
+        finally:
+            os.close(descriptor)
+
+    def last_words(self) -> str:
+        """Return the last line that the child printed before it died, without LLVM's stack dump."""
+        self._output.seek(0)
+        text = self._output.read(1 << 16).decode(errors="replace")
+        lines = [
+            line for line in text.splitlines() if line.strip() and not line.startswith(("#", " #", "PLEASE"))
+        ]
+        errors = [line for line in lines if "error" in line.lower() or "assert" in line.lower()]
+        return (errors or lines or [""])[0].strip()[:300]
+
+
+class Fork:
+    """A forked child, as subprocess would show it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._returncode: int | None = None
+
+    def kill(self) -> None:
+        """End it, unless it has ended."""
+        if self._returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Return its exit code; a negative one is the signal that it died of."""
+        if self._returncode is None:
+            self._returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._returncode
+
+
+def _start(
+    theirs: tuple[int, int, int],
+    _ours: tuple[int, ...],
+    output: IO[bytes],
+    memory_bytes: int,
+    spin_seconds: float,
+) -> subprocess.Popen[bytes]:
+    """Start a new interpreter: its own imports, and nothing of this process."""
+    start = (
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        "from burnish.core.child import main; "
+        f"main({', '.join(map(str, theirs))}, {memory_bytes}, {spin_seconds})"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", start],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=theirs,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # its threads would count as memory
+    )
+
+
+def _fork(
+    theirs: tuple[int, int, int],
+    ours: tuple[int, ...],
+    output: IO[bytes],
+    memory_bytes: int,
+    spin_seconds: float,
+) -> Fork:
+    """Fork this process: what it has imported is there at once."""
+    pid = os.fork()
+    if pid:
+        return Fork(pid)
+    code = 1
+    try:
+        for descriptor in ours:
+            os.close(descriptor)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for standard, descriptor in enumerate((nothing, output.fileno(), output.fileno())):
+            os.dup2(descriptor, standard)
+        child.main(*theirs, memory_bytes, spin_seconds)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _end(popen: subprocess.Popen[bytes] | Fork, descriptors: tuple[int, ...], output: IO[bytes]) -> None:
+    popen.kill()
+    popen.wait()
+    for descriptor in descriptors:
+        os.close(descriptor)
+    output.close()
