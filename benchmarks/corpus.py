@@ -152,10 +152,10 @@ def leaks(corpus: Corpus) -> dict[str, dict[str, object]]:
         functions = found.setdefault(row.split, [])
         functions += [(digest, row.package) for digest in function_digests(program.content)]
     train = {digest for digest, _ in found.pop("train")}
-    report = {}
+    report: dict[str, dict[str, object]] = {}
     for split in found:
         known = Counter(package for digest, package in found[split] if digest in train)
-        counts = {"functions": len(found[split]), "in train too": known.total()}
+        counts: dict[str, object] = {"functions": len(found[split]), "in train too": known.total()}
         report[split] = counts | {"by package": dict(known.most_common())}
     return report
 

@@ -151,7 +151,9 @@ class OnOneCore:
 
     seconds: ClassVar[list[float]] = []
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    close: Callable[[], None]
+
+    def __init__(self, make: Callable[[], Way]) -> None:
         self._cores = os.sched_getaffinity(0)
         with self._bound():
             self._way = make()  # its worker is bound for ever
@@ -226,6 +228,7 @@ def make_way(name: str, programs: list[Program]) -> Way:
     match kind:
         case "step" | "ready":
             several = gymnasium.make_vec("burnish/LLVMPasses-v1", int(count), programs=programs, **OPTIONS)
+            assert isinstance(several, VectorEnv)
             return InStep(several) if kind == "step" else WhenReady(several)
         case "async":
             return InStep(gymnasium.vector.AsyncVectorEnv([make] * int(count)))

@@ -21,7 +21,7 @@ done = False
 while not done:
     action = rng.choice(np.flatnonzero(info["mask"]))
     observation, reward, terminated, truncated, info = env.step(action)
-    total += reward
+    total += float(reward)
     done = terminated or truncated
 print(f"{start:.0f} -> {info['cost']:.0f} IR instructions; the rewards add up to {total:.3f}")
 print(" ".join(env.unwrapped.trace))

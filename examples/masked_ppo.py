@@ -39,7 +39,7 @@ while not done:
     masks = env.get_wrapper_attr("action_masks")()
     action, _ = agent.predict(observation, action_masks=masks)
     observation, reward, terminated, truncated, info = env.step(int(action))
-    total += reward
+    total += float(reward)
     done = terminated or truncated
 print(f"{start:.0f} -> {info['cost']:.0f} instructions, {total:.2f} of what -Oz gains:")
 print("\n".join(env.unwrapped.trace))

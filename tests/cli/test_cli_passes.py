@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 MATRIX = str(DATA / "matrix.c")
 
 
-def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -64,14 +65,14 @@ def test_minimized_trace_costs_the_same_and_each_step_is_worth_something(
     whole, minimal = rows[: len(trace) + 1], rows[len(trace) + 1 :]
     assert [row["step"] for row in whole] == ["(opened)", *trace]
     assert "without" not in whole[0]
-    assert minimal[-1]["ir-instructions"] <= whole[-1]["ir-instructions"]  # type: ignore[operator]
+    assert minimal[-1]["ir-instructions"] <= whole[-1]["ir-instructions"]
     kept = [str(row["step"]) for row in minimal[1:]]
     assert 0 < len(kept) < len(trace)
     for i, step in enumerate(minimal[1:]):
         session = TASK.open(program("matrix.c"))
         session.replay(kept[:i] + kept[i + 1 :])
-        assert step["without"] == session.measure("ir-instructions") - minimal[-1]["ir-instructions"]  # type: ignore[operator]
-        assert step["without"] > 0  # type: ignore[operator]
+        assert step["without"] == session.measure("ir-instructions") - minimal[-1]["ir-instructions"]
+        assert step["without"] > 0
 
 
 def test_minimized_table_says_how_many_matter(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def real() -> list[Row]:
     return [item for item in compare_methods(plan, CASES) if isinstance(item, Row)]
 
 
-def problems(path: Path, entry: Entry, cases: list[Case] = CASES, **options: int) -> list[str]:
+def problems(path: Path, entry: Entry, cases: list[Case] = CASES, **options: Any) -> list[str]:
     """Return what is wrong with an entry."""
     return list(verify_entry(path, entry, TASK, cases, limits=LIMITS, **options))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from burnish.policies.sequence_values import load_sequence_values
 from burnish.search import Budget
 from burnish.training.collect import collect, read_found, shorten
 from burnish.training.config import read_config
-from burnish.training.costs import fill, replay_legal
+from burnish.training.costs import CostTable, fill, replay_legal
 from burnish.training.run import Listener, Progress, train
 from burnish.training.sequence_values import SequenceValuesTraining, fit_time
 from burnish.training.suffixes import SuffixSetup, greedy_cover, learn_suffixes
@@ -44,7 +45,7 @@ def test_traces_lose_what_they_do_not_need() -> None:
 @pytest.mark.usefixtures("nothing_left")
 def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> None:
     state = tmp_path / "found.jsonl"
-    options = {"objectives": ("total",), "budget": Budget(evaluations=60), "jobs": 1}
+    options: dict[str, Any] = {"objectives": ("total",), "budget": Budget(evaluations=60), "jobs": 1}
     collect(COUNTING, PROGRAMS[:2], state, **options)
     before = state.read_text()
     state.write_text(before + '{"program": "kil')  # and killed
@@ -67,7 +68,7 @@ def test_damaged_state_is_named(tmp_path: Path) -> None:
         read_found(state)
 
 
-def filled(task: Task, state: Path, traces: list[tuple[str, ...]], programs: int = 3) -> object:
+def filled(task: Task, state: Path, traces: list[tuple[str, ...]], programs: int = 3) -> CostTable:
     return fill(
         task, PROGRAMS[:programs], traces, state, objectives=("total",), observations=("values",), jobs=1
     )
@@ -137,7 +138,7 @@ def test_time_is_fitted_by_size() -> None:
     features = np.stack([np.exp(sizes) - 1, np.zeros(3)], axis=1)
     seconds = np.exp(np.stack([0.5 + 2 * sizes, np.full(3, 0.7), 3 - sizes], axis=1))
     # what is relatively faster on large programs is not taken to be faster still on larger ones
-    expected = [[0.5, 0.7, 3 - 7 / 3], [2, 0, 0]]
+    expected = np.array([[0.5, 0.7, 3 - 7 / 3], [2, 0, 0]])
     np.testing.assert_allclose(fit_time(features, seconds), expected, atol=1e-5)
 
 

@@ -145,7 +145,7 @@ class Cloning:
         order = torch.from_numpy(generator(self.seed, self.epochs, 0).permutation(len(self._train)))
         totals = np.zeros(3)
         with seeded_torch(self.seed, self.epochs), dropout(self.policy.encoder, self.config.dropout):
-            for chosen in order.split(self.config.batch_size):  # type: ignore[no-untyped-call]
+            for chosen in order.split(self.config.batch_size):
                 steps = [self._train[i] for i in chosen.tolist()]
                 totals += self._update(steps, self._weights[chosen])
         self.steps += len(order)
@@ -166,7 +166,7 @@ class Cloning:
         weights = weights.to(mask.device)
         loss = cloning_loss(log_probs, mask, actions, weights, self.config.label_smoothing)
         self.optimizer.zero_grad()
-        (loss + self.config.value_weight * value_loss).backward()  # type: ignore[no-untyped-call]
+        (loss + self.config.value_weight * value_loss).backward()
         nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_gradient_norm)
         self.optimizer.step()
         hits = (log_probs.argmax(dim=-1) == actions).sum()

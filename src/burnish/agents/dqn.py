@@ -159,7 +159,7 @@ class DQN:
         values = self.q(self.q.collate(batch.observations))
         loss = dqn_loss(values, batch.actions, targets)
         self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(
             self.q.parameters(), config.max_gradient_norm, error_if_nonfinite=True
         )

@@ -31,7 +31,10 @@ class Learner(Protocol):
     """An algorithm in the middle of its work: made of environments, a policy's maker, a config and a seed."""
 
     envs: VectorEnv
-    policy: Actor
+
+    @property
+    def policy(self) -> Actor:
+        """Return what it learns."""
 
     def iterate(self) -> dict[str, float]:
         """Play, learn from it, and return metrics; the environments are reset first.

@@ -209,7 +209,7 @@ class PPO:
                 if stop := config.target_kl is not None and kl > 1.5 * config.target_kl:
                     break
                 self.optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
                 measured["gradient_norm"] = torch.nn.utils.clip_grad_norm_(
                     self.policy.parameters(), config.max_gradient_norm, error_if_nonfinite=True
                 )

@@ -239,7 +239,7 @@ class SAC:
     def _step(self, name: str, loss: Tensor, *networks: torch.nn.Module) -> None:
         """Take a gradient step, with the gradient of each network clipped for itself."""
         self.optimizers[name].zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         for network in networks:
             torch.nn.utils.clip_grad_norm_(
                 network.parameters(), self.config.max_gradient_norm, error_if_nonfinite=True

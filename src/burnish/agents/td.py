@@ -270,7 +270,7 @@ class TD:
             best, targets = self._best_and_targets(states, self._values(following))
             self.policy.train()
             order = torch.from_numpy(rng.permutation(len(states)))
-            for chosen in order.split(config.minibatch):  # type: ignore[no-untyped-call]
+            for chosen in order.split(config.minibatch):
                 batch = self.policy.collate([states[i].observation for i in chosen.tolist()])
                 rows = chosen.to(device)
                 log_probs, values = self.policy.evaluate(batch, masks[rows])
@@ -300,7 +300,7 @@ class TD:
         actor_loss = nn.functional.nll_loss(log_probs, best)
         self.optimizer.zero_grad()
         loss = value_loss + self.config.actor_coefficient * actor_loss
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_gradient_norm)
         self.optimizer.step()
         agreement = (log_probs.argmax(dim=-1) == best).float().mean()
