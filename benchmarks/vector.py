@@ -35,12 +35,14 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 
-import burnish.envs  # noqa: F401 - registers the environments
+import burnish.envs
 from burnish import Env, Program
 from burnish.core.vector import VectorEnv
 from burnish.corpora import Unit, fetch, find_package, translation_units
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 from burnish.tasks.llvm_passes.session import open_session
+
+gymnasium.register_envs(burnish.envs)
 
 OPTIONS: dict[str, Any] = {"observation": "opcode-counts", "objective": "ir-instructions", "order": "shuffle"}
 

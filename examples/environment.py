@@ -5,8 +5,9 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-import burnish.envs  # noqa: F401 - registers the environments
+import burnish.envs
 
+gymnasium.register_envs(burnish.envs)
 env = gymnasium.make(
     "burnish/LLVMPasses-v1",
     programs=Path(__file__).with_name("hot.c"),

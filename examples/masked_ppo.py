@@ -6,8 +6,9 @@ import gymnasium
 import torch
 from sb3_contrib import MaskablePPO
 
-import burnish.envs  # noqa: F401 - registers the environments
+import burnish.envs
 
+gymnasium.register_envs(burnish.envs)
 torch.set_num_threads(1)  # the network is small; the compiler wants a core
 env = gymnasium.make(
     "burnish/LLVMPasses-v1",

@@ -144,7 +144,7 @@ def test_wrong_outputs_are_caught(objective: str) -> None:
         source.name, source.language, source.content, Workload((run("work", "10", expected=b"7\n"),))
     )
     found = Result(SPEED.id, "p", source.digest, objective, "m", 0, ("clang<O2>",), 1.0, {}, 1, 0.1, {})
-    costs = {"O3": {name: 1e9 for name in SPEED.objectives}}
+    costs = {"O3": dict.fromkeys(SPEED.objectives, 1e9)}
     result = confirm(SPEED, expecting, found, costs, limits=LIMITS)
     assert (result.valid, result.fallback, result.trace, result.cost) == (False, "O3", (), 1e9)
     assert "something else than at -O0: input 'work 10': prints" in result.verified[0]

@@ -53,13 +53,13 @@ class Watcher(Protocol):
     """Who is told how a search goes on."""
 
     def reference(self, name: str, cost: float) -> None:
-        """The search begins; the result is compared with this baseline, which costs so much."""
+        """Begin the search; the result is compared with this baseline, which costs so much."""
 
     def note(self, text: str) -> None:
-        """This happens now, before or after the search."""
+        """Tell what happens now, before or after the search."""
 
     def __call__(self, progress: Progress) -> None:
-        """Something was evaluated."""
+        """Tell that something was evaluated."""
 
 
 def optimize_job(task: Task, job: Job, settings: Settings, *, quiet: bool) -> Result:

@@ -99,7 +99,7 @@ def _sum(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _notes(results: Sequence[Result]) -> list[str]:
-    """What the numbers alone do not say."""
+    """Return what the numbers alone do not say."""
     notes = []
     kept = [_short(result, results) for result in results if result.fallback]
     if kept:

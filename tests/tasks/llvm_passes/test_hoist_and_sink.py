@@ -79,9 +79,8 @@ def diamond(yes: str, no: str, end: str = "  ret i32 0") -> str:
 
 def test_what_both_ways_compute_is_computed_before_the_branch() -> None:
     yes = "  %x = mul i32 %a, %b\n  store i32 1, ptr %q\n  %y = sub i32 %x, 7\n  call void @log(i32 %y)"
-    no = "  %z = udiv i32 %a, 3\n  %x2 = mul i32 %a, %b\n  %y2 = sub i32 %x2, 7\n  store i32 %z, ptr %p\n" + (
-        "  store i32 %y2, ptr %p"
-    )
+    no = "  %z = udiv i32 %a, 3\n  %x2 = mul i32 %a, %b\n  %y2 = sub i32 %x2, 7\n"
+    no += "  store i32 %z, ptr %p\n  store i32 %y2, ptr %p"
     assert hoisted(diamond(yes, no)) == ["mul sub br", "store call br", "udiv store store br", "ret"]
 
 
