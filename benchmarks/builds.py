@@ -38,7 +38,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     budget = Budget.parse(options.budget)
-    programs = [case.load() for case in sampled(cases_of(["corpus:test"]), options.programs, 0)]
+    programs = [
+        case.load()
+        for case in sampled(cases_of(["corpus:test"], load_task("llvm_passes")), options.programs, 0)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "added.c"
         source.write_text(ADDED)

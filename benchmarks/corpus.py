@@ -30,9 +30,10 @@ from pathlib import Path
 from burnish import _native
 from burnish.corpora.fetch import fetch
 from burnish.corpora.manifest import load_manifest
-from burnish.corpora.public import default_cache, packages_of
+from burnish.corpora.public import packages_of
 from burnish.corpora.random_modules import random_module
 from burnish.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.files import default_cache
 
 LEAST_SHARE = 0.92
 LEAST_LINES = 30
@@ -152,10 +153,10 @@ def leaks(corpus: Corpus) -> dict[str, dict[str, object]]:
         functions = found.setdefault(row.split, [])
         functions += [(digest, row.package) for digest in function_digests(program.content)]
     train = {digest for digest, _ in found.pop("train")}
-    report = {}
+    report: dict[str, dict[str, object]] = {}
     for split in found:
         known = Counter(package for digest, package in found[split] if digest in train)
-        counts = {"functions": len(found[split]), "in train too": known.total()}
+        counts: dict[str, object] = {"functions": len(found[split]), "in train too": known.total()}
         report[split] = counts | {"by package": dict(known.most_common())}
     return report
 

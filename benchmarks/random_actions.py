@@ -40,7 +40,8 @@ from burnish.tasks.llvm_passes.actions import PASSES
 from burnish.toolchain import find_tool
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.validate import actions
+from validate import actions  # beside this file
+
 from tests.sources import DATA
 
 PACKAGES = ("zopfli", "lz4", "cmarkgfm", "box2d")
@@ -183,6 +184,7 @@ def fails_in_opt(program: Program, steps: list[str], limits: Limits) -> bool:
     pipeline = next(item.pipeline for item in PASSES if item.text == steps[-1])
     if pipeline.startswith("clang<"):
         pipeline = {"clang<O1": "default<O1>", "clang<O3": "default<O3>"}.get(pipeline[:8], "default<O2>")
+    assert isinstance(before, bytes)
     command = [str(find_tool("opt")), f"-passes={pipeline}", "-verify-each", "-disable-output", "-"]
     done = subprocess.run(command, input=before, capture_output=True, check=False)
     return done.returncode != 0 and b"unknown pass" not in done.stderr

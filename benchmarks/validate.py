@@ -21,6 +21,7 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,10 @@ from tests.evaluation.broken_passes import broken_task
 TASK = load_task("llvm_passes")
 RESULTS = Path(__file__).parent / "results" / "validate.jsonl"
 LIMITS = Limits(deadline_seconds=60)
-SUITES = {"kernels": (kernel_names(), load_kernel), "workloads": (workload_names(), load_workload)}
+SUITES: dict[str, tuple[Sequence[str], Callable[[str], Program]]] = {
+    "kernels": (kernel_names(), load_kernel),
+    "workloads": (workload_names(), load_workload),
+}
 SHORTEST, LONGEST = 5, 30
 AT_A_FUNCTION = 0.25
 CONTROL = "structurizecfg"
@@ -87,7 +91,7 @@ def draw(seed: int, number: int, suite: str, often: str) -> tuple[Program, Trace
     """Return the program and the trace of a number."""
     rng = np.random.default_rng([seed, number])
     names, load = SUITES[suite]
-    program = load(names[rng.integers(len(names))])
+    program = load(names[int(rng.integers(len(names)))])
     functions = TASK.open(program).sites()
     at_function = {item.text for item in PASSES if item.function_pipeline is not None}
     trace = []
@@ -103,7 +107,7 @@ def actions(rng: np.random.Generator, count: int, often: str) -> list[str]:
     """Return random actions; where passes are named, a third are of them, and a sixth clang's pipelines."""
     if not often:
         return [TASK.actions[i] for i in rng.integers(len(TASK.actions), size=count)]
-    begins = [tuple(often.split(",")), "clang<", ""]
+    begins = [tuple(often.split(",")), ("clang<",), ("",)]
     parts = [[text for text in TASK.actions if text.startswith(begin)] for begin in begins]
     return [str(rng.choice(parts[i])) for i in rng.choice(3, size=count, p=[1 / 3, 1 / 6, 1 / 2])]
 

@@ -39,12 +39,15 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 
-import burnish.envs  # noqa: F401 - registers the environments
+import burnish.envs
 from burnish import Env, Program
 from burnish.core.vector import WORKERS_A_CORE, VectorEnv
 from burnish.corpora import Unit, fetch, find_package, translation_units
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 from burnish.tasks.llvm_passes.session import open_session
+
+gymnasium.register_envs(burnish.envs)
+
 
 MIB = 1 << 20
 OPTIONS: dict[str, Any] = {"observation": "opcode-counts", "objective": "ir-instructions", "order": "shuffle"}
@@ -189,7 +192,9 @@ class OnOneCore:
 
     seconds: ClassVar[list[float]] = []
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    close: Callable[[], None]
+
+    def __init__(self, make: Callable[[], Way]) -> None:
         self._cores = os.sched_getaffinity(0)
         with self._bound():
             self._way = make()  # its worker is bound for ever
@@ -270,6 +275,7 @@ def make_way(name: str, programs: list[Program]) -> Way:
                 programs=programs,
                 **OPTIONS,
             )
+            assert isinstance(several, VectorEnv)
             return InStep(several) if kind == "step" else WhenReady(several)
         case "async":
             return InStep(gymnasium.vector.AsyncVectorEnv([make] * count))

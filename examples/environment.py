@@ -5,8 +5,9 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-import burnish.envs  # noqa: F401 - registers the environments
+import burnish.envs
 
+gymnasium.register_envs(burnish.envs)
 env = gymnasium.make(
     "burnish/LLVMPasses-v1",
     programs=Path(__file__).with_name("hot.c"),
@@ -21,7 +22,7 @@ done = False
 while not done:
     action = rng.choice(np.flatnonzero(info["mask"]))
     observation, reward, terminated, truncated, info = env.step(action)
-    total += reward
+    total += float(reward)
     done = terminated or truncated
 print(f"{start:.0f} -> {info['cost']:.0f} IR instructions; the rewards add up to {total:.3f}")
 print(" ".join(env.unwrapped.trace))

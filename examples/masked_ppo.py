@@ -6,8 +6,9 @@ import gymnasium
 import torch
 from sb3_contrib import MaskablePPO
 
-import burnish.envs  # noqa: F401 - registers the environments
+import burnish.envs
 
+gymnasium.register_envs(burnish.envs)
 torch.set_num_threads(1)  # the network is small; the compiler wants a core
 env = gymnasium.make(
     "burnish/LLVMPasses-v1",
@@ -39,7 +40,7 @@ while not done:
     masks = env.get_wrapper_attr("action_masks")()
     action, _ = agent.predict(observation, action_masks=masks)
     observation, reward, terminated, truncated, info = env.step(int(action))
-    total += reward
+    total += float(reward)
     done = terminated or truncated
 print(f"{start:.0f} -> {info['cost']:.0f} instructions, {total:.2f} of what -Oz gains:")
 print("\n".join(env.unwrapped.trace))

@@ -7,8 +7,9 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-import burnish.envs  # noqa: F401 - registers the environments
+import burnish.envs
 
+gymnasium.register_envs(burnish.envs)
 log = Path(tempfile.mkdtemp()) / "episodes.jsonl"
 env = gymnasium.make(
     "burnish/LLVMPasses-v1",

@@ -5,7 +5,9 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-import burnish.envs  # noqa: F401 - registers the environments
+import burnish.envs
+
+gymnasium.register_envs(burnish.envs)
 
 rng = np.random.default_rng(0)
 

@@ -276,7 +276,7 @@ Graph block_graph(const Module &module) {
 Graph call_graph(const Module &module) {
   Graph graph;
   DenseMap<const Function *, int64_t> nodes;
-  append(graph.nodes, {External, 0, 0, 0});
+  graph.nodes = {External, 0, 0, 0};
   graph.texts.push_back(external_text.str());
   for (const Function &function : module.ir())
     if (is_function(function)) {

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from burnish import _native
-from burnish.core.program import Program
+from burnish.core.program import Program, Workload
 from burnish.execution import link
 from burnish.programs import load_program
 
@@ -33,8 +33,13 @@ def program(name: str, level: str = "Oz") -> Program:
     return Program(name, loaded.language, loaded.content)
 
 
+def workload_of(source: Program) -> Workload:
+    """Return how to run a program that can be run."""
+    assert source.workload
+    return source.workload
+
+
 def printed(module: _native.Module, source: Program, folder: Path, level: str = "O1") -> bytes:
     """Build a module with its program's workload; return what it prints."""
-    assert source.workload
-    executable = link(module.emit_object(level), source.workload, folder / "program")
+    executable = link(module.emit_object(level), workload_of(source), folder / "program")
     return subprocess.run([executable], check=True, capture_output=True, timeout=20).stdout

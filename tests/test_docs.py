@@ -25,13 +25,13 @@ def python_blocks() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("code"), [pytest.param(code, id=name) for name, code in python_blocks()])
-def test_code_of_the_documentation_runs(code, tmp_path):
+def test_code_of_the_documentation_runs(code: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "hot.c", tmp_path)
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=300)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_example_runs(example):
+def test_example_runs(example: Path) -> None:
     command = [sys.executable, str(example)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -47,7 +47,7 @@ def console_blocks() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("command", "printed"), console_blocks(), ids=["optimize", "passes"])
-def test_the_readme_shows_what_is_printed(command, printed, tmp_path):
+def test_the_readme_shows_what_is_printed(command: str, printed: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "hot.c", tmp_path)
     words = [sys.executable, "-m", "burnish.cli", *shlex.split(command)[1:]]
     done = subprocess.run(
@@ -63,11 +63,11 @@ def without_times(text: str) -> list[list[str]]:
     return [row for row in rows if row and not set("".join(row)) <= {"─"}]
 
 
-def test_the_readme_has_python_to_run():
+def test_the_readme_has_python_to_run() -> None:
     assert any(name.startswith("README") for name, _ in python_blocks())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_links_and_pictures_lead_somewhere(page):
+def test_links_and_pictures_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -15,6 +15,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.vector import VectorEnv
 from burnish.envs import find_programs
+from burnish.tasks.llvm_passes import TASK
 from tests.sources import DATA, program
 
 ID = "burnish/LLVMPasses-v1"
@@ -55,7 +56,7 @@ def test_a_corpus_is_left_as_it_is() -> None:
             raise AssertionError("it is not its turn")
 
     corpus: Any = Corpus()
-    assert find_programs(corpus) is corpus
+    assert find_programs(TASK, corpus) is corpus
 
 
 def test_what_is_not_there_is_named() -> None:

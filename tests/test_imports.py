@@ -29,8 +29,8 @@ ALLOWED: dict[str, set[str]] = {
     **{name: CORE | (NEIGHBOURS - {name}) | {"_native"} for name in NEIGHBOURS},
     **{name: CORE | NEIGHBOURS | {"_native"} for name in BESIDE_TASKS},
     "policies": CORE | NEIGHBOURS | {"representations"},  # what was trained, to be used without torch
-    **{name: BELOW_ALL for name in MIDDLE},
-    **{name: BELOW_ALL | MIDDLE for name in ABOVE},
+    **dict.fromkeys(MIDDLE, BELOW_ALL),
+    **dict.fromkeys(ABOVE, BELOW_ALL | MIDDLE),
     "training": BELOW_ALL | MIDDLE | {"evaluation"},
     "portfolio": BELOW_ALL | MIDDLE | ABOVE,
     "driver": BELOW_ALL | MIDDLE | ABOVE | {"portfolio"},
@@ -117,4 +117,4 @@ def test_worker_that_steps_an_environment_is_light() -> None:
 def test_public_names_are_there() -> None:
     assert all(hasattr(burnish, name) for name in burnish.__all__)
     with pytest.raises(AttributeError, match="nothing"):
-        burnish.nothing  # noqa: B018
+        _ = burnish.nothing

@@ -9,7 +9,9 @@ import gymnasium
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
-import burnish.envs  # noqa: F401 - registers the environments
+import burnish.envs
+
+gymnasium.register_envs(burnish.envs)
 
 ID = "burnish/LLVMPasses-v1"
 HOT = Path(__file__).resolve().parent.parent / "hot.c"

@@ -21,8 +21,9 @@ HOT = Path(__file__).resolve().parent.parent / "hot.c"
 
 def make(config: Any) -> gymnasium.Env[Any, Any]:
     """Make an environment; importing burnish.envs registers the id in whatever process this runs in."""
-    import burnish.envs  # noqa: F401
+    import burnish.envs
 
+    gymnasium.register_envs(burnish.envs)
     return gymnasium.make("burnish/LLVMPasses-v1", **config)
 
 

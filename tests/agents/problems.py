@@ -18,7 +18,7 @@ from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import COLUMNS, TASK, counters
 from tests.sources import program
 
-COUNTING = {"task": TASK, "programs": counters("a=64"), "max_steps": 7}
+COUNTING: dict[str, Any] = {"task": TASK, "programs": counters("a=64"), "max_steps": 7}
 """Six times halve, and subtract(1): the only way to the OPTIMUM. At random, the cost is above 20."""
 
 PASSES = ("mem2reg", "tailcallelim", "inline", "simplifycfg", "ipsccp", "instcombine<no-verify-fixpoint>")
@@ -33,7 +33,12 @@ def counting_envs(count: int = 4, **options: Any) -> VectorEnv:
 
 def llvm_envs(count: int = 4, **options: Any) -> VectorEnv:
     """Return environments in this process, each with a small module, six passes and three steps."""
-    chosen = {"actions": PASSES, "max_steps": STEPS, "observation": "autophase", "limits": None}
+    chosen: dict[str, Any] = {
+        "actions": PASSES,
+        "max_steps": STEPS,
+        "observation": "autophase",
+        "limits": None,
+    }
     return VectorEnv(partial(Env, LLVM, program("machine.c"), **(chosen | options)), count)
 
 

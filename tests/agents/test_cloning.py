@@ -22,6 +22,7 @@ from burnish.agents.demonstrations import Demonstration, DemonstrationStep
 from burnish.agents.policy import Policy, masked_log_softmax
 from burnish.core.env import Env
 from burnish.core.errors import InputError
+from burnish.core.program import Program
 from burnish.core.vector import VectorEnv
 from tests.agents.exhaustive import FEATURES, PASSES, cheapest, pass_env
 from tests.agents.problems import assert_goes_on_alike, counting_policy, small_policy
@@ -128,7 +129,8 @@ def test_deterministic_demonstrations_are_learned_to_the_last() -> None:
     assert agent.iterate()["accuracy/train"] < 0.9
     while agent.iterate()["accuracy/train"] < 1.0:
         assert agent.epochs < 300
-    env = Env(TASK, [demonstration.program for demonstration in demonstrations], limits=None, max_steps=20)
+    programs = [item.program for item in demonstrations if isinstance(item.program, Program)]
+    env = Env(TASK, programs, limits=None, max_steps=20)
     assert {end_of(env, agent.policy) for _ in demonstrations} == {OPTIMUM}
 
 
@@ -155,7 +157,7 @@ def test_the_critic_learns_the_return_to_go() -> None:
     for _ in range(300):
         metrics = agent.iterate()
     assert metrics["loss/value"] < 0.01
-    states = np.array([[97, 0, 0, 0], [40, 0, 0, 0], [1, 0, 0, 0]])
+    states = list(np.array([[97, 0, 0, 0], [40, 0, 0, 0], [1, 0, 0, 0]]))
     values = agent.policy.values(agent.policy.collate(states)).tolist()
     assert values == pytest.approx([math.log(98), math.log(41), math.log(2)], abs=0.2)
 

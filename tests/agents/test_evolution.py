@@ -119,8 +119,8 @@ def test_a_step_is_the_gradient_of_what_was_played() -> None:
     directions = []
     original = agent.direction
 
-    def noted(*arguments: Tensor) -> Tensor:
-        directions.append((*arguments, original(*arguments)))
+    def noted(noise: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
+        directions.append((noise, plus, minus, original(noise, plus, minus)))
         return directions[-1][-1]
 
     agent.direction = noted  # type: ignore[method-assign]

@@ -30,7 +30,7 @@ from tests.agents.problems import counting_envs, counting_policy, small_policy
 from tests.core.counting_task import ACTIONS, TASK, counters
 from tests.core.failures import failing_task
 
-SMALL = {"steps": 12, "learning_starts": 12, "batch": 16, "updates_per_step": 0.5}
+SMALL: dict[str, Any] = {"steps": 12, "learning_starts": 12, "batch": 16, "updates_per_step": 0.5}
 MAKE: dict[str, Callable[..., Learner]] = {
     "ppo": lambda envs, policy, **more: PPO(envs, policy, PPOConfig(steps=12, minibatch=16, **more), seed=5),
     "dqn": lambda envs, policy, **more: DQN(envs, policy, DQNConfig(**SMALL, **more), seed=5),

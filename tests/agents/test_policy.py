@@ -119,7 +119,7 @@ def test_gradients_are_finite_and_no_illegal_action_has_one(head: Head) -> None:
     policy, mask = made(head), torch.tensor([[True, False, True, False, False, False]] * 3)
     log_probs, values = policy.evaluate(policy.collate(observed(3)), mask)
     loss = log_probs[:, 0].sum() + entropy(log_probs, mask).sum() + values.sum()
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     assert all(parameter.grad is not None for parameter in policy.encoder.parameters())
     assert all(p.grad is None or p.grad.isfinite().all() for p in policy.parameters())
     logits = policy.head.logits if isinstance(policy.head, FlatHead) else policy.head.action_logits
@@ -134,7 +134,7 @@ def test_nothing_legal_is_finite(head: Head) -> None:
     """The last state of an episode: nobody acts in it, but its row may be in a batch."""
     policy, mask = made(head), torch.zeros(2, 6, dtype=torch.bool)
     log_probs, values = policy.evaluate(policy.collate(observed(2)), mask)
-    (log_probs.sum() * 1e-9 + entropy(log_probs, mask).sum() + values.sum()).backward()  # type: ignore[no-untyped-call]
+    (log_probs.sum() * 1e-9 + entropy(log_probs, mask).sum() + values.sum()).backward()
     assert log_probs.isfinite().all()
     assert all(p.grad is None or p.grad.isfinite().all() for p in policy.parameters())
 
@@ -203,7 +203,7 @@ def test_a_shared_critic_shares_and_runs_the_encoder_once() -> None:
 def test_a_separate_critic_leaves_the_actors_encoder_alone() -> None:
     policy = made(critic="separate")
     batch = policy.collate(observed(3))
-    policy.values(batch).sum().backward()  # type: ignore[no-untyped-call]
+    policy.values(batch).sum().backward()
     assert all(parameter.grad is None for parameter in policy.encoder.parameters())
     assert policy.critic_encoder
     assert all(parameter.grad is not None for parameter in policy.critic_encoder.parameters())
@@ -249,7 +249,7 @@ def test_exploration_is_uniform_over_what_is_legal() -> None:
     network = q_network()
     mask = np.tile([True, False, True, True, False, True], (8000, 1))
     rows = observed(1) * 8000
-    best = network.act(rows[:1], mask[:1]).item()
+    best = int(network.act(rows[:1], mask[:1]).item())
     drawn = network.act(rows, mask, torch.Generator().manual_seed(0), epsilon=0.4).numpy()
     shares = np.bincount(drawn, minlength=6) / 8000
     expected = np.where(mask[0], 0.1, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -16,6 +16,7 @@ import torch
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.logger import Logger
 
+from burnish.agents.policy import Policy
 from burnish.agents.ppo import (
     PPO,
     Batch,
@@ -78,10 +79,8 @@ def test_gae_does_not_cross_from_an_episode_into_the_next() -> None:
 def test_gae_agrees_with_stable_baselines() -> None:
     rng = np.random.default_rng(0)
     steps, count = 40, 3
-    space = stable_baselines3.common.buffers.spaces.Box(0, 1, (1,))
-    buffer = RolloutBuffer(
-        steps, space, stable_baselines3.common.buffers.spaces.Discrete(2), "cpu", 0.9, 0.97, n_envs=count
-    )
+    space = gymnasium.spaces.Box(0, 1, (1,))
+    buffer = RolloutBuffer(steps, space, gymnasium.spaces.Discrete(2), "cpu", 0.9, 0.97, n_envs=count)
     starts = rng.random((steps + 1, count)) < 0.2
     rewards, values = rng.normal(size=(2, steps, count)).astype(np.float32)
     for t in range(steps):
@@ -214,9 +213,9 @@ def test_updates_agree_with_stable_baselines(
     )
     theirs.set_logger(Logger(None, []))
     theirs.learn(64)  # fills the buffer, trains once, and leaves both as they are then
-    theirs.policy.action_dist.distribution = None  # which cannot be copied
+    vars(theirs.policy.action_dist)["distribution"] = None  # which cannot be copied
     weights = copy.deepcopy(theirs.policy)
-    buffer = theirs.rollout_buffer
+    buffer: Any = theirs.rollout_buffer
     config = PPOConfig(
         epochs=3,
         minibatch=16,
@@ -225,7 +224,7 @@ def test_updates_agree_with_stable_baselines(
         value_clip=value_clip,
         target_kl=target_kl,
     )
-    ours = PPO(counting_envs(1), lambda: TheirPolicy(weights, masked), config, seed=0)
+    ours = PPO(counting_envs(1), lambda: cast(Policy, TheirPolicy(weights, masked)), config, seed=0)
     ours.optimizer.load_state_dict(copy.deepcopy(theirs.policy.optimizer.state_dict()))
     size = buffer.buffer_size
     masks = torch.tensor(buffer.action_masks.reshape(size, -1) > 0) if masked else torch.ones(size, 4) > 0

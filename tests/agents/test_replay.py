@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from stable_baselines3.common.buffers import NStepReplayBuffer, spaces
+from gymnasium import spaces
+from stable_baselines3.common.buffers import NStepReplayBuffer
 
 from burnish.agents.replay import Replay, Transition, n_step_returns, transitions
 from burnish.agents.rollout import Episode
@@ -89,6 +90,7 @@ def test_transitions_agree_with_stable_baselines(monkeypatch: pytest.MonkeyPatch
     assert [t.observation for t in found] == column(expected.observations)
     assert [t.reward for t in found] == pytest.approx(column(expected.rewards), rel=1e-5)
     assert [t.next_observation for t in found] == column(expected.next_observations)
+    assert expected.discounts is not None
     discounts = expected.discounts * (1 - expected.dones)
     assert [t.discount for t in found] == pytest.approx(column(discounts), rel=1e-5)
 

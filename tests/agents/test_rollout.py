@@ -21,7 +21,8 @@ PROGRAMS = [counters(text) for text in ("a=2", "a=9 b=4", "a=1000", "a=3", "a=1"
 
 
 def envs(count: int, **options: Any) -> VectorEnv:
-    return VectorEnv(partial(Env, **({"task": TASK, "programs": PROGRAMS, "max_steps": 5} | options)), count)
+    chosen: dict[str, Any] = {"task": TASK, "programs": PROGRAMS, "max_steps": 5}
+    return VectorEnv(partial(Env, **(chosen | options)), count)
 
 
 class Choosing:

@@ -78,7 +78,7 @@ def test_the_best_policy_is_the_softmax_of_values_over_the_temperature() -> None
     masks = torch.tensor([[True, True, False, True]])
     for scale, vanishes in ((1.0, True), (1.3, False)):
         logits = (scale * values / TEMPERATURE).requires_grad_()
-        actor_loss(masked_log_softmax(logits, masks), (values, values), masks, TEMPERATURE).backward()  # type: ignore[no-untyped-call]
+        actor_loss(masked_log_softmax(logits, masks), (values, values), masks, TEMPERATURE).backward()
         assert logits.grad is not None and logits.grad.isfinite().all()
         assert (logits.grad.abs().max().item() < 1e-6) == vanishes
         assert logits.grad[0, 2] == 0
@@ -90,7 +90,7 @@ def test_temperature_loss() -> None:
     loss = temperature_loss(log_temperature, torch.tensor([0.6, 0.1]), MASKS, 0.5)
     excess = (0.6 - 0.5 * math.log(2) + 0.1) / 2
     assert loss.item() == pytest.approx(-2 * excess)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     assert log_temperature.grad is not None and log_temperature.grad.item() == pytest.approx(excess)
 
 
@@ -113,7 +113,8 @@ def test_an_update_is_what_the_losses_say() -> None:
     """Critics first, by targets as they were; then the policy by the new critics; then the temperature."""
     config = SACConfig(policy_learning_rate=0.01, critic_learning_rate=0.02, reward_scale=3.0, tau=0.1)
     agent, batch = SAC(counting_envs(1), counting_policy, config, seed=0), some_batch()
-    policy, critics, targets = (copy.deepcopy(m) for m in (agent.policy, agent.critics, agent.targets))
+    policy = copy.deepcopy(agent.policy)
+    critics, targets = copy.deepcopy(agent.critics), copy.deepcopy(agent.targets)
     for _ in range(3):
         log_temperature = agent.log_temperature.detach().clone()
         before = copy.deepcopy(agent.critics), copy.deepcopy(agent.targets)
@@ -137,9 +138,10 @@ def test_an_update_is_what_the_losses_say() -> None:
         value = torch.where(batch.next_masks, after.exp() * (smaller - temperature * after), 0).sum(1)
         goal = 3 * batch.rewards + batch.discounts * value
         rows = torch.arange(32)
-        loss = sum(((critic(seen)[rows, batch.actions] - goal) ** 2).mean() for critic in critics)
+        losses = [((critic(seen)[rows, batch.actions] - goal) ** 2).mean() for critic in critics]
+        loss = torch.stack(losses).sum()
         optimizers[0].zero_grad()
-        loss.backward()  # type: ignore[union-attr]
+        loss.backward()
         for critic in critics:
             torch.nn.utils.clip_grad_norm_(critic.parameters(), 10)
         optimizers[0].step()
@@ -147,7 +149,7 @@ def test_an_update_is_what_the_losses_say() -> None:
         smaller = torch.min(critics[0](seen), critics[1](seen)).detach()
         loss = torch.where(batch.masks, now.exp() * (temperature * now - smaller), 0).sum(1).mean()
         optimizers[1].zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(policy.parameters(), 10)
         optimizers[1].step()
         with torch.no_grad():

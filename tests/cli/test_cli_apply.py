@@ -1,10 +1,11 @@
-"""burnish passes: idle steps, what matters, and the trace of a result."""
+"""burnish apply: idle steps, what matters, and the trace of a result."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 MATRIX = str(DATA / "matrix.c")
 
 
-def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -49,9 +50,9 @@ def row(*trace: str, source: str = MATRIX, fallback: str = "", digest: str = "")
 
 def test_idle_steps_are_said_to_be_idle(capsys: pytest.CaptureFixture[str]) -> None:
     trace = ["sroa<modify-cfg>", "sroa<modify-cfg>", "gvn", "globaldce"]
-    assert main(["passes", MATRIX, *trace, "--json"]) == 0
+    assert main(["apply", MATRIX, *trace, "--json"]) == 0
     assert [row["idle"] for row in printed(capsys)] == [False, False, True, False, True]
-    assert main(["passes", MATRIX, *trace]) == 0
+    assert main(["apply", MATRIX, *trace]) == 0
     assert capsys.readouterr().out.count("(idle)") == 2
 
 
@@ -59,41 +60,41 @@ def test_minimized_trace_costs_the_same_and_each_step_is_worth_something(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     trace = ["globaldce", "sroa<modify-cfg>", "mem2reg", "clang<Oz>", "lcssa", "gvn"]
-    assert main(["passes", MATRIX, *trace, "--minimize", "--json"]) == 0
+    assert main(["apply", MATRIX, *trace, "--minimize", "--json"]) == 0
     rows = printed(capsys)
     whole, minimal = rows[: len(trace) + 1], rows[len(trace) + 1 :]
     assert [row["step"] for row in whole] == ["(opened)", *trace]
     assert "without" not in whole[0]
-    assert minimal[-1]["ir-instructions"] <= whole[-1]["ir-instructions"]  # type: ignore[operator]
+    assert minimal[-1]["ir-instructions"] <= whole[-1]["ir-instructions"]
     kept = [str(row["step"]) for row in minimal[1:]]
     assert 0 < len(kept) < len(trace)
     for i, step in enumerate(minimal[1:]):
         session = TASK.open(program("matrix.c"))
         session.replay(kept[:i] + kept[i + 1 :])
-        assert step["without"] == session.measure("ir-instructions") - minimal[-1]["ir-instructions"]  # type: ignore[operator]
-        assert step["without"] > 0  # type: ignore[operator]
+        assert step["without"] == session.measure("ir-instructions") - minimal[-1]["ir-instructions"]
+        assert step["without"] > 0
 
 
 def test_minimized_table_says_how_many_matter(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["passes", MATRIX, "globaldce", "mem2reg", "mem2reg", "--minimize"]) == 0
+    assert main(["apply", MATRIX, "globaldce", "mem2reg", "mem2reg", "--minimize"]) == 0
     shown = capsys.readouterr().out
     assert "1 of 3 matter for instructions" in shown
-    assert shown.splitlines()[-1] == "opt -passes='function(mem2reg)'"
+    assert shown.splitlines()[-1] == "opt -passes='function(mem2reg)' opened.bc -o optimized.bc"
 
 
 def test_passes_of_a_result_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = result(tmp_path, row("gvn"), row("mem2reg", "lcssa"))
-    assert main(["passes", "--result", path, "--number", "2", "--minimize", "--json"]) == 0
+    assert main(["apply", "--result", path, "--number", "2", "--minimize", "--json"]) == 0
     rows = printed(capsys)
     assert [row["step"] for row in rows] == ["(opened)", "mem2reg", "lcssa", "(opened)", "mem2reg"]
 
 
 def test_program_of_a_result_may_be_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = result(tmp_path, row("gvn", source=str(tmp_path / "gone.c"), digest="other"))
-    assert main(["passes", "--result", path]) == 2
+    assert main(["apply", "--result", path]) == 2
     assert "gone.c" in capsys.readouterr().err
     shutil.copy(DATA / "matrix.c", tmp_path / "here.c")
-    assert main(["passes", str(tmp_path / "here.c"), "--result", path]) == 2
+    assert main(["apply", str(tmp_path / "here.c"), "--result", path]) == 2
     assert "not the program of the result" in capsys.readouterr().err
 
 
@@ -115,11 +116,11 @@ def test_results_that_cannot_be_explained(
     message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["passes", "--result", result(tmp_path, *rows), *words]) == 2
+    assert main(["apply", "--result", result(tmp_path, *rows), *words]) == 2
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], [MATRIX, "--number", "1"]])
 def test_words_that_do_not_fit(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["passes", *words]) == 2
+    assert main(["apply", *words]) == 2
     assert "--result" in capsys.readouterr().err

@@ -72,12 +72,12 @@ def test_passes_shows_each_step(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_passes_prints_what_opt_would_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["passes", MATRIX, "mem2reg", "globaldce"]) == 0
+def test_apply_prints_what_opt_would_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["apply", MATRIX, "mem2reg", "globaldce"]) == 0
     shown = capsys.readouterr().out
     line = shown.splitlines()[-1]
-    assert line == "opt -passes='function(mem2reg),globaldce'"
-    pipeline = line.partition("'")[2].rstrip("'")
+    assert line == "opt -passes='function(mem2reg),globaldce' opened.bc -o optimized.bc"
+    pipeline = line.split("'")[1]
     command = [str(find_tool("opt")), "-disable-output", f"-passes={pipeline}"]
     subprocess.run(command, input=program("matrix.c").content, check=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ def folder(sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     return tmp_path / "corpus"
 
 
-def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -68,7 +69,7 @@ def test_stats_count_by_split(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["corpus", "stats", "--folder", str(folder), "--json"]) == 0
     (stats,) = lines(capsys)
     assert stats["programs"] == 4
-    train = stats["splits"]["train"]  # type: ignore[index]
+    train = stats["splits"]["train"]
     assert (train["compiled"], train["failed"]) == (4, 1)
     assert train["bitcode_bytes"] > train["stored_bytes"] > 0
     assert main(["corpus", "stats", "--folder", str(folder)]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def optimized(folder: Path, objective: str, *words: str) -> tuple[Path, Result]:
     return path, Result.from_json(path.read_text())
 
 
-def evaluated(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> list[dict[str, object]]:
+def evaluated(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> list[dict[str, Any]]:
     """Return what burnish evaluate prints as JSON."""
     capsys.readouterr()
     main(["evaluate", str(path), "--repeats", "6", "--confidence", "0.9", "--json", *words])
@@ -40,7 +41,7 @@ def test_run_time_is_compared_with_o3(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "to -O3" in out and "run s" in out
     first, *means = evaluated(capsys, path)
     assert (first["against"], first["failure"]) == ("O3", "")
-    assert "seconds" in first["noisy"]  # type: ignore[operator]
+    assert "seconds" in first["noisy"]
     assert all("summary" in row for row in means)
 
 

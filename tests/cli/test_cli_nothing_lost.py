@@ -15,6 +15,7 @@ import pytest
 
 from burnish import _native
 from burnish.cli import main, runs
+from burnish.cli.jobs import search_job
 from burnish.core.result import Result
 from burnish.search import Progress
 from tests.sources import DATA
@@ -182,7 +183,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, evaluations: int, program: str) -
     runs_now: list[str] = []
     begin = runs.Screen.begin
 
-    def begun(self: runs.Screen, item: runs.Item, *words: object) -> runs.Watcher:
+    def begun(self: runs.Screen, item: runs.Item, *words: object) -> object:
         runs_now.append(item.name)
         return begin(self, item, *words)  # type: ignore[arg-type]
 
@@ -216,10 +217,8 @@ def test_one_ctrl_c_ends_the_run_and_keeps_what_was_found(
 def test_a_removed_folder_is_one_line_and_the_result_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    search = runs.search_job
-
     def remove(*arguments: object) -> Result:
-        found = search(*arguments)  # type: ignore[arg-type]
+        found = search_job(*arguments)  # type: ignore[arg-type]
         if found.program == "src/a.c":
             shutil.rmtree("out")
         else:
@@ -239,11 +238,9 @@ def test_a_removed_folder_is_one_line_and_the_result_is_told(
 def test_a_removed_file_of_results_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    search = runs.search_job
-
     def remove(*arguments: object) -> Result:
         Path("r.jsonl").unlink()
-        return search(*arguments)  # type: ignore[arg-type]
+        return search_job(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(runs, "search_job", remove)
     assert optimize("src/a.c", "--result", "r.jsonl") == 2

@@ -131,7 +131,7 @@ def test_changed_program_is_noticed(folder: Path, capsys: pytest.CaptureFixture[
     ("change", "message"),
     [
         ({"cost": 1.0}, "slowdown<=1.05 and code-growth<=1 is "),
-        ({"trace": ["clang<O3>"], "fallback": ""}, "loaded-bytes is |another module"),
+        ({"trace": ["clang<O3>"], "fallback": ""}, "loaded-bytes is |another state"),
     ],
 )
 def test_changed_result_is_noticed(

@@ -69,7 +69,7 @@ def test_json_is_what_the_log_has(walk: str, capsys: pytest.CaptureFixture[str])
 def test_actions_are_left_out_of_a_run_and_its_continuation(walk: str) -> None:
     assert main(["train", walk, "--without", "outline*,mergefunc", "--without", "gvn"]) == 0
     config = json.loads((Path("runs/walk") / CONFIG).read_text())
-    assert config["without"] == ["outline*", "mergefunc", "gvn"]
+    assert config["options"] == {"without": "outline*,mergefunc,gvn"}
     assert main(["train", walk, "--set", "run.iterations=6"]) == 2  # another task
 
 

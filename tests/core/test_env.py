@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -221,7 +222,7 @@ def test_masks_are_found_through_gymnasiums_wrappers_and_vectors() -> None:
     env.reset()
     assert env.get_wrapper_attr("action_masks")().tolist() == [True] * 4
     for vector in (gymnasium.vector.SyncVectorEnv, gymnasium.vector.AsyncVectorEnv):
-        several = vector([lambda i=i: Env(TASK, PROGRAMS[i], limits=None) for i in range(3)])
+        several = vector([partial(Env, TASK, item, limits=None) for item in PROGRAMS[:3]])
         _, infos = several.reset()
         expected = [[True] * 4, [True] * 4, [False, True, True, True]]
         assert infos["mask"].tolist() == expected

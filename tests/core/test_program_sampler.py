@@ -21,12 +21,12 @@ PROGRAMS = [counters(f"a={number}") for number in range(1, 8)]
 class Lazy(Sequence[Program]):
     """A corpus that remembers what it was asked for."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self, size: int) -> None:
+        self.size = size
         self.opened: list[int] = []
 
     def __len__(self) -> int:
-        return self.count
+        return self.size
 
     def __getitem__(self, index: Any) -> Any:
         self.opened.append(index)

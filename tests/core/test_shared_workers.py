@@ -40,8 +40,7 @@ def vector(nothing_left: None) -> Iterator[Make]:
     made: list[VectorEnv] = []
 
     def make(num_envs: int, workers: int, **options: Any) -> VectorEnv:
-        options = {"task": FAILING, "programs": counters("a=900")} | options
-        made.append(VectorEnv(partial(Env, **options), num_envs, workers=workers))
+        made.append(VectorEnv(partial(Env, FAILING, counters("a=900"), **options), num_envs, workers=workers))
         return made[-1]
 
     yield make
@@ -197,7 +196,7 @@ def test_a_crash_among_those_that_do_not_wait(vector: Make) -> None:
     several.reset(seed=0)
     for i, action in enumerate((SUBTRACT, FAILING.actions.index("segfault"), SUBTRACT)):
         several.send(i, action)
-    steps = {}
+    steps: dict[int, Any] = {}
     while len(steps) < 3:
         steps |= dict(several.ready())
     assert [steps[i][2] for i in range(3)] == [False, True, False]
@@ -235,7 +234,7 @@ def test_a_sessions_own_calls_wait_for_their_turn(vector: Make) -> None:
         several.send(i, SUBTRACT)
     assert several.envs[0].worker
     pid = several.envs[0].worker.pid
-    steps = {}
+    steps: dict[int, Any] = {}
     while len(steps) < 3:
         steps |= dict(several.ready())
     assert several.envs[1].session.measure("total") == 900

@@ -34,6 +34,8 @@ def test_graph_becomes_an_instance_of_gymnasiums() -> None:
     env = Env(TASK, counters("a=6 b=4"), observation="order", limits=None)
     observed, _ = env.reset()
     assert isinstance(observed, spaces.GraphInstance)
+    assert isinstance(observed.nodes, np.ndarray) and isinstance(observed.edges, np.ndarray)
+    assert isinstance(observed.edge_links, np.ndarray)
     assert observed.nodes.tolist() == nodes.tolist()
     assert observed.edge_links.tolist() == edges[:, :2].tolist()
     assert observed.edges.tolist() == edges[:, 2:].tolist()

@@ -32,8 +32,8 @@ def vector(nothing_left: None) -> Iterator[Callable[..., VectorEnv]]:
     made: list[VectorEnv] = []
 
     def make(num_envs: int = 3, mode: AutoresetMode = AutoresetMode.NEXT_STEP, **options: Any) -> VectorEnv:
-        options = {"task": TASK, "programs": PROGRAMS} | options
-        made.append(VectorEnv(partial(Env, **options), num_envs, mode))
+        chosen: dict[str, Any] = {"task": TASK, "programs": PROGRAMS}
+        made.append(VectorEnv(partial(Env, **(chosen | options)), num_envs, mode))
         return made[-1]
 
     yield make

@@ -3,9 +3,11 @@ from pathlib import Path
 
 import pytest
 
+Tree = Callable[[Mapping[str, str]], Path]
+
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
+def tree(tmp_path: Path) -> Tree:
     """Return a function that writes files below a new folder."""
 
     def write(files: Mapping[str, str]) -> Path:

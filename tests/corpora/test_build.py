@@ -1,22 +1,25 @@
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
-from sdists import make_package
 
 from burnish import _native
 from burnish.core.errors import CompileError, InputError
 from burnish.corpora import Failed, Skipped, Unit, translation_units
 from burnish.corpora.build import compile_folder
 from burnish.corpora.tree import index_tree
+from tests.corpora.conftest import Tree
+from tests.corpora.sdists import make_package
 
 BODY = "int answer(int x) { return x * 6 + 7; }\n/* " + "long enough to be more than a stub " * 3 + "*/\n"
 
 
-def units_of(root, limit=None, **changes):
+def units_of(root: Path, limit: int | None = None, **changes: Any) -> list[Any]:
     return list(translation_units(root, make_package(b"", **changes), limit))
 
 
-def test_every_c_and_cxx_file_is_a_unit(tree):
+def test_every_c_and_cxx_file_is_a_unit(tree: Tree) -> None:
     root = tree({"b.cpp": BODY, "a.c": BODY, "lib/c.cc": BODY, "readme.txt": BODY})
     units = units_of(root)
     assert [(unit.path, unit.language) for unit in units] == [
@@ -27,14 +30,14 @@ def test_every_c_and_cxx_file_is_a_unit(tree):
     assert [unit.name for unit in units] == ["tiny/a.c", "tiny/b.cpp", "tiny/lib/c.cc"]
 
 
-def test_a_unit_compiles_to_bitcode_with_a_level(tree):
+def test_a_unit_compiles_to_bitcode_with_a_level(tree: Tree) -> None:
     (unit,) = units_of(tree({"a.c": BODY}))
     assert _native.Module(unit.compile()).functions == ["answer"]
     assert "minsize" in _native.Module(unit.compile("Oz")).print()
     assert "minsize" not in _native.Module(unit.compile("O2")).print()
 
 
-def test_include_roots_are_inferred(tree):
+def test_include_roots_are_inferred(tree: Tree) -> None:
     root = tree(
         {
             "src/a.c": '#include "lib/one.h"\n#include <two.h>\nint a = ONE + TWO;\n' + BODY,
@@ -47,7 +50,7 @@ def test_include_roots_are_inferred(tree):
     assert "-Iother" in unit.options
 
 
-def test_the_nearest_root_wins(tree):
+def test_the_nearest_root_wins(tree: Tree) -> None:
     root = tree(
         {
             "one/src/a.c": '#include "x.h"\nint a = X;\n' + BODY,
@@ -61,7 +64,7 @@ def test_the_nearest_root_wins(tree):
     assert "-Itwo/inc" in second.options
 
 
-def test_roots_are_remembered_for_the_folder(tree):
+def test_roots_are_remembered_for_the_folder(tree: Tree) -> None:
     root = tree(
         {
             "src/a.c": '#include "x.h"\n' + BODY,
@@ -72,7 +75,7 @@ def test_roots_are_remembered_for_the_folder(tree):
     assert all("-Iinc" in unit.options for unit in units_of(root))
 
 
-def test_a_config_header_is_generated(tree):
+def test_a_config_header_is_generated(tree: Tree) -> None:
     root = tree(
         {
             "a.c": '#include "config.h"\n#ifndef HAVE_STDIO_H\n#error no\n#endif\n' + BODY,
@@ -83,7 +86,7 @@ def test_a_config_header_is_generated(tree):
     assert "-I.generated" in unit.options
 
 
-def test_two_headers_are_generated_into_one_folder(tree):
+def test_two_headers_are_generated_into_one_folder(tree: Tree) -> None:
     root = tree(
         {
             "a.c": '#include "config.h"\n#include "version.h"\nint a = VERSION_SIZE;\n' + BODY,
@@ -95,7 +98,7 @@ def test_two_headers_are_generated_into_one_folder(tree):
     assert isinstance(unit, Unit)
 
 
-def test_a_template_is_better_than_another_system_s_header(tree):
+def test_a_template_is_better_than_another_system_s_header(tree: Tree) -> None:
     root = tree(
         {
             "src/a.c": '#include "config.h"\n#ifdef FOREIGN\n#error no\n#endif\n' + BODY,
@@ -107,7 +110,7 @@ def test_a_template_is_better_than_another_system_s_header(tree):
     assert isinstance(unit, Unit)
 
 
-def test_an_include_that_climbs_is_found_from_a_folder_below(tree):
+def test_an_include_that_climbs_is_found_from_a_folder_below(tree: Tree) -> None:
     root = tree(
         {"src/deep/a.c": '#include "../inc/x.h"\nint a = X;\n' + BODY, "lib/inc/x.h": "#define X 1\n"}
     )
@@ -115,7 +118,7 @@ def test_an_include_that_climbs_is_found_from_a_folder_below(tree):
     assert "-Ilib/inc" in unit.options
 
 
-def test_headers_can_be_generated_elsewhere(tree, tmp_path):
+def test_headers_can_be_generated_elsewhere(tree: Tree, tmp_path: Path) -> None:
     files = {"a.c": '#include "config.h"\n' + BODY, "config.h.in": "#undef HAVE_STDIO_H\n"}
     root = tree(files)
     there = replace(index_tree(root), generated=str(tmp_path / "there"))
@@ -126,30 +129,30 @@ def test_headers_can_be_generated_elsewhere(tree, tmp_path):
     assert not (root / ".generated").exists()
 
 
-def test_generated_headers_are_not_taken_for_sources(tree):
+def test_generated_headers_are_not_taken_for_sources(tree: Tree) -> None:
     root = tree({"a.c": BODY, ".generated/b.c": BODY, ".git/c.c": BODY})
     assert [unit.path for unit in units_of(root)] == ["a.c"]
 
 
-def test_target_features_are_switched_on(tree):
+def test_target_features_are_switched_on(tree: Tree) -> None:
     code = "#include <immintrin.h>\n__m128i f(__m128i a, __m128i b) { return _mm_aesenc_si128(a, b); }\n"
     (unit,) = units_of(tree({"a.c": code + BODY}))
     assert "-maes" in unit.options
 
 
-def test_old_cxx_falls_back_to_its_standard(tree):
+def test_old_cxx_falls_back_to_its_standard(tree: Tree) -> None:
     code = "#include <functional>\nstruct F : std::unary_function<int, int> {};\n"
     (unit,) = units_of(tree({"a.cc": code + BODY}))
     assert isinstance(unit, Unit)
     assert "-std=gnu++14" in unit.options
 
 
-def test_the_defines_of_the_package_are_set(tree):
+def test_the_defines_of_the_package_are_set(tree: Tree) -> None:
     (unit,) = units_of(tree({"a.c": "int a = WIDTH;\n" + BODY}), defines=("WIDTH=64",))
     assert "-DWIDTH=64" in unit.options
 
 
-def test_foreign_and_generated_files_are_skipped_with_a_reason(tree):
+def test_foreign_and_generated_files_are_skipped_with_a_reason(tree: Tree) -> None:
     root = tree(
         {
             "win32/a.c": BODY,
@@ -167,7 +170,7 @@ def test_foreign_and_generated_files_are_skipped_with_a_reason(tree):
     assert "100 bytes" in reasons["d.c"]
 
 
-def test_what_clang_rejects_is_reported_and_the_rest_goes_on(tree):
+def test_what_clang_rejects_is_reported_and_the_rest_goes_on(tree: Tree) -> None:
     root = tree({"a.c": '#include "nowhere.h"\n' + BODY, "b.c": "int b = ;\n" + BODY, "c.c": BODY})
     first, second, third = units_of(root)
     assert isinstance(first, Failed)
@@ -177,30 +180,30 @@ def test_what_clang_rejects_is_reported_and_the_rest_goes_on(tree):
     assert isinstance(third, Unit)
 
 
-def test_a_repair_that_does_not_help_ends(tree):
+def test_a_repair_that_does_not_help_ends(tree: Tree) -> None:
     # found by its name, but never under the path that is asked for
     root = tree({"a.c": '#include "../x.h"\n' + BODY, "sub/x.h": ""})
     (failed,) = units_of(root)
     assert isinstance(failed, Failed)
 
 
-def test_limit_counts_units(tree):
+def test_limit_counts_units(tree: Tree) -> None:
     root = tree({"a.c": "int a = ;\n" + BODY, "b.c": BODY, "c.c": BODY, "d.c": BODY})
     assert [type(one) for one in units_of(root, limit=2)] == [Failed, Unit, Unit]
 
 
-def test_within_leaves_out_the_other_folders(tree):
+def test_within_leaves_out_the_other_folders(tree: Tree) -> None:
     root = tree({"a.c": BODY, "src/b.c": BODY, "src/sub/c.c": BODY, "srcs/d.c": BODY})
     units = translation_units(root, make_package(b""), within="src")
     assert [unit.path for unit in units] == ["src/b.c", "src/sub/c.c"]
 
 
-def test_a_missing_folder_is_named(tree):
+def test_a_missing_folder_is_named(tree: Tree) -> None:
     with pytest.raises(InputError, match="no such folder"):
         list(translation_units(tree({"a.c": BODY}), make_package(b""), within="src"))
 
 
-def test_options_do_not_depend_on_where_the_package_is(tree, tmp_path):
+def test_options_do_not_depend_on_where_the_package_is(tree: Tree, tmp_path: Path) -> None:
     files = {"src/a.c": '#include "x.h"\nconst char *file = __FILE__;\n' + BODY, "inc/x.h": ""}
     root = tree(files)
     (here,) = units_of(root)
@@ -212,18 +215,20 @@ def test_options_do_not_depend_on_where_the_package_is(tree, tmp_path):
     )
 
 
-def test_bitcode_does_not_depend_on_the_time(tree):
+def test_bitcode_does_not_depend_on_the_time(tree: Tree) -> None:
     code = "const char *built(void) { return __DATE__ __TIME__ __TIMESTAMP__; }\n" + BODY
     (unit,) = units_of(tree({"a.c": code}))
     assert 'c"Dec 14 198900:00:00Thu Dec 14 00:00:00 1989' in _native.Module(unit.compile()).print()
 
 
-def test_units_come_in_the_same_order_every_time(tree):
+def test_units_come_in_the_same_order_every_time(tree: Tree) -> None:
     root = tree({f"{folder}/{name}.c": BODY for folder in "zay" for name in "cab"})
     assert units_of(root) == units_of(root)
 
 
-def test_a_header_of_the_machine_does_not_hide_the_package_s_own(tree, tmp_path, monkeypatch):
+def test_a_header_of_the_machine_does_not_hide_the_package_s_own(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     system = tmp_path / "system"
     (system / "lib").mkdir(parents=True)
     (system / "lib/own.h").write_text("#define OWN 1\n")
@@ -235,7 +240,7 @@ def test_a_header_of_the_machine_does_not_hide_the_package_s_own(tree, tmp_path,
     assert "-Iinclude" in unit.options
 
 
-def test_a_unit_whose_source_changed_says_what_is_wrong(tree):
+def test_a_unit_whose_source_changed_says_what_is_wrong(tree: Tree) -> None:
     root = tree({"a.c": BODY})
     (unit,) = units_of(root)
     (root / "a.c").write_text("int a = ;")

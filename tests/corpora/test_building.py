@@ -3,28 +3,34 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sdists import make_package
 
 from burnish.core.errors import InputError
 from burnish.corpora import building
-from burnish.corpora.building import PackageJob, Part, build
+from burnish.corpora.building import PackageJob, Part, Progress, build
 from burnish.corpora.pack import Row
 from burnish.corpora.public import package_job
 from burnish.corpora.store import open_corpus
+from tests.corpora.conftest import Tree
+from tests.corpora.sdists import make_package
 
 BODY = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
 
 
-def source(number):
+def source(number: int) -> str:
     return f"int answer_{number}(int x) {{ return x * {number} + 7; }}\n{BODY}"
 
 
+Plan = Callable[..., PackageJob]
+
+
 @pytest.fixture
-def package(tree):
+def package(tree: Tree) -> Plan:
     """Return a function that plans a package of some folders, with a generated header in each."""
     files = {"config.h.in": "#undef HAVE_STDIO_H\n"}
     for folder in range(6):
@@ -36,7 +42,7 @@ def package(tree):
     return lambda **changes: package_job(root, make_package(b"", **changes))
 
 
-def test_a_package_is_compiled_with_what_failed_beside(tmp_path, package):
+def test_a_package_is_compiled_with_what_failed_beside(tmp_path: Path, package: Plan) -> None:
     build(tmp_path / "c", [package()])
     corpus = open_corpus(tmp_path / "c")
     assert len(corpus) == 18
@@ -45,21 +51,21 @@ def test_a_package_is_compiled_with_what_failed_beside(tmp_path, package):
     assert [path.name for path in (tmp_path / "c").glob("[!.]*")] == ["tiny.pack"]
 
 
-def test_nothing_is_written_beside_the_sources(tmp_path, package):
+def test_nothing_is_written_beside_the_sources(tmp_path: Path, package: Plan) -> None:
     before = sorted((tmp_path / "package").rglob("*"))
     build(tmp_path / "c", [package()])
     assert sorted((tmp_path / "package").rglob("*")) == before
 
 
-def test_the_digest_does_not_depend_on_the_number_of_processes(tmp_path, package):
+def test_the_digest_does_not_depend_on_the_number_of_processes(tmp_path: Path, package: Plan) -> None:
     for processes in (1, 3):
         build(tmp_path / str(processes), [package()], processes=processes)
     assert open_corpus(tmp_path / "1").digest == open_corpus(tmp_path / "3").digest
     assert (tmp_path / "1/tiny.pack").read_bytes() == (tmp_path / "3/tiny.pack").read_bytes()
 
 
-def test_what_is_built_is_not_built_again(tmp_path, package):
-    seen = []
+def test_what_is_built_is_not_built_again(tmp_path: Path, package: Plan) -> None:
+    seen: list[Progress] = []
     build(tmp_path / "c", [package()])
     build(tmp_path / "c", [package()], progress=seen.append)
     assert seen[-1].resumed == seen[-1].files_done == seen[-1].files == 19
@@ -67,15 +73,15 @@ def test_what_is_built_is_not_built_again(tmp_path, package):
     assert seen[-1].resumed == 0
 
 
-def test_progress_counts_to_the_end(tmp_path, package):
-    seen = []
+def test_progress_counts_to_the_end(tmp_path: Path, package: Plan) -> None:
+    seen: list[Progress] = []
     build(tmp_path / "c", [package()], progress=seen.append)
     assert (seen[-1].packages_done, seen[-1].files_done) == (1, 19)
     assert seen[-1].statuses == {"compiled": 18, "failed": 1}
     assert [step.files_done for step in seen] == sorted(step.files_done for step in seen)
 
 
-def test_packages_of_other_builds_stay(tmp_path, package):
+def test_packages_of_other_builds_stay(tmp_path: Path, package: Plan) -> None:
     build(tmp_path / "c", [package()])
     build(tmp_path / "c", [replace(package(name="other"), name="other")])
     assert set(open_corpus(tmp_path / "c").packs) == {"tiny", "other"}
@@ -85,19 +91,19 @@ KILLED = """
 import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from sdists import make_package
+from tests.corpora.sdists import make_package
 from burnish.corpora.building import build
 from burnish.corpora.public import package_job
-build(Path({folder!r}), [package_job(Path({root!r}), make_package(b""))], processes=2)
+build(Path({folder!r}), [package_job(Path({package!r}), make_package(b""))], processes=2)
 """
 
 
-def test_a_build_killed_at_any_moment_ends_with_the_same_digest(tmp_path, package):
+def test_a_build_killed_at_any_moment_ends_with_the_same_digest(tmp_path: Path, package: Plan) -> None:
     """SIGKILL to the whole process group, after 0, 1, ... finished parts, and in between."""
     build(tmp_path / "whole", [package()])
     folder = tmp_path / "killed"
-    here = str(Path(__file__).parent)
-    code = KILLED.format(path=[here], folder=str(folder), root=str(tmp_path / "package"))
+    root = str(Path(__file__).parents[2])
+    code = KILLED.format(path=[root], folder=str(folder), package=str(tmp_path / "package"))
     kills = 0
     for parts in range(6):
         child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
@@ -115,7 +121,7 @@ def test_a_build_killed_at_any_moment_ends_with_the_same_digest(tmp_path, packag
     assert [path.name for path in folder.glob("[!.]*")] == ["tiny.pack"]
 
 
-def same_program_in(tree, name, split, **changes):
+def same_program_in(tree: Tree, name: str, split: str, **changes: Any) -> PackageJob:
     """Return the plan of a package with one file of its own, and one that every such package has."""
     files = {"shared.c": source(1), f"{name}.c": source(2 + len(name))}
     root = tree({f"{name}/{path}": text for path, text in files.items()}) / name
@@ -123,7 +129,9 @@ def same_program_in(tree, name, split, **changes):
 
 
 @pytest.mark.parametrize("also", [(), ("first",)], ids=["alone", "with the other split"])
-def test_a_split_does_not_depend_on_which_others_are_built(tmp_path, tree, also):
+def test_a_split_does_not_depend_on_which_others_are_built(
+    tmp_path: Path, tree: Tree, also: tuple[str, ...]
+) -> None:
     repeats = {"shared.c": "first/shared.c in train"}
     jobs = {
         "first": same_program_in(tree, "first", "train"),
@@ -137,7 +145,7 @@ def test_a_split_does_not_depend_on_which_others_are_built(tmp_path, tree, also)
     assert left_out.reason == "the same program as first/shared.c in train"
 
 
-def test_what_is_said_to_be_repeated_is_built_again(tmp_path, tree):
+def test_what_is_said_to_be_repeated_is_built_again(tmp_path: Path, tree: Tree) -> None:
     build(tmp_path / "corpus", [same_program_in(tree, "second", "test")])
     assert len(open_corpus(tmp_path / "corpus")) == 2
     repeats = {"shared.c": "first/shared.c in train"}
@@ -145,7 +153,7 @@ def test_what_is_said_to_be_repeated_is_built_again(tmp_path, tree):
     assert len(open_corpus(tmp_path / "corpus")) == 1
 
 
-def test_tables_of_data_are_skipped(tmp_path, tree):
+def test_tables_of_data_are_skipped(tmp_path: Path, tree: Tree) -> None:
     root = tree({"code.c": source(1), "data/table-1.c": source(2), "data/other.c": source(3)})
     package = make_package(b"", tables=("data/table-",))
     build(tmp_path / "corpus", [package_job(root, package)])
@@ -154,14 +162,14 @@ def test_tables_of_data_are_skipped(tmp_path, tree):
     assert rows == {"code.c": ("compiled", ""), "data/other.c": ("compiled", "")}
 
 
-def test_what_is_said_to_be_repeated_but_does_not_compile_has_failed(tmp_path, tree):
+def test_what_is_said_to_be_repeated_but_does_not_compile_has_failed(tmp_path: Path, tree: Tree) -> None:
     root = tree({"bad.c": source(1) + "int broken(;\n"})
     package = make_package(b"", repeats={"bad.c": "first/shared.c in train"})
     build(tmp_path / "corpus", [package_job(root, package)])
     assert [row.status for row in open_corpus(tmp_path / "corpus").rows] == ["failed"]
 
 
-def dies(paths, scratch):
+def dies(paths: Sequence[str], scratch: Path) -> Iterator[list[tuple[Row, bytes]]]:
     """Compile made-up files; one of them kills its process."""
     for path in paths:
         if path == "deadly":
@@ -169,18 +177,20 @@ def dies(paths, scratch):
         yield [(Row("p", path, "train", "c", "failed", "made up"), b"")]
 
 
-def hangs(paths, scratch):
+def hangs(paths: Sequence[str], scratch: Path) -> Iterator[list[tuple[Row, bytes]]]:
     for path in paths:
         time.sleep(60 if path == "endless" else 0)
         yield [(Row("p", path, "train", "c", "failed", "made up"), b"")]
 
 
-def reasons(folder):
+def reasons(folder: Path) -> dict[str, str]:
     return {row.path: row.reason for row in open_corpus(folder).rows}
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_file_that_kills_its_process_is_recorded_and_the_rest_goes_on(tmp_path, processes):
+def test_a_file_that_kills_its_process_is_recorded_and_the_rest_goes_on(
+    tmp_path: Path, processes: int
+) -> None:
     paths = ("a", "deadly", "z")
     build(
         tmp_path,
@@ -192,18 +202,18 @@ def test_a_file_that_kills_its_process_is_recorded_and_the_rest_goes_on(tmp_path
     assert found == dict.fromkeys("abz", "made up")
 
 
-def test_a_file_that_takes_too_long_is_recorded(tmp_path, monkeypatch):
+def test_a_file_that_takes_too_long_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "LIMITS", replace(building.LIMITS, deadline_seconds=1.5))
     build(tmp_path, [PackageJob("p", "r", (Part("1", ("a", "endless", "z"), hangs),))])
     assert reasons(tmp_path) == {"a": "made up", "endless": "took too long", "z": "made up"}
 
 
-def test_a_second_build_in_the_same_folder_is_refused(tmp_path, package):
+def test_a_second_build_in_the_same_folder_is_refused(tmp_path: Path, package: Plan) -> None:
     with building._locked(tmp_path), pytest.raises(InputError, match="another build is at work there"):
         build(tmp_path, [package()])
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path, package):
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, package: Plan) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write a corpus there"):
         build(tmp_path / "file/corpus", [package()])

@@ -7,6 +7,7 @@ import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ from burnish.corpora.kernels import (
 )
 from burnish.corpora.references import resolve, resolve_one
 from burnish.toolchain import find_tool
+from tests.sources import workload_of
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Werror")
 # clang's own runtimes; the unwinder of the system, as that of clang's wheel is not on the loader's path
@@ -40,7 +42,7 @@ NAMES = kernel_names()
 
 def build(kernel: Kernel, to: Path, *options: str) -> Path:
     """Compile and link a kernel."""
-    command = [find_tool("clang"), *FLAGS, *options, kernel.source, "-o", to, *LINK_ARGUMENTS]
+    command = [str(find_tool("clang")), *FLAGS, *options, str(kernel.source), "-o", str(to), *LINK_ARGUMENTS]
     subprocess.run(command, check=True)
     return to
 
@@ -67,7 +69,7 @@ def assert_expected(done: dict[str, subprocess.CompletedProcess[bytes]]) -> None
         assert done[kernel.name].stdout == kernel.runs[0].expected, kernel.name
 
 
-def test_every_file_is_listed_and_every_kernel_is_described():
+def test_every_file_is_listed_and_every_kernel_is_described() -> None:
     assert {path.stem for path in FOLDER.glob("*.c")} == set(NAMES)
     assert len({kernel.description for kernel in kernels()}) == len(NAMES)
     for kernel in kernels():
@@ -77,33 +79,33 @@ def test_every_file_is_listed_and_every_kernel_is_described():
 
 
 @pytest.mark.parametrize("level", ["O0", "O2"])
-def test_kernels_print_what_is_expected(level, tmp_path):
+def test_kernels_print_what_is_expected(level: str, tmp_path: Path) -> None:
     assert_expected(outputs(tmp_path, f"-{level}", *WARNINGS))
 
 
-def test_kernels_notice_a_fault_in_their_result(tmp_path):
+def test_kernels_notice_a_fault_in_their_result(tmp_path: Path) -> None:
     for name, done in outputs(tmp_path, "-O1", "-DINJECT_FAULT").items():
         assert done.returncode == 1, f"{name} does not notice"
         assert done.stderr.startswith(b"FAILED: "), f"{name}: {done.stderr!r}"
 
 
-def test_programs_are_the_kernels(tmp_path):
+def test_programs_are_the_kernels(tmp_path: Path) -> None:
     for name in ("fft", "sha256"):
         program = load_kernel(name)
         module = _native.Module(program.content, name)
         module.honour_mandatory()
         module.run("clang<Oz>")
         (tmp_path / "part.o").write_bytes(module.emit_object("Oz"))
-        assert program.workload is not None
-        command = [find_tool("clang"), tmp_path / "part.o", "-o", tmp_path / name]
-        subprocess.run([*command, *program.workload.link_arguments], check=True)
-        (run,) = program.workload.runs
+        workload = workload_of(program)
+        command = [str(find_tool("clang")), str(tmp_path / "part.o"), "-o", str(tmp_path / name)]
+        subprocess.run([*command, *workload.link_arguments], check=True)
+        (run,) = workload.runs
         assert execute(tmp_path / name, run).stdout == run.expected
 
 
-def test_sizes_are_chosen_by_name_or_argument():
-    def sizes(*arguments, **keywords):
-        return [run.name for run in load_kernel(*arguments, **keywords).workload.runs]
+def test_sizes_are_chosen_by_name_or_argument() -> None:
+    def sizes(*arguments: Any) -> list[str]:
+        return [run.name for run in workload_of(load_kernel(*arguments)).runs]
 
     assert sizes("fft") == ["small"]
     assert sizes("fft@medium") == sizes("fft", ["medium"]) == ["medium"]
@@ -113,19 +115,19 @@ def test_sizes_are_chosen_by_name_or_argument():
     assert load_kernel("fft").name == "kernels:fft"
 
 
-def test_names_of_programs_may_choose_sizes():
+def test_names_of_programs_may_choose_sizes() -> None:
     program = resolve_one("kernels:fft@medium,large")
     assert program == load_kernel("fft") and program.workload is not None
     assert [run.name for run in program.workload.runs] == ["medium", "large"]
     assert len(resolve("kernels:q*@small")) == len([name for name in NAMES if name.startswith("q")])
 
 
-def test_the_module_does_not_name_where_burnish_is_installed():
+def test_the_module_does_not_name_where_burnish_is_installed() -> None:
     assert str(FOLDER).encode() not in load_kernel("fft").content
     assert load_kernel("fft").content == load_kernel("fft").content != load_kernel("fft", level="O3").content
 
 
-def test_unknown_names_are_explained():
+def test_unknown_names_are_explained() -> None:
     with pytest.raises(UnknownName, match=re.escape("no kernel named 'ftt'; did you mean 'fft'")):
         load_kernel("ftt")
     with pytest.raises(UnknownName, match="no size of 'fft' named 'larg'; did you mean 'large'"):
@@ -140,7 +142,7 @@ WRONG_ARGUMENTS = [(), ("1",), ("0", "1"), ("1x", "1"), ("-1", "1"), ("999999999
 
 
 @pytest.mark.parametrize("arguments", WRONG_ARGUMENTS)
-def test_wrong_arguments_are_refused(arguments, tmp_path):
+def test_wrong_arguments_are_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
     program = build(find_kernel("sha256"), tmp_path / "program")
     done = execute(program, Run("wrong", arguments))
     assert done.returncode == 1 and b"usage: kernel SIZE SEED" in done.stderr
@@ -148,7 +150,7 @@ def test_wrong_arguments_are_refused(arguments, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_kernels_print_what_is_expected_at_every_size(name, tmp_path):
+def test_kernels_print_what_is_expected_at_every_size(name: str, tmp_path: Path) -> None:
     kernel = find_kernel(name)
     for level in ("O0", "Oz", "O3"):
         program = build(kernel, tmp_path / "program", f"-{level}")
@@ -158,5 +160,5 @@ def test_kernels_print_what_is_expected_at_every_size(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_kernels_are_clean_under_sanitizers(tmp_path):
+def test_kernels_are_clean_under_sanitizers(tmp_path: Path) -> None:
     assert_expected(outputs(tmp_path, "-O1", *SANITIZERS))

@@ -1,4 +1,5 @@
 import re
+from collections.abc import Sequence
 
 import pytest
 
@@ -13,7 +14,7 @@ SHARED_SOURCES = [
 ]
 
 
-def test_every_package_is_pinned_by_a_digest():
+def test_every_package_is_pinned_by_a_digest() -> None:
     packages = load_manifest()
     assert len(packages) == 46
     assert len({package.name for package in packages}) == 46
@@ -26,30 +27,30 @@ def test_every_package_is_pinned_by_a_digest():
         assert 0 <= package.units <= package.files
 
 
-def test_every_split_has_packages():
+def test_every_split_has_packages() -> None:
     assert {package.split for package in load_manifest()} == {"train", "val", "test", "no"}
 
 
 @pytest.mark.parametrize("names", SHARED_SOURCES, ids=lambda names: "+".join(sorted(names)))
-def test_packages_that_share_sources_are_in_one_split(names):
+def test_packages_that_share_sources_are_in_one_split(names: Sequence[str]) -> None:
     assert len({find_package(name).split for name in names}) == 1
 
 
-def test_an_evaluation_program_is_not_trained_on():
+def test_an_evaluation_program_is_not_trained_on() -> None:
     assert find_package("lupa").split == "no"
 
 
-def test_defines_are_kept():
+def test_defines_are_kept() -> None:
     assert "HAVE_TI_MODE=1" in find_package("pynacl").defines
     assert find_package("lz4").defines == ()
 
 
-def test_an_unknown_package_suggests_the_nearest():
+def test_an_unknown_package_suggests_the_nearest() -> None:
     with pytest.raises(UnknownName, match=r"no package named 'zstandart'.*'zstandard'"):
         find_package("zstandart")
 
 
-def test_a_repeat_is_of_a_package_in_a_split_that_keeps_it():
+def test_a_repeat_is_of_a_package_in_a_split_that_keeps_it() -> None:
     keeps = ("train", "val", "test")
     found = [(package, other) for package in load_manifest() for other in package.repeats.values()]
     assert found
@@ -59,7 +60,7 @@ def test_a_repeat_is_of_a_package_in_a_split_that_keeps_it():
         assert keeps.index(split) < keeps.index(package.split)
 
 
-def test_a_version_of_a_split_is_never_another_one():
+def test_a_version_of_a_split_is_never_another_one() -> None:
     found = {(package.split, package.since): set[str]() for package in load_manifest()}
     for package in load_manifest():
         found[package.split, package.since].add(package.name)
@@ -70,6 +71,6 @@ def test_a_version_of_a_split_is_never_another_one():
     assert [split_version(split) for split in ("train", "val", "test")] == [1, 1, 2]
 
 
-def test_cpp_is_tested_on_projects_of_its_own():
+def test_cpp_is_tested_on_projects_of_its_own() -> None:
     cpp = [package for package in load_manifest() if (package.split, package.since) == ("test", 2)]
     assert sum(package.units for package in cpp) >= 40

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,13 +10,14 @@ from burnish.corpora.own import Own, build_own
 from burnish.corpora.random_modules import random_module
 from burnish.corpora.references import expand, is_reference, resolve, resolve_one, with_version
 from burnish.corpora.splits import write_splits
+from tests.corpora.conftest import Tree
 from tests.sources import DATA
 
 MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
 
 
 @pytest.fixture
-def folder(tree, tmp_path):
+def folder(tree: Tree, tmp_path: Path) -> Path:
     root = tree(
         {
             f"src/{name}.c": f"int {name}(int x) {{ return x + {len(name)}; }}\n{MORE}"
@@ -26,11 +28,11 @@ def folder(tree, tmp_path):
     return tmp_path / "corpus"
 
 
-def names(text):
+def names(text: str) -> list[str]:
     return [program.name for program in resolve(text)]
 
 
-def test_a_file(tmp_path):
+def test_a_file(tmp_path: Path) -> None:
     (program,) = resolve(str(DATA / "matrix.c"))
     assert program.name.endswith("matrix.c")
     with pytest.raises(InputError, match="no such file"):
@@ -38,11 +40,13 @@ def test_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("what", ["", "val", "mine", "mine/src/*.c", "*.c"])
-def test_a_corpus_of_one_s_own(folder, what):
+def test_a_corpus_of_one_s_own(folder: Path, what: str) -> None:
     assert names(f"corpus@{folder}:{what}") == ["mine/src/one.c", "mine/src/three.c"]
 
 
-def test_a_public_split_is_kept_with_its_version(folder, tmp_path, monkeypatch):
+def test_a_public_split_is_kept_with_its_version(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(references, "default_folder", lambda: tmp_path)
     assert with_version("corpus:train") == "corpus:train@1"
     assert with_version("corpus:test") == f"corpus:test@{split_version('test')}"
@@ -52,7 +56,7 @@ def test_a_public_split_is_kept_with_its_version(folder, tmp_path, monkeypatch):
     assert with_version("corpus:train") == "corpus:train"
 
 
-def test_one_program_of_a_corpus(folder):
+def test_one_program_of_a_corpus(folder: Path) -> None:
     assert names(f"corpus@{folder}:mine/src/three.c") == ["mine/src/three.c"]
     assert resolve_one(f"corpus@{folder}:mine/src/one.c").name == "mine/src/one.c"
 
@@ -61,12 +65,14 @@ def test_one_program_of_a_corpus(folder):
     ("what", "hint"),
     [("vall", "did you mean 'val'"), ("mine/one.c", "did you mean 'mine/src/one.c'"), ("x*", "no program")],
 )
-def test_what_a_corpus_does_not_have(folder, what, hint):
+def test_what_a_corpus_does_not_have(folder: Path, what: str, hint: str) -> None:
     with pytest.raises(UnknownName, match=hint):
         resolve(f"corpus@{folder}:{what}")
 
 
-def test_the_public_corpus_is_in_its_folder(folder, monkeypatch, tmp_path):
+def test_the_public_corpus_is_in_its_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(references, "default_folder", lambda: folder)
     assert names("corpus:val") == ["mine/src/one.c", "mine/src/three.c"]
     monkeypatch.setattr(references, "default_folder", lambda: tmp_path / "nowhere")
@@ -74,7 +80,7 @@ def test_the_public_corpus_is_in_its_folder(folder, monkeypatch, tmp_path):
         resolve("corpus:val")
 
 
-def test_random_programs():
+def test_random_programs() -> None:
     assert resolve_one("random:5").digest == random_module(5).digest
     assert resolve_one("random:5:300").digest == random_module(5, 300).digest
     many = resolve("random:0..999999:200")
@@ -85,28 +91,28 @@ def test_random_programs():
 
 
 @pytest.mark.parametrize("text", ["random:x", "random:", "random:5..3"])
-def test_seeds_that_make_no_sense(text):
+def test_seeds_that_make_no_sense(text: str) -> None:
     with pytest.raises(InputError, match="seed"):
         resolve(text)
 
 
-def test_kernels():
+def test_kernels() -> None:
     assert [program.name for program in resolve("kernels:*")][:1]
     with pytest.raises(UnknownName, match="no kernel named"):
         resolve("kernels:nothing-like-this")
 
 
-def test_a_misspelt_kind_is_answered_with_the_nearest():
+def test_a_misspelt_kind_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="did you mean 'corpus'"):
         resolve("copus:train")
 
 
-def test_several_programs_where_one_is_needed(folder):
+def test_several_programs_where_one_is_needed(folder: Path) -> None:
     with pytest.raises(InputError, match="2 programs, expected one"):
         resolve_one(f"corpus@{folder}:")
 
 
-def test_a_file_of_such_a_name_is_a_file(tmp_path, monkeypatch):
+def test_a_file_of_such_a_name_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert is_reference("random:5")
     (tmp_path / "random:5").write_text("")
@@ -114,7 +120,7 @@ def test_a_file_of_such_a_name_is_a_file(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def project(tree, monkeypatch):
+def project(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a folder with a project that has a compilation database."""
     root = tree(
         {
@@ -138,7 +144,7 @@ def project(tree, monkeypatch):
     return root
 
 
-def test_a_folder_is_its_c_and_cpp_files(project):
+def test_a_folder_is_its_c_and_cpp_files(project: Path) -> None:
     assert expand(".") == ["app/main.cpp", "lib/scale.c"]
     assert expand("lib") == ["lib/scale.c"] == expand("lib/")
     assert names("app") == ["app/main.cpp"]
@@ -146,7 +152,9 @@ def test_a_folder_is_its_c_and_cpp_files(project):
         expand("build")
 
 
-def test_a_compilation_database_is_its_files_each_with_its_own_options(project, monkeypatch):
+def test_a_compilation_database_is_its_files_each_with_its_own_options(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     database = "build/compile_commands.json"
     expected = [f"{database}:{name}" for name in ("app/main.cpp", "lib/scale.c", "lib/scale.c@2")]
     assert expand(database) == expected == names(database)

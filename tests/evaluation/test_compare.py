@@ -237,7 +237,7 @@ def test_methods_are_looked_up_first() -> None:
 
 
 def test_cases_have_projects() -> None:
-    cases = cases_of(["tests/data/matrix.c", "random:3..4", "kernels:fft@small", "random:4"])
+    cases = cases_of(["tests/data/matrix.c", "random:3..4", "kernels:fft@small", "random:4"], LLVM)
     assert [(case.name, case.project) for case in cases] == [
         ("tests/data/matrix.c", "data"),
         ("random:3:1000", "3:1000"),
@@ -258,7 +258,7 @@ def test_sample_is_drawn_by_the_seed() -> None:
 
 
 def test_llvm_rows_have_the_other_sizes_beside() -> None:
-    (case,) = cases_of(["tests/data/hash_table.c"])
+    (case,) = cases_of(["tests/data/hash_table.c"], LLVM)
     asked = replace(plan("random", task=LLVM, budgets=("8",)), objective="ir-instructions")
     (row,) = rows_of(compare_methods(asked, [case]))
     assert row.valid and row.beside.keys() >= {"text-bytes", "object-bytes", "loaded-bytes"}

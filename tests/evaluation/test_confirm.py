@@ -53,7 +53,7 @@ def test_better_result_is_confirmed_at_its_measured_cost() -> None:
     assert result.beside == {"largest": {"result": 75.0, "start": 241.0, "halved": 78.0}}
     assert result.state == "a=15 b=74"
     assert result.valid
-    assert result.toolchain["llvm"] and result.toolchain["burnish"]
+    assert result.toolchain.keys() == {"burnish", "python"}  # there is no other tool
     assert result.ratio("halved") == 93 / 90
 
 
@@ -144,7 +144,7 @@ def test_wrong_outputs_are_caught(objective: str) -> None:
         source.name, source.language, source.content, Workload((run("work", "10", expected=b"7\n"),))
     )
     found = Result(SPEED.id, "p", source.digest, objective, "m", 0, ("clang<O2>",), 1.0, {}, 1, 0.1, {})
-    costs = {"O3": {name: 1e9 for name in SPEED.objectives}}
+    costs = {"O3": dict.fromkeys(SPEED.objectives, 1e9)}
     result = confirm(SPEED, expecting, found, costs, limits=LIMITS)
     assert (result.valid, result.fallback, result.trace, result.cost) == (False, "O3", (), 1e9)
     assert "something else than at -O0: input 'work 10': prints" in result.verified[0]
@@ -204,7 +204,8 @@ def test_compile_time_is_compared_in_turn() -> None:
 def test_real_run_time_against_o3() -> None:
     result = confirmed(SPEED, runnable("3000000"), "seconds", "constmerge")
     assert (result.timing["verdict"], result.fallback) == (SLOWER, "O3")  # as good as not optimized
-    assert result.timing["high"] < 1
+    high = result.timing["high"]
+    assert isinstance(high, float) and high < 1
 
 
 def test_program_that_cannot_be_run_is_told_before_the_search() -> None:

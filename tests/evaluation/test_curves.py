@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
 from burnish.evaluation.curves import improvement_curve, longest_curves
 from tests.evaluation.rows import row
 
-SECONDS = {"budget": "1s", "budget_seconds": 1.0}
+SECONDS: dict[str, Any] = {"budget": "1s", "budget_seconds": 1.0}
 
 
 def test_curve_by_hand() -> None:
@@ -49,7 +50,7 @@ def test_noisy_row_is_as_good_as_it_was_measured_in_the_end() -> None:
 
 
 def test_longest_budget_of_each_method() -> None:
-    long = {"budget": "10s", "budget_seconds": 10.0}
+    long: dict[str, Any] = {"budget": "10s", "budget_seconds": 10.0}
     rows = [
         row("a", 50.0, method="m", seconds=1.0, curve=((0.5, 1, 50.0),), **SECONDS),
         row("a", 25.0, method="m", seconds=10.0, curve=((5.0, 1, 25.0),), **long),

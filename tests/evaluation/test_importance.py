@@ -46,9 +46,10 @@ def test_shares_are_of_winning_traces() -> None:
     ]
     assert [item.program for item in winning(rows)] == ["a", "b"]
     found = importances(rows, [{"x": 0.2, "gone": 1.0}, {"x": 0.4, "y": 0.1}])
+    assert found[1].worth == pytest.approx(0.3)
     assert found == [
         Importance("y", 1.0, 0.1, 1),
-        Importance("x", 0.5, pytest.approx(0.3), 2),
+        Importance("x", 0.5, found[1].worth, 2),
         Importance("z", 0.5),
     ]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,12 +58,13 @@ def test_centre_is_the_median_of_walsh_averages() -> None:
 def test_interval_covers_as_often_as_it_says(kind: str) -> None:
     rng = np.random.default_rng(1)
     missed = 0
+    draw: dict[str, Callable[[], Any]] = {
+        "normal": lambda: rng.normal(size=12),
+        "heavy": lambda: rng.standard_cauchy(size=12),
+        "ties": lambda: rng.integers(-2, 3, size=12).astype(float),
+    }
     for _ in range(1000):
-        values = {
-            "normal": lambda: rng.normal(size=12),
-            "heavy": lambda: rng.standard_cauchy(size=12),
-            "ties": lambda: rng.integers(-2, 3, size=12).astype(float),
-        }[kind]()
+        values = draw[kind]()
         low, high = signed_rank_interval([float(value) for value in values], 0.95)
         missed += not low <= 0 <= high
     assert missed <= 65  # 50 are expected, with a standard deviation of 7

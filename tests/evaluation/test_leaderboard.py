@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def real() -> list[Row]:
     return [item for item in compare_methods(plan, CASES) if isinstance(item, Row)]
 
 
-def problems(path: Path, entry: Entry, cases: list[Case] = CASES, **options: int) -> list[str]:
+def problems(path: Path, entry: Entry, cases: list[Case] = CASES, **options: Any) -> list[str]:
     """Return what is wrong with an entry."""
     return list(verify_entry(path, entry, TASK, cases, limits=LIMITS, **options))
 
@@ -183,5 +184,5 @@ def test_sample_of_programs_is_known_from_the_seed(tmp_path: Path, real: list[Ro
 
 def test_figures_are_those_of_the_summary() -> None:
     figures = figures_of(HAND_MADE, 0.95)
-    assert figures.keys() <= {field for field in Entry.__dataclass_fields__}
+    assert figures.keys() <= Entry.__dataclass_fields__.keys()
     assert (figures["wins"], figures["failures"]) == (1, 1)

@@ -90,6 +90,7 @@ def test_like_programs_of_a_project_make_the_interval_of_projects_wider() -> Non
     rows = [row(f"{p}{i}", 100.0 - 10 * p, project=str(p)) for p in range(5) for i in range(20)]
     (found,) = summarise(rows)
     mean = found.unguarded
+    assert mean.low and mean.high and mean.project_low and mean.project_high
     assert mean.project_low < mean.low < mean.ratio < mean.high < mean.project_high
 
 
@@ -122,6 +123,7 @@ def test_pairs_are_resampled_together() -> None:
     assert (pair.mean.low, pair.mean.ratio, pair.mean.high) == pytest.approx((1.01, 1.01, 1.01))
     assert pair.apart
     one, other = summarise(rows)
+    assert one.unguarded.low and other.unguarded.high
     assert one.unguarded.low < other.unguarded.high
 
 

@@ -148,7 +148,8 @@ def test_noise_is_called_a_gain_no_oftener_than_stated(spikes: float) -> None:
 
     def times() -> list[list[float]]:
         noise = np.exp(0.03 * rng.normal(size=(20, 2)))
-        return (noise * np.where(rng.random((20, 2)) < spikes, 1.5, 1.0)).tolist()
+        seconds: list[list[float]] = (noise * np.where(rng.random((20, 2)) < spikes, 1.5, 1.0)).tolist()
+        return seconds
 
     verdicts = [compare_rounds(times(), times(), times(), 0.95).verdict for _ in range(1000)]
     wrong = sum(verdict != NO_DIFFERENCE for verdict in verdicts)
@@ -161,9 +162,14 @@ def test_identical_objects_are_not_run() -> None:
 
 
 def test_same_objects_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+    calls: list[object] = []
+
+    def counted(*paths: object, **_: object) -> int:
+        calls.append(paths)
+        return len(calls)
+
     monkeypatch.setattr(timing, "link", lambda content, *_: content)
-    monkeypatch.setattr(timing, "compare_times", lambda *paths, **_: calls.append(paths) or len(calls))
+    monkeypatch.setattr(timing, "compare_times", counted)
     comparer = Comparer()
     assert [comparer.compare(b"a", b"b", TWO) for _ in range(2)] == [1, 1]
     assert comparer.compare(b"b", b"a", TWO) == 2

@@ -39,7 +39,7 @@ class Runs:
 
     def __call__(self, *_: Any, counters: Sequence[str] = (), **others: Any) -> Execution:
         self.made += 1
-        counted = {name: 100 * self.made for name in counters}
+        counted = dict.fromkeys(counters, 100 * self.made)
         return Execution(self.output, b"", 0, self.killed, float(self.made), 1.0, counted)
 
 
@@ -105,7 +105,7 @@ def test_late_ones_are_tried_again(runs: Runs) -> None:
 def test_the_least_used_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = Measurements(tmp_path / "file", kept=10)
     now = 1e9
-    monkeypatch.setattr(measurements.time, "time", lambda: now)
+    monkeypatch.setattr("burnish.execution.measurements.time.time", lambda: now)
     for number in range(10):
         file.keep(key_of(str(number)), float(number))
         now += 1

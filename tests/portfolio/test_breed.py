@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from tests.core.failures import failing_task
 PROGRAMS = [counters("a=12 b=7"), counters("a=64"), counters("a=9 b=9 c=3")]
 COUNTING = Task(**{**vars(TASK), "initial_traces": (("halve",),)})
 SETUP = PortfolioSetup(COUNTING, "total", 1)
-BREEDING = {"count": 2, "slowest": 9.0, "seed": 0}
+BREEDING: dict[str, Any] = {"count": 2, "slowest": 9.0, "seed": 0}
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -132,7 +133,8 @@ def test_what_begins_with_the_reference_takes_the_rest_only() -> None:
     traces = [("z",), ("z", "a"), ("a", "z"), ("z", "b")]
     seconds = np.array([[2.0, 4.0], [3.0, 4.1], [3.0, 8.0], [1.9, 4.0]])
     relative = relative_seconds(traces, seconds, np.array([2.0, 4.0]))
-    np.testing.assert_allclose(relative, [[1, 1], [0.5, 0.025], [1.5, 2], [0.02, 0.02]])
+    expected = np.array([[1, 1], [0.5, 0.025], [1.5, 2], [0.02, 0.02]])
+    np.testing.assert_allclose(relative, expected)
 
 
 def test_sequences_are_chosen_by_gain_for_time() -> None:

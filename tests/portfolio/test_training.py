@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.core.replay import replay_legal
 from burnish.core.task import Task
-from burnish.portfolio.costs import fill
+from burnish.portfolio.costs import CostTable, fill
 from burnish.portfolio.cover import greedy_cover
 from burnish.portfolio.policy import load_sequence_values
 from burnish.portfolio.seconds import fit_time
@@ -32,7 +33,7 @@ COUNTING = Task(**{**vars(TASK), "initial_traces": (("halve",),)})
 @pytest.mark.usefixtures("nothing_left")
 def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> None:
     state = tmp_path / "found.jsonl"
-    options = {"objectives": ("total",), "budget": Budget(evaluations=60), "jobs": 1}
+    options: dict[str, Any] = {"objectives": ("total",), "budget": Budget(evaluations=60), "jobs": 1}
     collect(COUNTING, PROGRAMS[:2], state, **options)
     before = state.read_text()
     state.write_text(before + '{"program": "kil')  # and killed
@@ -55,7 +56,7 @@ def test_damaged_state_is_named(tmp_path: Path) -> None:
         read_found(state)
 
 
-def filled(task: Task, state: Path, traces: list[tuple[str, ...]], programs: int = 3) -> object:
+def filled(task: Task, state: Path, traces: list[tuple[str, ...]], programs: int = 3) -> CostTable:
     return fill(
         task, PROGRAMS[:programs], traces, state, objectives=("total",), observations=("values",), jobs=1
     )
@@ -125,7 +126,7 @@ def test_time_is_fitted_by_size() -> None:
     features = np.stack([np.exp(sizes) - 1, np.zeros(3)], axis=1)
     seconds = np.exp(np.stack([0.5 + 2 * sizes, np.full(3, 0.7), 3 - sizes], axis=1))
     # what is relatively faster on large programs is not taken to be faster still on larger ones
-    expected = [[0.5, 0.7, 3 - 7 / 3], [2, 0, 0]]
+    expected = np.array([[0.5, 0.7, 3 - 7 / 3], [2, 0, 0]])
     np.testing.assert_allclose(fit_time(features, seconds), expected, atol=1e-5)
 
 

@@ -39,7 +39,8 @@ def instructions(text: str, seed_vectors: SeedVectors, *, flow_aware: bool) -> l
     rows = instruction_vectors(
         _native.Module(text.encode()), flow_aware=flow_aware, seed_vectors=seed_vectors
     )
-    return np.round(rows.astype(np.float64), 4).tolist()
+    rounded: list[list[float]] = np.round(rows.astype(np.float64), 4).tolist()
+    return rounded
 
 
 STRAIGHT = """

@@ -37,8 +37,8 @@ GUIDED = pytest.mark.parametrize("method", ["beam", "mcts"])
 
 
 def guided(method: str, adviser: Adviser, budget: int, task: Task = TASK, **options: Any) -> Result:
-    options = {"workers": 1, "limits": LIMITS, "program": PROGRAM} | options
-    return search(task, method=method, budget=Budget(evaluations=budget), adviser=adviser, **options)
+    chosen: dict[str, Any] = {"workers": 1, "limits": LIMITS, "program": PROGRAM, "method": method}
+    return search(task, budget=Budget(evaluations=budget), adviser=adviser, **(chosen | options))
 
 
 @GUIDED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,7 +158,7 @@ def test_changed_file_begins_with_what_its_last_version_came_to(tmp_path: Path) 
     changed = tmp_path / "other_name.c"
     changed.write_text((DATA / "matrix.c").read_text() + "int added(int x) { return x * x + 1; }\n")
     least = Budget(evaluations=2)  # -Oz, and what is remembered
-    options = {"budget": least, "policy": "none", "workers": 1}
+    options: dict[str, Any] = {"budget": least, "policy": "none", "workers": 1}
     again = optimize(task, load_program(changed), memory=memory, **options)
     assert again.trace == found.trace
     assert again.ratio("Oz") > 1 == optimize(task, load_program(changed), **options).ratio("Oz")

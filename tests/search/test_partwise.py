@@ -55,7 +55,7 @@ def test_cost_is_the_difference_to_the_site_before(head: Trace) -> None:
 
 
 def test_equal_sites_are_tried_once() -> None:
-    traces = [(entry("subtract(3)", site),) for site in "abc"]
+    traces: list[Trace] = [(entry("subtract(3)", site),) for site in "abc"]
     found, evaluator = alone(COUNTING, traces, 0)
     assert [item.cost for item in found] == [-3, -3, -3]
     assert [item.trace for item in found] == traces
@@ -63,13 +63,13 @@ def test_equal_sites_are_tried_once() -> None:
 
 
 def test_all_sites_once_are_one_evaluation() -> None:
-    traces = [("a: halve",), ("a: subtract(1)",), ("a: subtract(3)",), ("b: subtract(1)",)]
+    traces: list[Trace] = [("a: halve",), ("a: subtract(1)",), ("a: subtract(3)",), ("b: subtract(1)",)]
     for count, evaluations in ((2, 0), (3, 1), (4, 1)):
         assert alone(COUNTING, traces[:count], 0)[1].evaluations == evaluations
 
 
 def test_evaluation_is_left_for_what_is_joined() -> None:
-    traces = [("a: halve",), ("a: subtract(1)",), ("a: subtract(3)",), ("b: subtract(1)",)]
+    traces: list[Trace] = [("a: halve",), ("a: subtract(1)",), ("a: subtract(3)",), ("b: subtract(1)",)]
     found, evaluator = alone(COUNTING, traces, 0, most=2)
     assert [item.error for item in found] == ["", "", "", NOT_TRIED]
     assert evaluator.evaluations == 1

@@ -23,6 +23,7 @@ from burnish.training.algorithms import LEARNERS, open_training
 from burnish.training.checkpoint import load_checkpoint
 from burnish.training.config import Config, Expert, Source, config_of, read_config, shipped
 from burnish.training.expert import DEMONSTRATIONS
+from burnish.training.learning import PolicyTraining
 from burnish.training.run import Listener, Outcome, train
 from burnish.training.track import LOG, TIMES, read_log
 from burnish.training.validate import SCORE
@@ -69,8 +70,9 @@ def curve(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_actions_that_are_left_out_are_not_learned() -> None:
-    config = replace(small("ppo"), without=("loop-rotate*", "mergefunc"))
+    config = replace(small("ppo"), options={"without": ["loop-rotate*", "mergefunc"]})
     learning = open_training(config, Path("nowhere"), lambda text: None)
+    assert isinstance(learning, PolicyTraining)
     try:
         named = config.environment.actions
         assert named
@@ -81,7 +83,7 @@ def test_actions_that_are_left_out_are_not_learned() -> None:
     finally:
         learning.close()
     with pytest.raises(UnknownName, match="'no-such'"):
-        open_training(replace(config, without=("no-such",)), Path("nowhere"), lambda text: None)
+        open_training(replace(config, options={"without": "no-such"}), Path("nowhere"), lambda text: None)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +234,10 @@ def test_shipped_configurations_train(name: str, tmp_path: Path) -> None:
     if name == "cloning":
         changes.append("algorithm.weighting=none")  # so few evaluations gain nothing
     config = read_config(name, changes)
-    random = {"programs": (Source("random:0..3:100"),), "validation": (Source("random:1000..1001:100"),)}
+    random: dict[str, Any] = {
+        "programs": (Source("random:0..3:100"),),
+        "validation": (Source("random:1000..1001:100"),),
+    }
     outcome = run(replace(config, **random), tmp_path)
     assert outcome.policy and outcome.policy.exists()
     assert (tmp_path / "curves.png").exists()

@@ -145,7 +145,7 @@ class Cloning:
         order = torch.from_numpy(generator(self.seed, self.epochs, 0).permutation(len(self._train)))
         totals = np.zeros(3)
         with seeded_torch(self.seed, self.epochs), dropout(self.policy.encoder, self.config.dropout):
-            for chosen in order.split(self.config.batch_size):  # type: ignore[no-untyped-call]
+            for chosen in order.split(self.config.batch_size):
                 steps = [self._train[i] for i in chosen.tolist()]
                 totals += self._update(steps, self._weights[chosen])
         self.steps += len(order)

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import MessagePassing  # type: ignore[import-untyped]
-from torch_geometric.nn.aggr import Aggregation  # type: ignore[import-untyped]
+from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.aggr import Aggregation
 
 from burnish.agents.networks.encoder import to_tensors
 from burnish.agents.networks.sequence import LSTM

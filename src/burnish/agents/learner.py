@@ -31,7 +31,10 @@ class Learner(Protocol):
     """An algorithm in the middle of its work: made of environments, a policy's maker, a config and a seed."""
 
     envs: VectorEnv
-    policy: Actor
+
+    @property
+    def policy(self) -> Actor:
+        """Return what it learns."""
 
     def iterate(self) -> dict[str, float]:
         """Play, learn from it, and return metrics; the environments are reset first.
@@ -91,7 +94,7 @@ def descend(
         RuntimeError: a gradient is infinite or no number; nothing was changed.
     """
     optimizer.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     norm = torch.zeros(())
     for network in networks:
         norm = torch.nn.utils.clip_grad_norm_(network.parameters(), max_norm, error_if_nonfinite=True)

@@ -259,7 +259,7 @@ class TD:
             best, targets = self._best_and_targets(states, self._values(following))
             self.policy.train()
             order = torch.from_numpy(rng.permutation(len(states)))
-            for chosen in order.split(config.minibatch):  # type: ignore[no-untyped-call]
+            for chosen in order.split(config.minibatch):
                 batch = self.policy.collate([states[i].observation for i in chosen.tolist()])
                 rows = chosen.to(device)
                 log_probs, values = self.policy.evaluate(batch, masks[rows])

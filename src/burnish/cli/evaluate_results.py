@@ -94,7 +94,7 @@ def _evaluate(row: Result, options: argparse.Namespace, comparer: Comparer) -> l
 
 def _size_of(task: Task, rows: Sequence[Result]) -> str | None:
     """Return the exact objective that has a column: the first result's, or the last of those always shown."""
-    exact = [name for name in (*task.shown.objectives, unlimited(rows[0].objective))]
+    exact = (*task.shown.objectives, unlimited(rows[0].objective))
     return next((name for name in reversed(exact) if name in task.exact_objectives), None)
 
 

@@ -52,13 +52,13 @@ class Watcher(Protocol):
     """Who is told how a search goes on."""
 
     def reference(self, name: str, cost: float) -> None:
-        """The search begins; what the result is compared with is called so, and costs so much."""
+        """Begin the search; what the result is compared with is called so, and costs so much."""
 
     def note(self, text: str) -> None:
-        """This happens now, before or after the search."""
+        """Tell what happens now, before or after the search."""
 
     def __call__(self, progress: Progress) -> None:
-        """Something was evaluated."""
+        """Tell that something was evaluated."""
 
 
 def optimize_job(task: Task, job: Job, settings: SearchSettings, *, quiet: bool) -> Result:

@@ -39,9 +39,9 @@ def find_launcher(launcher: str) -> str:
     Raises:
         MissingTool: it is neither beside burnish nor on PATH.
     """
-    folders = (os.path.dirname(os.path.abspath(sys.argv[0])), sysconfig.get_path("scripts"))  # noqa: PTH100, PTH120
+    folders = (os.path.dirname(os.path.abspath(sys.argv[0])), sysconfig.get_path("scripts"))
     for folder in folders:
-        path = os.path.join(folder, launcher)  # noqa: PTH118 - pathlib would be a third of the time
+        path = os.path.join(folder, launcher)
         if os.access(path, os.X_OK):
             return path
     if found := shutil.which(launcher):

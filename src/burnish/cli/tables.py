@@ -105,7 +105,7 @@ class ResultsTable:
         return [name for name in names if name in result.beside or name == goal]
 
     def _notes(self) -> list[str]:
-        """What the numbers alone do not say."""
+        """Return what the numbers alone do not say."""
         results, notes = self._results, []
         kept = [_short(result, results) for result in results if result.fallback]
         if kept:

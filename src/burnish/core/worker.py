@@ -147,7 +147,7 @@ class Worker:
 
     def flush(self) -> None:
         """Send what waits for it, unless the message before is still under way."""
-        if self._sent or not any([call.told for call in self._held]):
+        if self._sent or not any(call.told for call in self._held):
             return
         process = self._started()
         message = []

@@ -88,7 +88,7 @@ def _is_source(word: str, directory: str, file: str) -> bool:
 def _named(entries: Sequence[tuple[str, str, tuple[str, ...]]]) -> Iterator[Command]:
     if not entries:
         return
-    common = os.path.commonpath([os.path.dirname(file) for _, file, _ in entries])  # noqa: PTH120
+    common = os.path.commonpath([Path(file).parent for _, file, _ in entries])
     seen: dict[str, int] = {}
     for directory, file, options in sorted(entries, key=lambda entry: (entry[1], entry[2], entry[0])):
         name = Path(os.path.relpath(file, common)).as_posix()

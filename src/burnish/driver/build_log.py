@@ -51,8 +51,8 @@ _REQUIRED = _NAMES - {"command"}
 
 def default_log() -> pathlib.Path:
     """Return the user's build log, by the XDG base directory specification."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    base = pathlib.Path(state) if os.path.isabs(state) else pathlib.Path.home() / ".local" / "state"  # noqa: PTH117
+    state = pathlib.Path(os.environ.get("XDG_STATE_HOME", ""))
+    base = state if state.is_absolute() else pathlib.Path.home() / ".local" / "state"
     return base / "burnish" / "cc.jsonl"
 
 

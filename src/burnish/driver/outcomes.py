@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -139,7 +138,7 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
     after = better.sizes if better else before
     return Record(
         time=datetime.now(UTC).isoformat(timespec="seconds"),
-        directory=os.getcwd(),  # noqa: PTH109 - cheaper, and a build has thousands
+        directory=str(Path.cwd()),
         source=outcome.job.source,
         output=str(output),
         level=outcome.job.level,

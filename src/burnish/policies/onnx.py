@@ -17,7 +17,7 @@ from burnish.policies.choose import Floats, Mask
 from burnish.representations.batches import Inputs, flat, inputs_from_table
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession  # type: ignore[import-untyped]
+    from onnxruntime import InferenceSession
 
 FORMAT: Final = 1
 METADATA: Final = "burnish"
@@ -63,7 +63,7 @@ def load_onnx(path: Path, threads: int = 1) -> OnnxPolicy:
     """
     try:
         import onnxruntime
-        from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import-untyped]
+        from onnxruntime.capi.onnxruntime_pybind11_state import (
             Fail,
             InvalidGraph,
             InvalidProtobuf,

@@ -123,7 +123,7 @@ class SequenceValueLearner:
             points = self.network(self.features)
         loss = value_loss(attention(points, points, self.hidden), self.gains, self.gains)
         self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.optimizer.step()
         self.epoch += 1
         return {"epoch": self.epoch, "loss/values": float(loss.detach())}

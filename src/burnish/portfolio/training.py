@@ -124,6 +124,7 @@ class SequenceValuesTraining:
         return path, {
             "kind": "sequence-values",
             "task": trained.task,
+            "toolchain": dict(self.task.toolchain()),
             "objective": trained.objective,
             "observations": trained.observations,
             "sequences": len(trained.traces),

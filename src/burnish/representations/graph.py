@@ -47,8 +47,8 @@ from burnish.representations.modules import module_of
 from burnish.representations.vocabulary import Vocabulary, shipped_vocabulary
 
 if TYPE_CHECKING:
-    from networkx import MultiDiGraph  # type: ignore[import-untyped]
-    from torch_geometric.data import Data  # type: ignore[import-untyped]
+    from networkx import MultiDiGraph
+    from torch_geometric.data import Data
 
 KINDS: Final = ("instruction", "variable", "constant", "type")
 FUNCTION_KINDS: Final = ("external", "defined", "declared")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from burnish.core.task import Task
-from burnish.evaluation.confirm import toolchain
+import burnish
 from burnish.files import write_atomically
-from burnish.tasks import load_task
 from burnish.training.checkpoint import Best, Checkpoint
 from burnish.training.config import Config
 
@@ -56,16 +55,16 @@ def write_card(
             "ended": last.finished or "interrupted",
             "config": config.to_dict(),
         },
-        "toolchain": versions(load_task(more["task"])),
+        "toolchain": versions(more.get("toolchain", {})),
     }
     path = card_path(policy)
     write_atomically(path, json.dumps(card, indent=2).encode() + b"\n")
     return path
 
 
-def versions(task: Task) -> dict[str, str]:
-    """Return the versions of what trained."""
-    found = toolchain(task)
+def versions(own: Mapping[str, str]) -> dict[str, str]:
+    """Return the versions of what trained, the task's own tools among them."""
+    found = {"burnish": burnish.__version__, **own, "python": platform.python_version()}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
             found[package] = version(package)

@@ -145,6 +145,7 @@ class PolicyTraining:
         observation = environment.observation or next(iter(self.task.observations))
         return {
             "task": self.task.id,
+            "toolchain": dict(self.task.toolchain()),
             "action_list_version": self.task.version,
             "options": dict(self.task.options),
             "objective": self.objective,

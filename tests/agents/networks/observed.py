@@ -73,7 +73,7 @@ def loss_after_fitting(
     for _ in range(steps):
         loss = (head(encoder(batch)).squeeze(1) - targets).square().mean()
         adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         adam.step()
         losses.append(loss.item())
     return losses[0], losses[-1]

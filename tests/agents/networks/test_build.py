@@ -19,7 +19,7 @@ from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import counters
 from tests.sources import program
 
-PARTS = {
+PARTS: dict[str, dict[str, Any]] = {
     "programl": {"kind": "gatv2", "width": 8, "heads": 2, "layers": 1},
     "cfg": {"kind": "gine", "width": 8, "pool": "max"},
     "callgraph": {"kind": "gatv2", "width": 8, "heads": 2, "pool": "attention"},
@@ -67,7 +67,9 @@ def test_the_tasks_first_observation_is_the_default() -> None:
 
 
 @pytest.mark.parametrize(("kind", "type_of"), [("lstm", LSTM), ("transformer", Transformer)])
-def test_histories_know_every_action_and_what_is_none(kind: str, type_of: type) -> None:
+def test_histories_know_every_action_and_what_is_none(
+    kind: str, type_of: type[LSTM] | type[Transformer]
+) -> None:
     encoder = build_encoder({"kind": kind}, LLVM, "trace")
     assert isinstance(encoder, type_of)
     assert encoder.embedding.num_embeddings == len(LLVM.actions) + 2  # none, and the mark that begins

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -97,7 +99,8 @@ def test_fits(config: GraphConfig) -> None:
 def test_gatv2_layer_is_the_papers_equation() -> None:
     """Equation 7 of Brody et al. 2022, with edges as in PyTorch Geometric, node by node."""
     encoder, rng = made(GraphConfig(width=6, heads=2, edge_width=4)), np.random.default_rng(8)
-    layer, heads, each = encoder.layers[0], 2, 3
+    layer: Any = encoder.layers[0]
+    heads, each = 2, 3
     graph = shared.graph(rng, 9, 40)
     x, e = rng.standard_normal((9, 6)), rng.standard_normal((40, 4))
     source, target = graph.edges[:, 0], graph.edges[:, 1]
@@ -118,14 +121,14 @@ def test_gatv2_layer_is_the_papers_equation() -> None:
     np.testing.assert_allclose(found.detach().numpy(), expected, rtol=0, atol=1e-6)
 
 
-def parts(layer: torch.nn.Module) -> list[torch.nn.Module]:
+def parts(layer: Any) -> list[torch.nn.Module]:
     return [layer.lin_l, layer.lin_r, layer.lin_edge]
 
 
 def test_gine_layer_is_the_papers_equation() -> None:
     """h((1 + eps) x_i + sum of relu(x_j + e_ji)), Hu et al. 2020."""
     encoder, rng = made(GraphConfig(layer="gine", width=6, edge_width=4)), np.random.default_rng(9)
-    layer = encoder.layers[0].double()
+    layer: Any = encoder.layers[0].double()
     layer.eps.data.fill_(0.25)
     graph = shared.graph(rng, 9, 40)
     x, e = torch.from_numpy(rng.standard_normal((9, 6))), torch.from_numpy(rng.standard_normal((40, 4)))
@@ -218,7 +221,8 @@ def test_encoder_is_its_parts(config: GraphConfig) -> None:
     batch = encoder.collate([graph])
     links, edges = encoder._edges(batch)
     kind, token = torch.from_numpy(graph.nodes[:, :2]).T
-    x = encoder.nodes.kind.weight[kind] + encoder.nodes.token.weight[token]
+    nodes: Any = encoder.nodes
+    x = nodes.kind.weight[kind] + nodes.token.weight[token]
     for norm, layer in zip(encoder.norms, encoder.layers, strict=True):
         x = x + torch.relu(layer(norm(x), links, edges))
     pooled = encoder._pooled(x, torch.zeros(9, dtype=torch.int64), torch.tensor([9]))

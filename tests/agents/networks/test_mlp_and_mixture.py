@@ -53,8 +53,9 @@ def test_fits(config: MLPConfig) -> None:
 def test_counts_are_scaled() -> None:
     """One layer that is the identity shows what goes in: sign(x) log(1 + |x|)."""
     encoder = MLP(MLPConfig(hidden=(3,)), 3)
+    first: Any = encoder.layers[0]
     with torch.no_grad():
-        encoder.layers[0].weight.copy_(torch.eye(3))
+        first.weight.copy_(torch.eye(3))
     found = shared.encoded(encoder, [np.array([0, 99999, -3])])
     np.testing.assert_allclose(found.numpy(), [[0, np.log(100000), 0]], rtol=1e-6)
 

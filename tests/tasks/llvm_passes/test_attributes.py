@@ -9,8 +9,8 @@ import pytest
 
 from burnish import _native
 from burnish.corpora.random_modules import random_module
-from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES
+from burnish.tasks.llvm_passes.session import open_session
 from tests.sources import C_FILES, printed, program
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}
@@ -119,32 +119,32 @@ define i32 @framed() minsize optsize "frame-pointer"="all" { ret i32 1 }"""
 
 
 def test_at_one_function_the_others_keep_theirs() -> None:
-    session = TASK.open(program("matrix.c"))
+    session = open_session(program("matrix.c"))
     for action in (*FRAMES, "no-jump-tables", "no-minsize"):
         assert session.legal("multiply")[session.index(action)]
     session.replay(["multiply: frame-pointer<calls=0>"])
-    text = session.module.print()  # type: ignore[attr-defined]
+    text = session.module.print()
     assert with_attribute(text, '"frame-pointer"="all"') == {"multiply"}
 
 
 @pytest.mark.parametrize("name", C_FILES)
 def test_a_call_is_expected_to_take_a_little_longer(name: str) -> None:
-    session = TASK.open(program(name))
+    session = open_session(program(name))
     session.replay(["clang<Oz>"])
     assert session.cost("slowdown") == 1
     session.replay(["frame-pointer<calls=0>"])
     assert session.cost("slowdown") > 1
-    assert all(share >= 1 for share in session.costs("slowdown").values())  # type: ignore[attr-defined]
+    assert all(share >= 1 for share in session.costs("slowdown").values())
 
 
 def test_kept_where_it_pays_frames_save_more_than_their_code_costs() -> None:
     saved, before = 0.0, 0.0
     for name in C_FILES:
-        session = TASK.open(program(name))
+        session = open_session(program(name))
         session.replay(["clang<Oz>"])
-        without = session.costs("loaded-bytes")  # type: ignore[attr-defined]
+        without = session.costs("loaded-bytes")
         session.replay(["frame-pointer<calls=0>"])
-        framed = session.costs("loaded-bytes")  # type: ignore[attr-defined]
+        framed = session.costs("loaded-bytes")
         saved += sum(max(0.0, without[site] - framed[site]) for site in without)
         before += sum(without.values())
     assert saved > 0.02 * before
@@ -153,7 +153,7 @@ def test_kept_where_it_pays_frames_save_more_than_their_code_costs() -> None:
 def test_random_programs_print_what_they_did(tmp_path: Path) -> None:
     for seed in range(6):
         source = random_module(seed)
-        module = TASK.open(source).module  # type: ignore[attr-defined]
+        module = open_session(source).module
         for text in ("clang<Oz>", "no-minsize", "frame-pointer<calls=0>", "no-jump-tables", "clang<O2>"):
             module.run(PIPELINES[text])
         module.verify()

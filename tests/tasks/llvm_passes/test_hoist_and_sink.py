@@ -13,8 +13,8 @@ import pytest
 
 from burnish import _native
 from burnish.corpora.random_modules import random_module
-from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
+from burnish.tasks.llvm_passes.session import open_session
 from tests.sources import DATA, printed, program
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}
@@ -79,9 +79,8 @@ def diamond(yes: str, no: str, end: str = "  ret i32 0") -> str:
 
 def test_what_both_ways_compute_is_computed_before_the_branch() -> None:
     yes = "  %x = mul i32 %a, %b\n  store i32 1, ptr %q\n  %y = sub i32 %x, 7\n  call void @log(i32 %y)"
-    no = "  %z = udiv i32 %a, 3\n  %x2 = mul i32 %a, %b\n  %y2 = sub i32 %x2, 7\n  store i32 %z, ptr %p\n" + (
-        "  store i32 %y2, ptr %p"
-    )
+    no = "  %z = udiv i32 %a, 3\n  %x2 = mul i32 %a, %b\n  %y2 = sub i32 %x2, 7\n"
+    no += "  store i32 %z, ptr %p\n  store i32 %y2, ptr %p"
     assert hoisted(diamond(yes, no)) == ["mul sub br", "store call br", "udiv store store br", "ret"]
 
 
@@ -346,8 +345,8 @@ def test_equal_switches_become_one_with_all_their_edges() -> None:
 
 def test_a_slot_on_the_stack_does_not_become_one_of_two() -> None:
     # A phi of allocas would keep both from becoming values.
-    ways = [f"  store i32 %a, ptr %s{n}\n  call void @effect()" for n in (1, 2)]
-    body = diamond(*ways, "  %l = load i32, ptr %s1\n  ret i32 %l")
+    yes, no = (f"  store i32 %a, ptr %s{n}\n  call void @effect()" for n in (1, 2))
+    body = diamond(yes, no, "  %l = load i32, ptr %s1\n  ret i32 %l")
     text = after("sink-common", function("\n  %s1 = alloca i32\n  %s2 = alloca i32" + body))
     assert "phi ptr" not in text
 
@@ -411,7 +410,7 @@ def check_random_program(seed: int, folder: Path) -> int:
     """Hoist and sink in a random program, other passes between; return how often that changed it."""
     rng = np.random.default_rng(seed)
     source = random_module(seed)
-    module = TASK.open(source).module
+    module = open_session(source).module
     changes = 0
     for _ in range(4):
         for text in rng.permutation(["hoist-common", "hoist-common<no-free>", "sink-common"]):
@@ -457,7 +456,7 @@ def test_five_processes_do_the_same() -> None:
 
 
 def test_at_one_function_the_others_are_left_alone() -> None:
-    session = TASK.open(program("matrix.c"))
+    session = open_session(program("matrix.c"))
     before = session.identities()
     session.replay(["sroa<modify-cfg>"])
     middle = session.identities()

@@ -16,8 +16,8 @@ from burnish.core.program import Workload
 from burnish.corpora.random_modules import random_module
 from burnish.execution import link
 from burnish.programs import load_program
-from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
+from burnish.tasks.llvm_passes.session import open_session
 from burnish.toolchain import find_tool
 from tests.sources import printed
 
@@ -271,7 +271,7 @@ int main() {
 def test_exceptions_pass_through_what_was_outlined(tmp_path: Path, flags: list[str]) -> None:
     source = tmp_path / "throwing.cpp"
     source.write_text(THROWING)
-    module = TASK.open(load_program(source, flags)).module
+    module = open_session(load_program(source, flags)).module
     module.run("clang<Oz>")
     before = run_cplusplus(module, tmp_path)
     module.run("outline<call-cost=0>")
@@ -292,7 +292,7 @@ def test_a_function_with_a_block_that_cannot_be_reached_is_left_alone() -> None:
 
 
 def test_costlier_calls_outline_less() -> None:
-    module = TASK.open(random_module(3)).module
+    module = open_session(random_module(3)).module
     counts = []
     for cost in range(4):
         other = module.clone()
@@ -454,7 +454,7 @@ def loaded_bytes(module: _native.Module, folder: Path) -> int:
 def test_programs_become_smaller_by_code_and_unwind_information(cost: int, tmp_path: Path) -> None:
     before, after = 0, 0
     for seed in range(12):
-        module = TASK.open(random_module(seed)).module
+        module = open_session(random_module(seed)).module
         module.run("clang<Oz>")
         before += loaded_bytes(module, tmp_path)
         module.run(f"outline<call-cost={cost}>")
@@ -463,7 +463,7 @@ def test_programs_become_smaller_by_code_and_unwind_information(cost: int, tmp_p
 
 
 def test_twice_is_no_more_than_nested() -> None:
-    module = TASK.open(random_module(5)).module
+    module = open_session(random_module(5)).module
     before = module.instruction_count()
     counts = []
     for _ in range(4):
@@ -484,7 +484,7 @@ def check_random_program(seed: int, folder: Path) -> int:
     """Outline a random program again and again, other passes between; return how often that changed it."""
     rng = np.random.default_rng(seed)
     program = random_module(seed)
-    module = TASK.open(program).module
+    module = open_session(program).module
     changes = 0
     for _ in range(4):
         before = module.instruction_count()

@@ -36,8 +36,8 @@ def test_graphs_are_of_the_current_state(name: str, session: ModuleSession) -> N
 
 
 def test_tokens_and_vector_are_of_the_current_state(session: ModuleSession) -> None:
-    assert (session.observe("tokens") == tokens(session.module)).all()
-    assert (session.observe("ir2vec") == program_vector(session.module)).all()
+    assert np.array_equal(session.observe("tokens"), tokens(session.module))
+    assert np.array_equal(session.observe("ir2vec"), program_vector(session.module))
 
 
 def test_tokens_are_below_their_bound() -> None:
@@ -50,6 +50,7 @@ def test_environment_observes_a_graph() -> None:
     observed, _ = env.reset()
     assert isinstance(observed, gymnasium.spaces.GraphInstance)
     assert env.observation_space.contains(observed)
+    assert isinstance(observed.nodes, np.ndarray)
     before = len(observed.nodes)
     observed, *_ = env.step(env.task.actions.index("sroa<modify-cfg>"))
     assert env.observation_space.contains(observed)

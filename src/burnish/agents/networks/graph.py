@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATv2Conv, GINEConv  # type: ignore[import-untyped]
-from torch_geometric.utils import scatter, softmax  # type: ignore[import-untyped]
+from torch_geometric.nn import GATv2Conv, GINEConv
+from torch_geometric.utils import scatter, softmax
 
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.positions import sinusoidal
