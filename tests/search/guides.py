@@ -26,6 +26,7 @@ class Perfect:
     actions: tuple[str, ...] = ACTIONS
     observations: tuple[str, ...] = ("values",)
     max_steps: int = 20
+    sites: int = 0
 
     def predict(self, states: Sequence[State]) -> list[Prediction]:
         return [self.of(state) for state in states]

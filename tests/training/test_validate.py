@@ -12,6 +12,7 @@ import pytest
 from gymnasium.spaces import GraphInstance
 
 from burnish.core.env import Env
+from burnish.core.env_spaces import ActionSpace
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.worker import Limits
@@ -66,7 +67,9 @@ def test_references_are_measured_and_the_unusable_named() -> None:
 
 def test_what_is_legal_is_looked_for_among_the_actions_that_can_be_chosen() -> None:
     programs = [counters("a=1"), counters("a=2")]
-    found, left_out = hold_out(TASK, programs, "total", limits=LIMITS, actions=["halve"])
+    found, left_out = hold_out(
+        TASK, programs, "total", limits=LIMITS, actions=ActionSpace(TASK, ["halve"], 0)
+    )
     assert [item.program.name for item in found] == ["a=2"]
     assert left_out == ["a=1: nothing is legal"]
 

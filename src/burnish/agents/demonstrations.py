@@ -12,7 +12,7 @@ from typing import Any
 from burnish.core.env import Env
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError, UnknownName
 from burnish.core.program import Program
-from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
+from burnish.core.trace import Trace, split_entry
 from burnish.core.view import Mask
 
 EQUAL = 1e-9  # relative: what two costs that are the same may differ by
@@ -90,17 +90,16 @@ def demonstrate(env: Env, demonstration: Demonstration) -> tuple[DemonstrationSt
         CompilerCrash: the compiler died.
         ReplayError: an exact objective ends at another cost than the demonstration's.
     """
-    if len(demonstration.trace) > env.max_steps:
+    if env.max_steps is not None and len(demonstration.trace) > env.max_steps:
         raise InputError(
             f"{demonstration.name}: a trace of {len(demonstration.trace)} entries does not fit into an "
             f"episode of {env.max_steps} steps; shorten it, or give the environments a larger max_steps"
         )
     observation, info = env.reset(options={"program": demonstration.program})
-    number_of = _numbering(env)
     seen: list[tuple[Any, Mask, int]] = []
     costs: list[float] = []
     for entry in demonstration.trace:
-        action = number_of(entry)
+        action = _number_of(env, entry)
         seen.append((observation, info["mask"], action))
         costs.append(env.cost)  # the last that was measured
         observation, _, _, _, info = env.step(action)
@@ -166,18 +165,12 @@ def record(
     return Recording(tuple(steps), failures)
 
 
-def _numbering(env: Env) -> Callable[[str], int]:
-    """Return what finds the number of a trace's entry; called at the beginning of an episode."""
-    index = {name: number for number, name in enumerate(env.actions)}
-    site_count = int(env.action_space.n) // len(index) - 1  # type: ignore[attr-defined]
-    sites = (WHOLE_PROGRAM, *(env.session.sites()[:site_count] if site_count else ()))
-
-    def number_of(entry: str) -> int:
-        site, action = split_entry(entry)
-        if action not in index:
-            raise UnknownName.among("action", action, index)
-        if site not in sites:
-            raise UnknownName.among("site", site, sites)
-        return sites.index(site) * len(index) + index[action]
-
-    return number_of
+def _number_of(env: Env, entry: str) -> int:
+    """Return the number that a trace's entry has now."""
+    site, action = split_entry(entry)
+    if action not in env.actions:
+        raise UnknownName.among("action", action, env.actions)
+    places = (env.question, *env.sites[1:])  # an answer to what is asked is an action on the whole program
+    if site not in places:
+        raise UnknownName.among("site", site, places)
+    return places.index(site) * len(env.actions) + env.actions.index(action)

@@ -40,8 +40,8 @@ class Env(gymnasium.Env[Any, int]):
     Observation: one of the task's observations, or a Dict of several.
 
     `info` has `mask` (bool[(1 + sites) * n]: what is legal now; also `action_masks()`), `cost` (where it
-    was measured), `program`, after reset `baselines` (costs, where any was asked for) and `skipped` (the
-    names of programs that could not be opened, if any), and after a crash `error`.
+    was measured), `program`, `question` (the site that is asked about, if any), after reset `baselines`
+    (costs, where any was asked for) and `skipped` (programs that could not be opened), after a crash `error`.
 
     terminated: nothing is legal any more, or the compiler crashed (the reward is then
     `failure_reward`, the observation the last one that there was). truncated: `max_steps` reached.
@@ -108,7 +108,7 @@ class Env(gymnasium.Env[Any, int]):
         self._choice = ActionSpace(task, actions, sites)
         self.actions = self._choice.names
         self.action_space = self._choice.space  # type: ignore[assignment]
-        self.max_steps = max_steps or task.max_steps
+        self.max_steps = max_steps or task.max_steps  # None: the program's own number
         self.dense = self.objective.dense if dense is None else dense
         self.failure_reward = failure_reward
         self.render_mode = render_mode
@@ -119,12 +119,11 @@ class Env(gymnasium.Env[Any, int]):
         self._log = EpisodeLog(log) if log else None
         self._program: Program | None = None
         self._session: Session | None = None
-        self._sites: tuple[str, ...] = (WHOLE_PROGRAM,)
+        self.sites: tuple[str, ...] = (WHOLE_PROGRAM,)
         self._mask: Mask = self._choice.nothing()
         self._last: Any = None
         self._cost = self._unit = math.nan
-        self._steps = 0
-        self._forked = False
+        self._steps, self.question, self._forked = 0, "", False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> First:
         """Open the next program, or the one that `options["program"]` names or is.
@@ -158,7 +157,7 @@ class Env(gymnasium.Env[Any, int]):
             raise InputError("multistep needs at least one action")
         session = self.session
         for action in actions[:-1]:
-            index, site = self._choice.decode(action, self._sites)
+            index, site = self._choice.decode(action, self.sites)
             try:
                 session.apply(index, site)
             except CompilerCrash as error:
@@ -182,12 +181,12 @@ class Env(gymnasium.Env[Any, int]):
 
     def begin_step(self, action: int) -> Callable[[], Next]:
         """Start what step() does, and return the function that waits for it: for many at a time."""
-        index, site = self._choice.decode(action, self._sites)
-        last = self._steps + 1 >= self.max_steps
+        index, site = self._choice.decode(action, self.sites)
+        last = self.max_steps is not None and self._steps + 1 >= self.max_steps
         view = self._view if self.dense or last else self._unmeasured
         if self._log:
             self._log.expect()
-        begun = self.session.begin_step(index, site, view, self._sites)
+        begun = self.session.begin_step(index, site, view, self.sites)
         return partial(self._finish_step, begun, index, site, last)
 
     def action_masks(self) -> Mask:
@@ -293,9 +292,8 @@ class Env(gymnasium.Env[Any, int]):
                 program = self.turns.next(self.np_random)
                 begun = self._begin(program)
         self._program = program
-        self._sites = start.sites
-        self._steps = 0
-        self._cost = start.cost
+        self.sites, self.question = start.sites, start.question
+        self._steps, self._cost = 0, start.cost
         self._last = self._observations.member(start.observed)
         self._mask = self._choice.legal(start.mask)
         costs = self._opened.baseline_costs(program)
@@ -308,7 +306,7 @@ class Env(gymnasium.Env[Any, int]):
     def _finish_step(self, begun: Callable[[], Step], index: int, site: str, last: bool) -> Next:
         try:
             step = begun()
-            self._sites = step.sites
+            self.sites, self.question = step.sites, step.question
             self._mask = self._choice.legal(step.mask)
             terminated = not self._mask.any()
             cost = step.cost
@@ -335,7 +333,9 @@ class Env(gymnasium.Env[Any, int]):
         return self._last, self.failure_reward, True, False, self._info(None) | {"error": str(error)}
 
     def _info(self, cost: float | None) -> dict[str, Any]:
-        return {"mask": self._mask, "program": self.program.name} | ({} if cost is None else {"cost": cost})
+        asked = {"question": self.question} if self.question else {}
+        measured = {} if cost is None else {"cost": cost}
+        return {"mask": self._mask, "program": self.program.name} | measured | asked
 
     def _episode(self, costs: dict[str, float]) -> Episode:
         return Episode(

@@ -11,6 +11,7 @@ import numpy as np
 from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.spaces import as_member, space_of
 from burnish.core.task import Task
+from burnish.core.trace import WHOLE_PROGRAM, entry
 from burnish.core.view import Mask, Observed
 
 
@@ -21,6 +22,8 @@ class ActionSpace:
 
     Attributes:
         names: Of the n actions.
+        sites: How many can be acted on, beside the whole program.
+        texts: Of all numbers: `gvn` on the whole program, `#2: gvn` at the second site.
         space: Discrete((1 + sites) * n).
     """
 
@@ -32,6 +35,12 @@ class ActionSpace:
             UnknownName: the task has no such action.
         """
         self.names = task.actions if names is None else tuple(names)
+        self.sites = sites
+        self.texts = tuple(
+            entry(name, f"#{place}" if place else WHOLE_PROGRAM)
+            for place in range(1 + sites)
+            for name in self.names
+        )
         self._indices = _indices(task.actions, self.names)
         self._count = (1 + sites) * len(self.names)
         self.space = gymnasium.spaces.Discrete(self._count)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.session import Session
-from burnish.core.trace import Trace
+from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
 
 
@@ -60,14 +60,18 @@ class State(NamedTuple):
     """What a policy sees of a state."""
 
     observed: tuple[Observed, ...]  # one of each of its observations
-    legal: Mask  # bool[n], of the task's actions, on the whole program
+    legal: Mask  # bool[len(sites) * n], of the task's actions
+    sites: tuple[str, ...] = (WHOLE_PROGRAM,)
+    """Where to act: on the whole program, or at what the compiler asks about; then sites in their places."""
 
 
 class Prediction(NamedTuple):
     """What a policy makes of a state: the (p, v) of Silver et al. 2018."""
 
-    log_probs: NDArray[np.float64]  # [n], of the policy's actions to be next; -inf where one is illegal
+    log_probs: NDArray[np.float64]
+    """[(1 + sites) * n], of the policy's n actions to be next, at each place; -inf where one is illegal."""
     value: float = 0.0  # log(cost now / the cost that is expected in the end); 0 from one without a critic
+    sites: tuple[str, ...] = (WHOLE_PROGRAM,)  # those of the state, in their places
 
 
 class StatePolicy(Protocol):
@@ -82,15 +86,19 @@ class StatePolicy(Protocol):
         """The task's observations that it looks at."""
 
     @property
-    def max_steps(self) -> int:
-        """After how many actions its episodes end."""
+    def sites(self) -> int:
+        """At how many of a program's sites it acts, beside the whole program."""
+
+    @property
+    def max_steps(self) -> int | None:
+        """After how many actions its episodes end; None: when nothing is legal any more."""
 
     def predict(self, states: Sequence[State]) -> list[Prediction]:
         """Say what to do next in each of some states."""
 
 
 InitialTraces = Generator[Trace, float | None, None]
-"""Yields traces of the whole program, the most promising first, and is sent what each one costs, infinity
+"""Yields traces, the most promising first, and is sent what each one costs, infinity
 where it failed: the next one may depend on it. The session must be open until the last one."""
 
 

@@ -11,8 +11,9 @@ from burnish.core import child
 from burnish.core.errors import BurnishError, CompilerCrash, ProgramError
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
+from burnish.core.stepping import MakeAnswerer
 from burnish.core.task import Opener
-from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed, Start, Step, View
 from burnish.core.worker import Call, Limits, Undone, Worker
 
@@ -112,6 +113,17 @@ class Sandbox(Session):
         """See Session."""
         part: Part | None = self._call("part", site, objective)
         return part
+
+    def question(self) -> str:
+        """See Session."""
+        site: str = self._call("question")
+        return site
+
+    def answer(self, make: MakeAnswerer) -> Trace:
+        """See Session; one round trip, and one deadline, for all questions."""
+        entries: Trace = self._begin("answer", make, changes=True)()
+        self.trace += entries
+        return entries
 
     def object_code(self) -> bytes:
         """See Session."""

@@ -11,11 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from burnish.core import stepping
 from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.limit import Limit, limits_of, unlimited
 from burnish.core.program import Program
+from burnish.core.stepping import MakeAnswerer
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
-from burnish.core.view import Mask, Observed, Start, Step, View, following, has_room
+from burnish.core.view import Mask, Observed, Start, Step, View
 from burnish.core.weighted import factors, is_weighted, product
 
 
@@ -226,11 +228,7 @@ class Session(ABC):
 
     def start(self, view: View, baselines: Sequence[Callable[[], float]] = ()) -> Start:
         """Find the first sites, observe, measure, look at what is legal, call `baselines`."""
-        sites = (WHOLE_PROGRAM, *(self.sites()[: view.site_count] if view.site_count else ()))
-        observed = tuple(self.observe(name) for name in view.observations)
-        costs = tuple(baseline() for baseline in baselines)
-        cost = math.nan if view.objective is None else self.measure(view.objective)
-        return Start(sites, observed, cost, self.mask(sites), costs)
+        return stepping.begin(self, view, baselines)
 
     def begin_fork(
         self, view: View, baselines: Sequence[Callable[[], float]] = ()
@@ -256,14 +254,20 @@ class Session(ABC):
             view: What to look at.
             sites: Where the caller looked before, the whole program before all.
         """
-        changed, text = self.act(action, site)
-        cost = None if view.objective is None else self.measure(view.objective)
-        mask = self.mask(sites)
-        if view.site_count and has_room(sites, mask, view.site_count):
-            now = following(sites, self.sites(), view.site_count)
-            sites, mask = now, mask if now == sites else self.mask(now)
-        observed = tuple(self.observe(name) for name in view.observations)
-        return Step(changed, observed, cost, mask, sites, text)
+        return stepping.step(self, action, site, view, sites)
+
+    def question(self) -> str:
+        """Return the site that the compiler asks about, "" where there is none.
+
+        An action on the whole program is then an answer to that question, and `act` says at which site it is
+        in the trace. Every question that is open is one of `sites()`; those without an answer are the
+        compiler's own to answer, so any state can be measured.
+        """
+        return ""
+
+    def answer(self, make: MakeAnswerer) -> Trace:
+        """Have a policy answer all open questions, in the compiler's order, and return the entries."""
+        return stepping.answer(self, make)
 
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
         """Return a function that makes a step; in a sandbox, it is at it then."""

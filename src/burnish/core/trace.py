@@ -13,7 +13,7 @@ WHOLE_PROGRAM = ""
 
 Trace = tuple[str, ...]
 
-_OPEN = re.compile(r"\?\d+")
+_OPEN = re.compile(r"\?(\d+)(?:: (.+))?")
 
 
 def entry(action: str, site: str = WHOLE_PROGRAM) -> str:
@@ -27,18 +27,19 @@ def split_entry(text: str) -> tuple[str, str]:
     return site, action
 
 
-def open_entry(draw: int) -> str:
+def open_entry(draw: int, action: str = "") -> str:
     """Write an entry that stands for one of those that are legal where it comes.
 
-    Which one depends on the number and the state alone. Only what a search proposes has such entries: in what
-    was applied, there is the entry that was drawn.
+    Which one depends on the number and the state alone: one that has the action, where there is any. Only
+    what a search proposes has such entries: in what was applied, there is the entry that was drawn.
     """
-    return f"?{draw}"
+    return entry(action, f"?{draw}") if action else f"?{draw}"
 
 
-def draw_of(text: str) -> int | None:
-    """Return the number of an open entry; None for any other."""
-    return int(text[1:]) if _OPEN.fullmatch(text) else None
+def draw_of(text: str) -> tuple[int, str] | None:
+    """Return the number and the action, "" for any, of an open entry; None for another entry."""
+    found = _OPEN.fullmatch(text)
+    return (int(found[1]), found[2] or "") if found else None
 
 
 def join_trace(entries: Iterable[str]) -> str:

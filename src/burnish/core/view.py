@@ -34,6 +34,7 @@ class Start(NamedTuple):
     cost: float
     mask: Mask  # [len(sites) * n]
     baselines: tuple[float, ...]
+    question: str = ""  # the site that is asked about
 
 
 class Step(NamedTuple):
@@ -46,6 +47,7 @@ class Step(NamedTuple):
     sites: tuple[str, ...]
     """As they were; one that is gone is where it was until one that is new takes its place."""
     entry: str  # of the trace
+    question: str = ""  # the site that is asked about now
 
 
 def has_room(sites: tuple[str, ...], mask: Mask, count: int) -> bool:

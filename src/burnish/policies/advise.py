@@ -19,8 +19,8 @@ from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.guide import Guide, InitialTraces, Prediction, State
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.trace import WHOLE_PROGRAM, Trace
-from burnish.core.view import View
+from burnish.core.trace import Trace
+from burnish.core.view import Start, Step, View
 from burnish.policies.choose import ILLEGAL, ActionPolicy, Floats, Mask, choose
 from burnish.policies.load import load_action_policy
 
@@ -33,7 +33,8 @@ class PolicyAdviser:
 
     policy: ActionPolicy
     observation: str | tuple[str, ...]  # the environment's; several make a dict
-    max_steps: int  # of the environment's episodes
+    max_steps: int | None  # of the environment's episodes
+    sites: int = 0  # at which it acts, beside the whole program: see burnish.core.env
     values: bool = True  # the critic's, where there is one, are log ratios of costs
     rollouts: int = 8  # at most, the first of which is greedy
     seed: int = 0  # of the others
@@ -44,25 +45,34 @@ class PolicyAdviser:
         Raises:
             InputError: the policy chooses among other actions than the session's.
         """
+        steps = self.steps(session)
+        return Guide(initial_traces=self._rollouts(session, steps), policy=steps)
+
+    def steps(self, session: Session) -> Steps:
+        """Return the policy among a session's actions.
+
+        Raises:
+            InputError: it chooses among other ones.
+        """
         names = (self.observation,) if isinstance(self.observation, str) else self.observation
-        known = [i for i, action in enumerate(self.policy.actions) if action in session.actions]
+        actions = self.policy.actions[: len(self.policy.actions) // (1 + self.sites)]
+        known = [i for i, action in enumerate(actions) if action in session.actions]
         if not known:
             raise InputError(
                 f"the policy knows none of the {len(session.actions)} actions; its first one is "
-                f"{self.policy.actions[0]!r}: it is for another task, or another list of actions"
+                f"{actions[0]!r}: it is for another task, or another list of actions"
             )
-        columns = np.array([session.index(self.policy.actions[i]) for i in known])
-        steps = Steps(
-            self.policy.actions,
+        return Steps(
+            actions,
             names,
+            self.sites,
             self.max_steps,
             self.policy,
             not isinstance(self.observation, str),
             np.array(known),
-            columns,
+            np.array([session.index(actions[i]) for i in known]),
             self.values,
         )
-        return Guide(initial_traces=self._rollouts(session, steps), policy=steps)
 
     def _rollouts(self, session: Session, steps: Steps) -> InitialTraces:
         for number in range(self.rollouts):
@@ -76,7 +86,8 @@ class Steps:
 
     actions: tuple[str, ...]
     observations: tuple[str, ...]
-    max_steps: int
+    sites: int
+    max_steps: int | None
     policy: ActionPolicy = field(repr=False)
     as_dict: bool  # it takes the observations by their names
     known: NDArray[np.int64] = field(repr=False)  # those of `actions` that the session has,
@@ -91,12 +102,15 @@ class Steps:
         return found
 
     def _predict(self, states: Sequence[State]) -> list[Prediction]:
-        masks = np.zeros((len(states), len(self.actions)), dtype=bool)
-        masks[:, self.known] = np.stack([state.legal for state in states])[:, self.columns]
+        at_places = np.zeros((len(states), 1 + self.sites, len(self.actions)), dtype=bool)
+        for mask, state in zip(at_places, states, strict=True):
+            mask[: len(state.sites), self.known] = state.legal.reshape(len(state.sites), -1)[:, self.columns]
+        masks = at_places.reshape(len(states), -1)
         observed = [self._observation(state) for state in states]
         log_probs, values = self._evaluate(observed, masks)
         exact = np.where(masks, log_probs.astype(np.float64), -np.inf)
-        return [Prediction(row, float(value)) for row, value in zip(exact, values, strict=True)]
+        found = zip(exact, values, states, strict=True)
+        return [Prediction(row, float(value), state.sites) for row, value, state in found]
 
     def _evaluate(self, observed: Sequence[Any], masks: Mask) -> tuple[Floats, Floats]:
         if self.values:
@@ -119,19 +133,19 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
     trace: list[str] = []
     unchanged: list[int] = []
     try:
-        copy, view = session.fork(), View(tuple(steps.observations))
-        state = State(tuple(copy.observe(name) for name in steps.observations), copy.legal())
-        while len(trace) < steps.max_steps:
+        copy, view = session.fork(), View(steps.observations, site_count=steps.sites)
+        now: Start | Step = copy.start(view)
+        while steps.max_steps is None or len(trace) < steps.max_steps:
+            state = State(now.observed, now.mask, (now.question, *now.sites[1:]))
             log_probs = steps.predict([state])[0].log_probs
             log_probs[unchanged] = -np.inf
             if not np.isfinite(log_probs).any():
                 break
             chosen = int(choose(np.maximum(log_probs, ILLEGAL).astype(np.float32)[None], rng)[0])
-            action = steps.actions[chosen]
-            step = copy.step(session.index(action), WHOLE_PROGRAM, view, (WHOLE_PROGRAM,))
-            trace.append(action)
-            unchanged = [] if step.changed else [*unchanged, chosen]
-            state = State(step.observed, step.mask)
+            place, action = divmod(chosen, len(steps.actions))
+            now = copy.step(session.index(steps.actions[action]), now.sites[place], view, now.sites)
+            trace.append(now.entry)
+            unchanged = [] if now.changed else [*unchanged, chosen]
         copy.close()
     except CompilerCrash:
         pass
@@ -139,7 +153,7 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
 
 
 def adviser_of(policy: ActionPolicy, task: Task) -> PolicyAdviser:
-    """Return a policy as an adviser for a task, by what its card says: task, observation, reward, max_steps.
+    """Return a policy as an adviser for a task, by its card: task, observation, sites, reward, max_steps.
 
     Raises:
         InputError: it is for another task, or the card does not say what it observes.
@@ -155,10 +169,14 @@ def adviser_of(policy: ActionPolicy, task: Task) -> PolicyAdviser:
     observation = observation if isinstance(observation, str) else tuple(observation)
     for name in (observation,) if isinstance(observation, str) else observation:
         task.observation(name)
+    sites = int(card.get("sites", 0))
+    if len(policy.actions) % (1 + sites):
+        raise InputError(f"{len(policy.actions)} actions are not those of {sites} sites; export it anew")
     return PolicyAdviser(
         policy,
         observation,
-        int(card.get("max_steps", task.max_steps)),
+        card.get("max_steps", task.max_steps),
+        sites,
         values=card.get("reward", "log") == "log",
     )
 

@@ -191,7 +191,7 @@ class Evaluator:
             look = self.policy.observations if self.policy else ()
         ordered = list(traces) if batch.partial else sorted(traces)  # neighbours share prefixes
         size = 1 if batch.partial else min(CHUNK, -(-len(ordered) // len(self.workers))) or 1
-        ask = Ask(batch.site_costs, batch.legal, look)
+        ask = Ask(batch.site_costs, batch.legal, look, self.policy.sites if self.policy else 0)
         call = partial(evaluate_traces, *self._setup, ask=ask, early=early)
         return deque(_Chunk(call, ordered[i : i + size]) for i in range(0, len(ordered), size))
 

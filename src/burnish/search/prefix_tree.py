@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from burnish.core import stepping
 from burnish.core.errors import IllegalAction
 from burnish.core.guide import State
 from burnish.core.objective import Objective
@@ -34,6 +35,7 @@ class Ask:
     legal: bool = False  # the entries that are legal in the state
     look: tuple[str, ...] | None = None
     """Observations, of the last state only. It is kept: who looks may go on from there."""
+    places: int = 0  # sites that have a place of their own for who looks, as in an environment
 
     @property
     def at_end(self) -> bool:
@@ -50,14 +52,17 @@ class _State:
     trimmed: Trace = ()  # less those that changed nothing
     best: Evaluation = NOTHING
     illegal: int = 0  # entries that were so
+    sites: tuple[str, ...] = (WHOLE_PROGRAM,)  # and those that have places, in these
 
     def fork(self) -> _State:
         return replace(self, session=self.session.fork())
 
-    def apply(self, text: str) -> bool:
+    def apply(self, text: str, places: int) -> bool:
         """Apply an entry, unless it is illegal here; return whether it may have changed the state."""
-        if (draw := draw_of(text)) is not None:
-            legal = legal_entries(self.session)
+        if opened := draw_of(text):
+            draw, wanted = opened
+            legal = legal_entries(self.session, self.sites)
+            legal = [text for text in legal if split_entry(text)[1] == wanted] or legal
             if not legal:
                 return False
             text = legal[draw % len(legal)]
@@ -67,17 +72,20 @@ class _State:
         except IllegalAction:
             self.illegal += 1
             return False
+        if places:
+            self.sites = stepping.places(self.session, self.sites, places)[0]
         self.path += (text,)
         if changed:
             self.trimmed += (text,)
         return changed
 
     def measure(self, objective: str, ask: Ask) -> Evaluation:
-        legal = legal_entries(self.session) if ask.legal else ()
+        legal = tuple(legal_entries(self.session, self.sites)) if ask.legal else ()
         return Evaluation(self.trimmed, self.session.measure(objective), self.path, legal=legal)
 
     def look(self, names: Sequence[str]) -> State:
-        return State(tuple(self.session.observe(name) for name in names), self.session.legal())
+        session, sites = self.session, (self.session.question(), *self.sites[1:])
+        return State(tuple(session.observe(name) for name in names), session.mask(self.sites), sites)
 
 
 class PrefixTree:
@@ -110,6 +118,8 @@ class PrefixTree:
         """
         every = objective.dense and not ask.at_end
         best = (LEGAL if ask.legal else COST) if every else NONE
+        if ask.places and len(self._root.sites) == 1:
+            self._root.sites = stepping.first_places(self._root.session, ask.places)
         start, state = self._longest_prefix(trace, best)
         state = self._fork(state)
         since = time.perf_counter()
@@ -120,7 +130,7 @@ class PrefixTree:
             if position > start and (position == keep or worth):
                 state = self._keep(trace[:position], best, state)
                 since = time.perf_counter()
-            if state.apply(text) and every:
+            if state.apply(text, ask.places) and every:
                 measured = state.measure(objective.name, ask)
                 if measured.cost < state.best.cost:
                     state.best = measured
@@ -149,7 +159,7 @@ class PrefixTree:
         start, state = self._longest_prefix(trace, NONE)
         state = self._fork(state)
         for text in trace[start:]:
-            state.apply(text)
+            state.apply(text, 0)
         return state.session
 
     def _fork(self, state: _State) -> _State:
@@ -178,10 +188,19 @@ class PrefixTree:
         self._kept.put((prefix, best), state)
 
 
-def legal_entries(session: Session) -> tuple[str, ...]:
-    """Return what is legal now: actions on the whole program or, where none is, actions at its sites."""
+def legal_entries(session: Session, sites: Sequence[str] = ()) -> list[str]:
+    """Return what is legal now: actions on the whole program and at some sites.
+
+    Where nothing is legal on the whole program, or only what answers a question, it is actions at all sites:
+    a question may be answered before it is its turn.
+
+    Args:
+        session: In its state.
+        sites: The whole program, and those that have places.
+    """
 
     def legal_at(site: str) -> list[str]:
         return [entry(session.actions[i], site) for i in np.flatnonzero(session.legal(site))]
 
-    return tuple(legal_at(WHOLE_PROGRAM) or [text for site in session.sites() for text in legal_at(site)])
+    whole = [] if session.question() else legal_at(WHOLE_PROGRAM)
+    return whole + [text for site in (sites[1:] if whole else session.sites()) for text in legal_at(site)]

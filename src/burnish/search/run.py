@@ -233,15 +233,19 @@ def _whole(proposals: Proposals, evaluate: Callable[[Batch], list[Evaluation]]) 
 def _explore(session: Sandbox, task: Task, goal: Objective, adviser: Adviser | None) -> tuple[Space, Guide]:
     """Look at the program once: what is legal, which sites there are, and what the adviser says.
 
-    Where all actions are legal on the whole program, they are taken to be so in every state.
+    Where all actions are legal on the whole program, they are taken to be so in every state. What answers a
+    question, or what a policy does at a site, depends on the state.
     """
     guide = adviser(session) if adviser else Guide()
     sites = session.sites()
     legal = session.legal()
-    by_state = not legal.all()
+    asks = bool(session.question())
+    by_state = asks or not legal.all() or bool(guide.policy and guide.policy.sites)
     actions = session.actions if legal.any() or any(session.legal(site).any() for site in sites) else ()
     site_actions: Trace = ()
-    if sites and goal.by_site and legal.any():  # what is applied to the program is so at each of its sites
+    if (
+        sites and goal.by_site and legal.any() and not asks
+    ):  # what is applied to the program is so at each of its sites
         site_actions = session.actions if by_state else _legal(session, sites[0])
     prior = guide.prior.among(actions) if guide.prior and actions else None
     suffixes = (
@@ -249,7 +253,7 @@ def _explore(session: Sandbox, task: Task, goal: Objective, adviser: Adviser | N
         if site_actions
         else ()
     )
-    longest = task.max_trace
+    longest = task.max_trace or max(1, 2 * len(sites))
     space = Space(actions, site_actions, sites, (), longest, suffixes, prior, guide.policy, by_state=by_state)
     return space, guide
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.guide import Prediction, Prior, State, StatePolicy
-from burnish.core.trace import Trace, open_entry, split_entry
+from burnish.core.trace import Trace, entry, open_entry, split_entry
 from burnish.search.mutation import mutate
 
 DRAWS = 2**31  # numbers of open entries
@@ -96,23 +96,38 @@ class Space:
         """Return how probable each of the state's `entries` is to be worth it: float64[n], their sum is 1.
 
         By the policy where its prediction was asked for, in which what is illegal has 0; else by the prior,
-        else all alike; an action at several sites shares what it has. Of that, `uniform` is the share that is
-        shared out evenly.
+        where an action at several sites shares what it has; else all alike. Of that, `uniform` is the share
+        that is shared out evenly.
         """
-        shares = legal = np.ones(len(self.actions))
+        shares = legal = np.ones(len(self.entries(state)))
         if self.prior:
             shares = self.prior.after(split_entry(state.trace[-1])[1] if state.trace else "")
-        if state.prediction is not None:
+        if self.by_state and self.prior:
+            at = np.array([self._index[split_entry(text)[1]] for text in state.legal], dtype=np.int64)
+            shares = (shares / np.bincount(at, minlength=len(shares)).clip(1))[at]
+        if state.prediction is not None and self.by_state:
+            log_probs = self._at_places(state.legal, state.prediction)
+            shares = np.exp(log_probs) if np.isfinite(log_probs).any() else legal
+        elif state.prediction is not None:
             log_probs = np.append(state.prediction.log_probs, -np.inf)[self._columns]
             legal = ((log_probs > -np.inf) | (self._columns < 0)).astype(np.float64)
             shares = np.exp(log_probs) if np.isfinite(log_probs).any() else legal
-        if self.by_state:
-            at = np.array([self._index[split_entry(text)[1]] for text in state.legal], dtype=np.int64)
-            shares, legal = (shares / np.bincount(at, minlength=len(shares)).clip(1))[at], np.ones(len(at))
         even = legal / max(1.0, legal.sum())
         shares = shares / max(shares.sum(), np.finfo(np.float64).tiny)
         mixed: NDArray[np.float64] = (1 - uniform) * shares + uniform * even
         return mixed
+
+    def _at_places(self, entries: Sequence[str], prediction: Prediction) -> NDArray[np.float64]:
+        """Return the log-probabilities of entries; -inf of what has no place, or is unknown to the policy."""
+        known: dict[str, float] = {}
+        texts = [entry(action, site) for site in prediction.sites for action in self._predicted]
+        for text, log_prob in zip(texts, prediction.log_probs, strict=False):  # there may be places left over
+            known[text] = float(np.logaddexp(known.get(text, -np.inf), log_prob))
+        return np.array([known.get(text, -np.inf) for text in entries])
+
+    @property
+    def _predicted(self) -> tuple[str, ...]:
+        return self.policy.actions if self.policy else ()
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -121,15 +136,16 @@ class Space:
     @cached_property
     def _columns(self) -> NDArray[np.int64]:
         """Where `actions` are among the policy's; -1 for those that it does not know."""
-        index = {action: i for i, action in enumerate(self.policy.actions if self.policy else ())}
+        index = {action: i for i, action in enumerate(self._predicted)}
         return np.array([index.get(action, -1) for action in self.actions])
 
     def random_action(self, rng: np.random.Generator, before: Sequence[str] = ()) -> str:
         """Draw what follows the entries before it: an action, or one that is left open until it is there."""
-        if self.prior:
-            return self.prior.draw(split_entry(before[-1])[1] if before else "", rng)
+        action = self.prior.draw(split_entry(before[-1])[1] if before else "", rng) if self.prior else ""
         if self.by_state:
-            return open_entry(int(rng.integers(DRAWS)))
+            return open_entry(int(rng.integers(DRAWS)), action)
+        if action:
+            return action
         return self.actions[rng.integers(len(self.actions))]
 
     def random_trace(self, rng: np.random.Generator, longest: int | None = None) -> Trace:

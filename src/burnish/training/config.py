@@ -45,6 +45,7 @@ class Environment:
 
     observation: str | tuple[str, ...] | None = None  # the task's first one by default
     actions: tuple[str, ...] | None = None  # all by default
+    sites: int = 0  # that can be acted on, beside the whole program
     max_steps: int | None = None  # the task's own number by default
     reward: str = "log"
     dense: bool | None = None  # as the objective says by default
@@ -54,6 +55,8 @@ class Environment:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise InputError(f"count is {self.count}; expected at least 1")
+        if self.sites < 0:
+            raise InputError(f"sites is {self.sites}; expected at least 0")
 
 
 @dataclass(frozen=True)

@@ -23,23 +23,25 @@ class Greedy:
     """Plays one episode.
 
     A policy that takes an action after which everything looks as before would take it again for ever. So an
-    action is not taken again until something looks different.
+    action is not taken again until something looks different, or another question is asked.
     """
 
     def __init__(self, actor: Actor) -> None:
         self._actor = actor
         self._before: Any = None
+        self._question = ""
         self._last = -1
         self._vain: set[int] = set()
 
-    def choose(self, observation: Any, mask: Mask) -> int:
+    def choose(self, observation: Any, mask: Mask, question: str = "") -> int:
         """Return a legal action; where all were in vain, they are all possible again.
 
         Args:
             observation: What is seen now.
             mask: bool[n], one of them True.
+            question: The site that is asked about; "" where nothing is asked.
         """
-        if self._last >= 0 and looks_same(self._before, observation):
+        if self._last >= 0 and question == self._question and looks_same(self._before, observation):
             self._vain.add(self._last)
         else:
             self._vain.clear()
@@ -48,7 +50,7 @@ class Greedy:
         if not left.any():
             self._vain.clear()
             left = mask
-        self._before = observation
+        self._before, self._question = observation, question
         self._last = int(self._actor.act([observation], left[None], None)[0])
         return self._last
 

@@ -67,7 +67,8 @@ class PolicyTraining:
         self.task = task_of(config)
         self.reference = self.task.reference
         self.objective = self.task.objective(config.objective).name
-        self.actions = ActionSpace(self.task, _offered(config, self.task), 0).names
+        self.space = ActionSpace(self.task, _offered(config, self.task), config.environment.sites)
+        self.actions = self.space.texts
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         self.encoder()  # what does not fit is found now, not after minutes
         self.seen: Observations = []
@@ -80,7 +81,7 @@ class PolicyTraining:
                 self.validation,
                 self.objective,
                 limits=self.limits,
-                actions=self.actions,
+                actions=self.space,
                 note=lambda done, total: note(
                     f"-{self.task.reference} on validation programs: {done} of {total}"
                 ),
@@ -152,6 +153,7 @@ class PolicyTraining:
             "reference": self.reference,
             "observation": observation if isinstance(observation, str) else list(observation),
             "reward": environment.reward,
+            "sites": self.space.sites,
             "max_steps": environment.max_steps or self.task.max_steps,
             "algorithm": self.config.algorithm["name"],
             "programs": [part.describe() for part in self.programs.parts],
@@ -172,7 +174,8 @@ class PolicyTraining:
             observation=table.observation,
             objective=self.objective,
             reward=table.reward,
-            actions=self.actions,
+            actions=self.space.names,
+            sites=self.space.sites,
             max_steps=table.max_steps,
             order="cycle",  # `programs` are in a random order; see Chosen
             dense=table.dense,

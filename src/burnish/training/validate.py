@@ -10,9 +10,11 @@ from typing import Any
 from gymnasium.vector.utils import iterate
 
 from burnish.core.env import Env
+from burnish.core.env_spaces import ActionSpace
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
+from burnish.core.stepping import first_places
 from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask
@@ -54,7 +56,7 @@ def hold_out(
     objective: str,
     *,
     limits: Limits,
-    actions: Sequence[str] | None = None,
+    actions: ActionSpace | None = None,
     note: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Held], list[str]]:
     """Measure programs as they are and under the task's reference.
@@ -64,7 +66,7 @@ def hold_out(
         programs: To validate on.
         objective: What is measured.
         limits: Of the worker process.
-        actions: Those to choose from, one of which has to be legal; all by default.
+        actions: Those to choose from, one of which has to be legal; by default all, on the whole program.
         note: Told how many are done, of how many.
 
     Returns:
@@ -75,7 +77,7 @@ def hold_out(
     """
     held: list[Held] = []
     left_out: list[str] = []
-    choice = [task.actions.index(name) for name in actions or task.actions]
+    choice = actions or ActionSpace(task, None, 0)
     worker = Worker(limits)
     try:
         for number, program in enumerate(programs):
@@ -84,7 +86,7 @@ def hold_out(
             try:
                 reference = Sandbox(task.baseline(task.reference), program, worker=worker).measure(objective)
                 session = Sandbox(task.open, program, worker=worker)
-                if not session.legal()[choice].any():
+                if not choice.legal(session.mask(first_places(session, choice.sites))).any():
                     left_out.append(f"{program.name}: nothing is legal")
                     continue
                 held.append(Held(program, session.measure(objective), reference))
@@ -156,7 +158,7 @@ def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[flo
     """Yield (program, costs that were measured, whether it crashed), each program of the cycle once."""
 
     def act(i: int, observation: Any, mask: Mask) -> None:
-        envs.send(i, playing[i].greedy.choose(observation, mask))
+        envs.send(i, playing[i].greedy.choose(observation, mask, envs.envs[i].question))
 
     observed, infos = envs.reset(seed=0)
     first = envs.envs[0].programs

@@ -1,0 +1,82 @@
+"""What an environment does with a session, one call each: begin, step, have all questions answered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.view import Mask, Observed, Start, Step, View, following, has_room
+
+if TYPE_CHECKING:
+    from burnish.core.session import Session
+
+
+class Answerer(Protocol):
+    """A policy that answers what a compiler asks."""
+
+    @property
+    def observations(self) -> tuple[str, ...]:
+        """The task's observations that it looks at."""
+
+    def __call__(self, observed: tuple[Observed, ...], legal: Mask) -> int:
+        """Return an action that is legal at the question, of bool[n]."""
+
+
+MakeAnswerer = Callable[[], Answerer]
+"""Makes it in the process of the session, which calls it once: a function of a module, or a frozen dataclass
+with `__call__`. It is pickled, hashed and compared."""
+
+
+def begin(session: Session, view: View, baselines: Sequence[Callable[[], float]] = ()) -> Start:
+    """See Session.start."""
+    sites = first_places(session, view.site_count)
+    observed = tuple(session.observe(name) for name in view.observations)
+    costs = tuple(baseline() for baseline in baselines)
+    cost = math.nan if view.objective is None else session.measure(view.objective)
+    return Start(sites, observed, cost, session.mask(sites), costs, session.question())
+
+
+def step(session: Session, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
+    """See Session.step."""
+    changed, text = session.act(action, site)
+    cost = None if view.objective is None else session.measure(view.objective)
+    sites, mask = places(session, sites, view.site_count)
+    observed = tuple(session.observe(name) for name in view.observations)
+    return Step(changed, observed, cost, mask, sites, text, session.question())
+
+
+def first_places(session: Session, count: int) -> tuple[str, ...]:
+    """Return the whole program, and the first of its sites: `count` at most."""
+    return (WHOLE_PROGRAM, *(session.sites()[:count] if count else ()))
+
+
+def places(session: Session, sites: tuple[str, ...], count: int) -> tuple[tuple[str, ...], Mask]:
+    """Return where is looked after a step, each site where it was before, and what is legal there.
+
+    Args:
+        session: After the step.
+        sites: Where was looked before it, the whole program before all.
+        count: Of sites, at most.
+    """
+    mask = session.mask(sites)
+    if not count or not has_room(sites, mask, count):
+        return sites, mask
+    now = following(sites, session.sites(), count)
+    return now, mask if now == sites else session.mask(now)
+
+
+def answer(session: Session, make: MakeAnswerer) -> Trace:
+    """See Session.answer."""
+    answerer, entries = _made(make), list[str]()
+    while session.question():
+        observed = tuple(session.observe(name) for name in answerer.observations)
+        entries.append(session.act(int(answerer(observed, session.legal())))[1])
+    return tuple(entries)
+
+
+@lru_cache(maxsize=4)
+def _made(make: MakeAnswerer) -> Answerer:
+    return make()
