@@ -20,6 +20,8 @@ from burnish.search.beam import beam
 from burnish.search.run import run
 from burnish.search.space import Batch, Proposals, Space
 from burnish.tasks.llvm_passes import TASK as LLVM
+from tests.core.asking_task import TASK as ASKING
+from tests.core.asking_task import calls, optimum
 from tests.core.counting_task import OPTIMUM, TASK, counters
 from tests.core.failures import failing_task
 from tests.core.splitting_task import TASK as SPLITTING
@@ -44,12 +46,12 @@ def told(result: Result) -> tuple[object, ...]:
     return result.trace, result.cost, result.evaluations, result.method, result.seed, result.digest
 
 
-def assert_optimum(task: Task, program: Program, result: Result) -> None:
+def assert_optimum(task: Task, program: Program, result: Result, best: float = OPTIMUM) -> None:
     """Check that a result is the optimum, and that its trace leads there."""
-    assert result.cost == OPTIMUM
+    assert result.cost == best
     session = task.open(program)
     session.replay(result.trace)
-    assert session.measure(result.objective) == OPTIMUM
+    assert session.measure(result.objective) == best
 
 
 @EVERY
@@ -73,9 +75,18 @@ def test_sites_that_are_born_are_acted_on(method: str, lengths: str) -> None:
 
 
 @EVERY
+@pytest.mark.parametrize("text", ["main 4: f f g; f 2: h; g 6: h; h 5:", "main 1: f; f 9: g g; g 2:"])
+def test_what_the_compiler_asks_is_answered(method: str, text: str) -> None:
+    """The heuristic answers the rest; in the second program, `fold` is nowhere legal at first."""
+    program = calls(text)
+    assert_optimum(ASKING, program, searched(ASKING, method, "1500", program, seed=1), optimum(program))
+
+
+@EVERY
 def test_result_of_sites_that_are_born_depends_on_the_seed_alone(method: str) -> None:
-    one, two = (searched(SPLITTING, method, "60", pieces("9 3"), workers=n, seed=3) for n in (1, 2))
-    assert told(one) == told(two)
+    for task, program in ((SPLITTING, pieces("9 3")), (ASKING, calls("main 4: f f g; f 2: h; g 6: h; h 5:"))):
+        one, two = (searched(task, method, "60", program, workers=n, seed=3) for n in (1, 2))
+        assert told(one) == told(two)
 
 
 def test_illegal_proposals_are_counted() -> None:

@@ -45,21 +45,22 @@ class PolicyAdviser:
         Raises:
             InputError: the policy chooses among other actions than the session's.
         """
-        steps = self.steps(session)
+        steps = self.steps(session.actions)
         return Guide(initial_traces=self._rollouts(session, steps), policy=steps)
 
-    def steps(self, session: Session) -> Steps:
-        """Return the policy among a session's actions.
+    def steps(self, task_actions: Sequence[str]) -> Steps:
+        """Return the policy among a task's actions.
 
         Raises:
             InputError: it chooses among other ones.
         """
         names = (self.observation,) if isinstance(self.observation, str) else self.observation
         actions = self.policy.actions[: len(self.policy.actions) // (1 + self.sites)]
-        known = [i for i, action in enumerate(actions) if action in session.actions]
+        index = {action: i for i, action in enumerate(task_actions)}
+        known = [i for i, action in enumerate(actions) if action in index]
         if not known:
             raise InputError(
-                f"the policy knows none of the {len(session.actions)} actions; its first one is "
+                f"the policy knows none of the {len(index)} actions; its first one is "
                 f"{actions[0]!r}: it is for another task, or another list of actions"
             )
         return Steps(
@@ -70,7 +71,7 @@ class PolicyAdviser:
             self.policy,
             not isinstance(self.observation, str),
             np.array(known),
-            np.array([session.index(actions[i]) for i in known]),
+            np.array([index[actions[i]] for i in known]),
             self.values,
         )
 

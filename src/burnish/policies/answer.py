@@ -1,0 +1,68 @@
+"""Exported policies that answer what a compiler asks, in the process where it asks: see Session.answer."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from burnish.core.errors import InputError
+from burnish.core.guide import State
+from burnish.core.task import Task
+from burnish.core.view import Mask, Observed
+from burnish.policies.advise import PolicyAdviser, Steps, load_adviser
+from burnish.policies.load import load_action_policy
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """A policy's file, for workers to read: each reads it once."""
+
+    path: Path
+    digest: str  # of the file: another policy under the same name is read anew
+    observation: str | tuple[str, ...]  # see PolicyAdviser
+    actions: tuple[str, ...] = field(repr=False)  # the task's
+
+    def __call__(self) -> Answers:
+        """Read it.
+
+        Raises:
+            MissingTool, InputError: see load_action_policy.
+        """
+        adviser = PolicyAdviser(load_action_policy(self.path), self.observation, None)
+        return Answers(adviser.steps(self.actions))
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The most probable answer to every question; an Answerer."""
+
+    steps: Steps
+
+    @property
+    def observations(self) -> tuple[str, ...]:
+        """See Answerer."""
+        return self.steps.observations
+
+    def __call__(self, observed: tuple[Observed, ...], legal: Mask) -> int:
+        """See Answerer; of what the policy does not know, the first that is legal."""
+        log_probs = self.steps.predict([State(observed, legal)])[0].log_probs[self.steps.known]
+        if not np.isfinite(log_probs).any():
+            return int(np.argmax(legal))
+        return int(self.steps.columns[log_probs.argmax()])
+
+
+def answers_of(path: Path, task: Task) -> PolicyFile:
+    """Return what hands a policy's file to sessions of a task.
+
+    Raises:
+        MissingTool: what runs it is not installed.
+        InputError: it is none, or for another task, or one that also acts at sites of its own choice.
+    """
+    adviser = load_adviser(path, task)
+    if adviser.sites:
+        raise InputError(f"{path}: it acts at {adviser.sites} sites, and only what is asked can be answered")
+    digest = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    return PolicyFile(path.resolve(), digest, adviser.observation, task.actions)
