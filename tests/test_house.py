@@ -26,7 +26,6 @@ LONG_FILES: Mapping[str, int] = {
     "src/burnish/evaluation/compare.py": 309,
     "src/burnish/tasks/llvm_passes/session.py": 312,
     "tests/agents/test_ppo.py": 301,
-    "tests/conformance.py": 347,
     "tests/search/test_guided.py": 309,
     "tests/tasks/llvm_passes/test_hoist_and_sink.py": 470,
     "tests/tasks/llvm_passes/test_outline.py": 507,

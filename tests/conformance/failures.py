@@ -1,0 +1,84 @@
+"""What happens where a compiler crashes, hangs or eats memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from burnish.core.env import Env
+from burnish.core.errors import CompilerCrash
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.core.worker import GIB, Limits
+from tests.conformance.claims import Claims
+from tests.conftest import OpenSandbox
+from tests.core.failures import FAILURES, failing_task
+from tests.walks import assert_same, snapshot, wander
+
+IMPATIENT = Limits(deadline_seconds=4.0, memory_bytes=GIB)
+PATIENT = replace(IMPATIENT, deadline_seconds=60.0)  # other tests may take the cores meanwhile
+
+
+class FailureClaims(Claims):
+    """The contract of sandboxes and environments around a compiler that fails."""
+
+    @pytest.mark.parametrize("failure", FAILURES)
+    def test_session_survives(
+        self, task: Task, programs: Sequence[Program], open_sandbox: OpenSandbox, failure: str
+    ) -> None:
+        failing = failing_task(task)
+        limits = IMPATIENT if failure == "hang" else PATIENT
+        session = open_sandbox(failing.open, programs[0], limits)
+        wander(session, np.random.default_rng(4), 3, avoid=len(FAILURES))
+        sibling = session.fork()
+        before, pid = snapshot(task, session), session.pid
+        with pytest.raises(FAILURES[failure]) as caught:
+            session.apply(session.index(failure))
+        assert type(caught.value) is FAILURES[failure]
+        assert session.pid is None
+        assert snapshot(task, session) == before
+        assert session.pid not in (None, pid)
+        assert snapshot(task, sibling) == before
+        wander(session, np.random.default_rng(5), 3, avoid=len(FAILURES))
+
+    def test_session_survives_a_kill_between_calls(
+        self, task: Task, programs: Sequence[Program], open_sandbox: OpenSandbox
+    ) -> None:
+        session = open_sandbox(task.open, programs[0])
+        wander(session, np.random.default_rng(6), 3)
+        before = snapshot(task, session)
+        assert session.pid is not None
+        os.kill(session.pid, signal.SIGKILL)
+        with pytest.raises(CompilerCrash, match="SIGKILL"):
+            session.digest()
+        assert snapshot(task, session) == before
+
+    def test_crash_ends_the_episode_with_the_failure_reward(
+        self, task: Task, programs: Sequence[Program], nothing_left: None
+    ) -> None:
+        env = Env(failing_task(task), programs, failure_reward=-3.0, limits=IMPATIENT)
+        observed, _ = env.reset()
+        for failure in ("be-killed", "hang"):
+            action = env.task.actions.index(failure)
+            last, reward, terminated, truncated, info = env.step(action)
+            assert (reward, terminated, truncated) == (-3.0, True, False)
+            assert info["error"] and not info["mask"].any()
+            assert_same(last, observed)
+            observed, info = env.reset()
+            assert info["mask"].any()
+        env.close()
+
+    def test_episode_begins_after_a_kill_between_episodes(
+        self, task: Task, programs: Sequence[Program], nothing_left: None
+    ) -> None:
+        env = Env(task, programs[0])
+        observed, _ = env.reset()
+        os.kill(env.session.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+        again, _ = env.reset()
+        assert_same(again, observed)
+        env.close()
