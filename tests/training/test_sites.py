@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,15 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.task import Task
+from burnish.core.worker import Worker
 from burnish.policies.advise import load_adviser
 from burnish.policies.load import load_action_policy
+from burnish.portfolio.costs import fill
+from burnish.portfolio.measure import measure_reference
+from burnish.search import Budget
 from burnish.training.algorithms import open_training
-from burnish.training.config import Source, config_of
-from burnish.training.programs import Chosen, Part
+from burnish.training.collect import collect
+from burnish.training.config import config_of
 from burnish.training.run import Outcome, train
 from burnish.training.validate import SCORE
 from tests.core.asking_task import TASK as ASKING
@@ -30,19 +36,21 @@ def trained(
     task: Task, program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: Any
 ) -> Outcome:
     """Train by a configuration, on one program."""
-    chosen = Chosen((Part(Source("by hand"), [program]),), ((0, 0),))
-    monkeypatch.setattr("burnish.training.learning.load_task", lambda name: task)
-    monkeypatch.setattr("burnish.training.learning.choose", lambda *_: chosen)
+    for room in ("learning", "card"):
+        monkeypatch.setattr(f"burnish.training.{room}.load_task", lambda name: task)
+    file = folder / f"program.{task.language}"
+    file.write_bytes(program.content)
     table = {
         "task": task.name,
         "algorithm": {"name": "ppo", "steps": 60, "minibatch": 40, "learning_rate": 0.01},
-        "programs": {"use": "by hand"},
+        "programs": {"use": str(file)},
+        "validation": {"use": str(file)},
         "environment": {"count": 2, "dense": True} | environment,
         "network": {"kind": "mlp", "hidden": [16]},
         "run": {"iterations": 15, "validate_every": 15, "standardize_steps": 40},
         "track": {"tensorboard": False},
     }
-    return train(config_of(table, "mine.toml"), folder, open_training)
+    return train(config_of(table, "mine.toml"), folder / "run", open_training)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +81,23 @@ def test_a_trained_policy_solves_it(
 def test_sites_that_do_not_fit_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="sites is -1; expected at least 0"):
         trained(SPLITTING, pieces("2"), tmp_path, monkeypatch, sites=-1)
+
+
+def test_traces_are_collected_and_measured_without_initial_ones(tmp_path: Path) -> None:
+    options = {"objectives": ["size"], "budget": Budget(evaluations=600), "jobs": 1}
+    (found,) = collect(ASKING, [CALLS], tmp_path / "collected.jsonl", **options)
+    assert (found.reference, found.cost) == (31, optimum(CALLS))
+    table = fill(
+        SPLITTING,
+        [pieces("6"), pieces("3")],
+        [("1: split",), ()],
+        tmp_path / "costs.jsonl",
+        objectives=["area"],
+        observations=["lengths"],
+        jobs=1,
+    )
+    assert table.references.tolist() == [[37], [10]]
+    assert table.costs[..., 0].tolist() == [[19, 37], [10, 10]]
+    never = replace(ASKING, reference="never")
+    with closing(Worker()) as worker:
+        assert measure_reference(never, CALLS, ["size"], worker)[0] == (32,)

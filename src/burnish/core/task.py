@@ -155,6 +155,11 @@ class Task:
         return _look_up("objective", self.objectives, name)
 
     @property
+    def first_trace(self) -> Trace:
+        """The first of the initial traces; the empty one, where there are none."""
+        return self.initial_traces[0] if self.initial_traces else ()
+
+    @property
     def exact_objectives(self) -> tuple[str, ...]:
         """The objectives that every program has, and always the same."""
         return tuple(name for name, objective in self.objectives.items() if objective.exact)

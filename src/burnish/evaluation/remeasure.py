@@ -88,7 +88,7 @@ def measure_afresh(
     against: str,
     *,
     variants: Mapping[str, Program] | None = None,
-    effort: Effort = Effort(),
+    effort: Effort | None = Effort(),
     limits: Limits = Limits(),
 ) -> Measured:
     """Replay a result, run its program on all inputs where it has any, and measure it anew.
@@ -99,7 +99,7 @@ def measure_afresh(
         found: Its trace, or the baseline that it kept; where nothing was measured, the program as it is.
         against: The baseline that a noisy objective is compared with.
         variants: The program as the front end makes it for a baseline, where that differs.
-        effort: How thoroughly to compare a noisy objective.
+        effort: How thoroughly to compare a noisy objective; None leaves that out.
         limits: Of the worker processes.
 
     Raises:
@@ -119,6 +119,8 @@ def measure_afresh(
         checks += (outputs.check(session),)
         if not goal.noisy:
             return Measured(costs | {goal.name: session.measure(goal.name)}, trace, state, checks)
+        if effort is None:
+            return Measured(costs, trace, state, checks)
         other = Sandbox(task.baseline(against), variant_of(program, variants, against), limits=limits)
         stack.callback(other.shutdown)
         gain = measure_gain(task, program, goal, other, session, comparer=Comparer(effort))

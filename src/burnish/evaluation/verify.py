@@ -106,8 +106,7 @@ def measure_row(
         task=task.id,
         program=row.program,
         digest=row.digest,
-        # times are not measured once more: they would differ
-        objective=next(iter(task.exact_objectives)) if goal.noisy else row.objective,
+        objective=row.objective,
         method=row.method,
         seed=row.seed,
         trace=row.trace,
@@ -120,7 +119,13 @@ def measure_row(
     )
     try:
         seen = measure_afresh(
-            task, program, found, row.reference, variants=variants, effort=Effort(), limits=limits
+            task,
+            program,
+            found,
+            row.reference,
+            variants=variants,
+            effort=None if goal.noisy else Effort(),  # times would differ
+            limits=limits,
         )
     except (CompilerCrash, ReplayError) as error:
         raise type(error)(f"the trace does not stand up to being replayed: {error}") from None

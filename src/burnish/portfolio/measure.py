@@ -27,10 +27,10 @@ def measure_reference(
         ProgramError: the program cannot be opened.
         CompilerCrash: the reference does not survive it.
     """
-    for _ in range(2):  # the first warms caches
-        found: tuple[tuple[float, ...], float] = worker.call(
-            _first, task.open, program, [task.initial_traces[0]], tuple(objectives)
-        )
+    opener = task.open if task.initial_traces else task.baseline(task.reference)
+    call = _first, opener, program, [task.first_trace], tuple(objectives)
+    worker.call(*call)  # warms caches
+    found: tuple[tuple[float, ...], float] = worker.call(*call)
     return found
 
 

@@ -224,7 +224,7 @@ class SequenceValuesTraining:
 
     def _candidates(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
         """Breed a portfolio from what was found, and add the strongest; the reference is the first."""
-        reference = self.task.initial_traces[0]
+        reference = self.task.first_trace
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
         setup = PortfolioSetup(self.task, self.objective, self.jobs, self.plan.left_to_sites)
@@ -261,7 +261,7 @@ class SequenceValuesTraining:
         """Return the columns of the reference, and of what adds something to it for its time."""
         gains, seconds = table.log_ratios(self.objective), table.relative_seconds()
         order, _ = by_gain_for_time(gains.T, seconds.T, self.plan.size)
-        reference = table.traces.index(self.task.initial_traces[0])
+        reference = table.traces.index(self.task.first_trace)
         return list(dict.fromkeys([reference, *order]))
 
     def _best(self, table: CostTable, gains: NDArray[np.float64]) -> tuple[Trace, ...]:

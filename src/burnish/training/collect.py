@@ -167,9 +167,7 @@ def _initial_traces(task: Task, known: Sequence[Found], objective: str) -> tuple
     good = [found for found in known if found.ratio >= WORTH_KEEPING]
     recent = [found.trace for found in good if found.objective == objective][-RECENT:]
     strongest = sorted(good, key=lambda found: -found.ratio)[:STRONGEST]
-    return tuple(
-        dict.fromkeys([task.initial_traces[0], *reversed(recent), *(found.trace for found in strongest)])
-    )
+    return tuple(dict.fromkeys([task.first_trace, *reversed(recent), *(found.trace for found in strongest)]))
 
 
 def read_found(state: Path) -> list[Found]:
