@@ -14,8 +14,12 @@ from burnish.core.worker import Limits
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.agents.exhaustive import PASSES, pass_env
+from tests.core.asking_task import TASK as ASKING
+from tests.core.asking_task import calls
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
+from tests.core.splitting_task import TASK as SPLITTING
+from tests.core.splitting_task import pieces
 from tests.sources import program
 
 
@@ -58,6 +62,27 @@ def test_sites_are_numbered_as_at_the_beginning_of_the_episode() -> None:
     trace = ("b: subtract(3)", "b: halve", "b: subtract(3)", "a: halve")
     steps = demonstrate(env, demonstration("a=4 b=9", *trace, cost=3.0))
     assert [step.action for step in steps] == [4 + 2, 4 + 0, 4 + 2, 8 + 0]
+
+
+def test_a_site_that_is_born_has_the_number_of_its_place() -> None:
+    """1 is split into 1.0 in its place, and 1.1 in the next; where 1.0 was, there is 1.1.0 in the end."""
+    env = Env(SPLITTING, pieces("4"), sites=2, limits=None)
+    trace = ("1: split", "1.1: split", "1.0: split", "1.0.0: burn")
+    shown = Demonstration(pieces("4"), trace, 4.0, 17.0)
+    assert [step.action for step in demonstrate(env, shown)] == [4 + 2, 8 + 2, 4 + 2, 4 + 3]
+    with pytest.raises(UnknownName, match=r"no site named '1\.1\.1'"):
+        demonstrate(env, replace(shown, trace=(*trace[:2], "1.1.1: burn")))
+
+
+def test_an_answer_is_an_action_on_the_whole_program() -> None:
+    """The second one is at the first site's place: it is not what is asked."""
+    source = calls("main 1: f g; f 9:; g 8:")
+    env = Env(ASKING, source, sites=1, limits=None)
+    shown = Demonstration(source, ("main > f #1: inline", "main > g #1: leave"), 21.0, 24.0)
+    assert [step.action for step in demonstrate(env, shown)] == [1, 0]
+    env = Env(ASKING, source, sites=2, limits=None)
+    shown = replace(shown, trace=shown.trace[::-1])
+    assert [step.action for step in demonstrate(env, shown)] == [2 * 3 + 0, 1]
 
 
 @pytest.mark.parametrize("objective", ["ir-instructions", "text-bytes"])

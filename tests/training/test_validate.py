@@ -142,6 +142,12 @@ def test_an_action_in_vain_is_not_taken_again_until_something_changes() -> None:
     assert [greedy.choose(item, all_legal) for item in seen] == [2, 0, 1, 2, 2, 0]
 
 
+def test_another_question_may_look_the_same() -> None:
+    greedy = Greedy(Ranked(2, 0, 1))
+    legal, same = np.ones(3, dtype=bool), np.array([5])
+    assert [greedy.choose(same, legal, question) for question in ("f #1", "f #2", "f #2", "")] == [2, 2, 0, 2]
+
+
 def test_what_is_illegal_stays_illegal() -> None:
     greedy = Greedy(Ranked(2, 0, 1))
     mask = np.array([True, False, True])

@@ -27,7 +27,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _print(task: Task, *, actions: bool) -> None:
-    print(f"{task.id}: {len(task.actions)} actions, {task.language} programs, at most {task.max_steps} steps")
+    steps = (
+        "as many steps as there are questions"
+        if task.max_steps is None
+        else f"at most {task.max_steps} steps"
+    )
+    print(f"{task.id}: {len(task.actions)} actions, {task.language} programs, {steps}")
     print("  observations")
     for item in task.observations.values():
         form = f"{item.dtype}{list(item.shape)}" if item.kind == "array" else item.kind

@@ -327,7 +327,7 @@ class Env(gymnasium.Env[Any, int]):
 
     def _crashed(self, error: CompilerCrash, index: int, site: str) -> Next:
         self._mask = self._choice.nothing()
-        self._write(entry(self.task.actions[index], site), self.failure_reward, None)
+        self._write(entry(self.task.actions[index], site or self.question), self.failure_reward, None)
         if self._log:
             self._log.end("crashed", str(error))
         return self._last, self.failure_reward, True, False, self._info(None) | {"error": str(error)}
