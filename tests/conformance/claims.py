@@ -54,7 +54,7 @@ class Claims:
 
     def assert_cost(self, objective: Objective, one: float, other: float) -> None:
         """Assert that two costs are of one state."""
-        assert one == other or abs(math.log(one / other)) <= self.tolerance(objective)
+        assert one == other or abs(math.log(one) - math.log(other)) <= self.tolerance(objective)
 
     def assert_costs(self, objectives: Sequence[Objective], one: Session, other: Session) -> None:
         """Assert that two sessions cost the same."""

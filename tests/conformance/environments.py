@@ -173,8 +173,20 @@ class EnvironmentClaims(Claims):
 
 
 class Obliging(Env):
-    """An environment that takes any number for a legal action: Gymnasium's checker knows no masks."""
+    """An environment as Gymnasium's checker wants it: it knows no masks, and no measurements.
+
+    Any number is a legal action, and what is measured is left out, where that is another number every time.
+    """
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        observed, info = super().reset(seed=seed, options=options)
+        return observed, self._alike(info)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         legal = np.flatnonzero(self.action_masks())
-        return super().step(int(legal[int(action) % len(legal)]))
+        observed, reward, *over, info = super().step(int(legal[int(action) % len(legal)]))
+        return observed, 0.0 if self.objective.noisy else reward, *over, self._alike(info)
+
+    def _alike(self, info: dict[str, Any]) -> dict[str, Any]:
+        measured = ("cost",) if self.objective.noisy else ()
+        return {name: value for name, value in info.items() if name not in measured}

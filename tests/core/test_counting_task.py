@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pytest
 
 from burnish.core.env import Env
 from burnish.core.program import Program
 from burnish.core.task import Task
+from burnish.core.trace import WHOLE_PROGRAM
 from tests.conformance import TaskConformance
-from tests.core.counting_task import OPTIMUM, TASK, counters
+from tests.conformance.environments import EnvironmentClaims
+from tests.conformance.sessions import SessionClaims
+from tests.core.counting_task import OPTIMUM, TASK, CountingSession, counters, open_halved
 
 
 class TestCounting(TaskConformance):
@@ -18,6 +24,36 @@ class TestCounting(TaskConformance):
     @classmethod
     def task(cls) -> Task:
         return TASK
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def programs(cls) -> Sequence[Program]:
+        return [counters("a=640 b=77"), counters("a=1000 b=1000 c=512 d=999")]
+
+
+class NoisyCounting(CountingSession):
+    """Every measurement is up to 5 % too much."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._reopen = partial(NoisyCounting, program)
+        self._rng = np.random.default_rng()
+
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        return super().cost(objective, site) * self._rng.uniform(1, 1.05)
+
+
+class TestNoisy(SessionClaims, EnvironmentClaims):
+    """Where costs are measured, what is claimed of them holds within a tolerance."""
+
+    noise = 0.05
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def task(cls) -> Task:
+        noisy = {name: replace(objective, noisy=True) for name, objective in TASK.objectives.items()}
+        baselines = {"start": NoisyCounting, "halved": open_halved}
+        return replace(TASK, objectives=noisy, open=NoisyCounting, baselines=baselines, initial_traces=())
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -27,11 +27,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _print(task: Task, *, actions: bool) -> None:
-    steps = (
-        "as many steps as there are questions"
-        if task.max_steps is None
-        else f"at most {task.max_steps} steps"
-    )
+    steps = f"at most {task.max_steps} steps" if task.max_steps else "a step for each question"
     print(f"{task.id}: {len(task.actions)} actions, {task.language} programs, {steps}")
     print("  observations")
     for item in task.observations.values():
