@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -31,7 +32,7 @@ def task_asked_for(words: Sequence[str]) -> Task | None:
     Raises:
         UnknownName: there is no such task.
     """
-    for word, following in zip(words, (*words[1:], ""), strict=True):
+    for word, following in itertools.pairwise((*words, "")):
         if word == TASK or word.startswith(f"{TASK}="):
             return load_task(word.partition("=")[2] or following)
     return None
