@@ -48,7 +48,6 @@ from burnish.tasks.llvm_passes.session import open_session
 
 gymnasium.register_envs(burnish.envs)
 
-
 MIB = 1 << 20
 OPTIONS: dict[str, Any] = {"observation": "opcode-counts", "objective": "ir-instructions", "order": "shuffle"}
 
@@ -268,13 +267,8 @@ def make_way(name: str, programs: list[Program]) -> Way:
     in_process = partial(make, limits=None)
     match kind:
         case "step" | "ready":
-            several = gymnasium.make_vec(
-                "burnish/LLVMPasses-v1",
-                count,
-                workers=workers,
-                programs=programs,
-                **OPTIONS,
-            )
+            more = {"workers": workers, "programs": programs} | OPTIONS
+            several = gymnasium.make_vec("burnish/LLVMPasses-v1", count, **more)
             assert isinstance(several, VectorEnv)
             return InStep(several) if kind == "step" else WhenReady(several)
         case "async":

@@ -11,8 +11,8 @@ from burnish.agents.cloning import Cloning, CloningConfig
 from burnish.agents.demonstrations import Demonstration
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.policy import Policy
-from burnish.core.replay import cost_after
 from burnish.core.vector import VectorEnv
+from burnish.core.walk import cost_after
 from burnish.corpora.references import resolve_one
 from burnish.evaluation.reduce import shorten
 from burnish.search import search
@@ -38,8 +38,10 @@ def show(policy: Policy) -> None:
     for program in (*kernels, unseen):
         seen, info = env.reset(options={"program": program})
         reference, costs = info["baselines"]["Oz"], []
-        for _ in range(env.max_steps):
-            seen, *_, info = env.step(int(policy.act([seen], info["mask"][None])))
+        over = False
+        while not over:
+            seen, _, terminated, over, info = env.step(int(policy.act([seen], info["mask"][None])))
+            over |= terminated
             costs.append(info["cost"])
         print(f"  {program.name:18} {reference / min(costs):.3f} times fewer than -Oz")
 

@@ -40,13 +40,13 @@ def test_example_runs(example: Path) -> None:
 
 def console_blocks() -> list[tuple[str, str]]:
     """Return the README's commands of burnish that need nothing but hot.c, with what they print."""
-    console = r"```console\n\$ (burnish (?:optimize|passes) [^\n]*)\n(.*?)```"
+    console = r"```console\n\$ (burnish (?:optimize|apply) [^\n]*)\n(.*?)```"
     blocks = re.findall(console, README.read_text(), flags=re.S)
     assert len(blocks) == 2
     return blocks
 
 
-@pytest.mark.parametrize(("command", "printed"), console_blocks(), ids=["optimize", "passes"])
+@pytest.mark.parametrize(("command", "printed"), console_blocks(), ids=["optimize", "apply"])
 def test_the_readme_shows_what_is_printed(command: str, printed: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "hot.c", tmp_path)
     words = [sys.executable, "-m", "burnish.cli", *shlex.split(command)[1:]]

@@ -89,7 +89,6 @@ SHARED_MODULES: Mapping[str, int] = {
     "programs": 3,
     "report": 2,
     "run": 3,
-    "sequence_values": 3,
     "validate": 2,
 }
 EMPTY_WORDS = re.compile("(?i)utils?|common|helpers?|misc|manager|handler|wrapper|base")

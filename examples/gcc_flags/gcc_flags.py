@@ -15,13 +15,13 @@ from burnish._native import object_sizes
 from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
 from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program, Workload
+from burnish.core.program_source import FileSource, Loaded
 from burnish.core.session import Session
-from burnish.core.source import FileSource, Loaded
-from burnish.core.task import Shown, Task
+from burnish.core.task import Presentation, Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
-from burnish.execution.behaviour import object_behaviour
 from burnish.execution.folder import temporary_folder
+from burnish.execution.object_behaviour import object_behaviour
 from burnish.execution.runs import read_run
 from burnish.execution.stopwatch import Stopwatch
 
@@ -145,5 +145,5 @@ TASK = Task(
     emitters={".o": write_object},
     behaviour=object_behaviour,
     commandline=commandline,
-    shown=Shown((BYTES.name,), label="-{}"),
+    shown=Presentation((BYTES.name,), label="-{}"),
 )

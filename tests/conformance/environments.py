@@ -60,7 +60,7 @@ class EnvironmentClaims(Claims):
         dense: bool,
     ) -> None:
         for objective in objectives:
-            options = {"dense": dense, "max_steps": self.steps, "sites": 1}
+            options: dict[str, Any] = {"dense": dense, "max_steps": self.steps, "sites": 1}
             env = Env(task, programs, objective=objective.name, **options)
             _, info = env.reset()
             start = info["cost"]
@@ -89,7 +89,7 @@ class EnvironmentClaims(Claims):
     def test_vector_does_what_single_environments_do(
         self, task: Task, programs: Sequence[Program], objectives: Sequence[Objective], nothing_left: None
     ) -> None:
-        options = {"max_steps": 3, "sites": 1, "objective": objectives[0].name}
+        options: dict[str, Any] = {"max_steps": 3, "sites": 1, "objective": objectives[0].name}
         several = VectorEnv(partial(Env, task, programs, **options), 2)
         single = [Env(task, programs, limits=None, **options) for _ in range(2)]
         rng = np.random.default_rng(10)

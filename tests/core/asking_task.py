@@ -85,6 +85,7 @@ def compiled(functions: Mapping[str, Function], answers: Mapping[str, int]) -> C
     """Compile by answers, and by the heuristic where there is none."""
     sizes: dict[str, int] = {}
     asked: list[Question] = []
+    calls: list[tuple[str, str, tuple[str, ...]]]
     order = ["main"]
     for name in order:  # which grows
         sizes[name] = functions[name].size

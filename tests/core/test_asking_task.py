@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, split_entry
 from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask, Observed, View
+from burnish.core.worker import Call
 from tests.conformance import TaskConformance
 from tests.conftest import OpenSandbox
 from tests.core.asking_task import (
@@ -150,8 +152,8 @@ def test_a_vector_of_environments_solves_it() -> None:
         masks = envs.action_masks()
         for i in np.flatnonzero(~over):
             envs.send(int(i), int(np.flatnonzero(masks[i])[-1]))
-        for i, (_, _, terminated, _, info) in envs.ready():
-            over[i], costs[i] = terminated, info.get("cost", math.nan)
+        for number, (_, _, terminated, _, info) in envs.ready():
+            over[number], costs[number] = terminated, info.get("cost", math.nan)
     assert costs.tolist() == [optimum(program) for program in programs] == [20, 10]
     envs.close()
 
@@ -209,7 +211,12 @@ def test_a_policy_answers_in_the_worker_and_is_made_there_once(
     forks = [session.fork() for _ in range(3)]
     sent: list[object] = []
     begin = session._worker.begin
-    monkeypatch.setattr(session._worker, "begin", lambda *call: sent.append(call) or begin(*call))
+
+    def note(*call: Any) -> Call:
+        sent.append(call)
+        return begin(*call)
+
+    monkeypatch.setattr(session._worker, "begin", note)
     for fork in forks:
         entries = fork.answer(Noting(tmp_path / "made"))
         assert entries == tuple(fork.trace) == open_asking(PROGRAM).answer(Best)

@@ -15,7 +15,7 @@ from burnish.core.env import Env
 from burnish.core.errors import Miscompiled
 from burnish.core.program import Program, Run, Workload
 from burnish.execution import Execution, measurements, stopwatch
-from burnish.execution.measurements import DAY, Measurements, default_path, key_of
+from burnish.execution.measurements import DAY, MeasurementCache, default_path, key_of
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes import TASK
 from tests.execution.programs import run
@@ -103,7 +103,7 @@ def test_late_ones_are_tried_again(runs: Runs) -> None:
 
 
 def test_the_least_used_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = Measurements(tmp_path / "file", kept=10)
+    file = MeasurementCache(tmp_path / "file", kept=10)
     now = 1e9
     monkeypatch.setattr("burnish.execution.measurements.time.time", lambda: now)
     for number in range(10):
@@ -151,7 +151,7 @@ def test_a_broken_file_is_begun_anew(runs: Runs, content: bytes) -> None:
 
 
 def keep_many(path: Path, who: int) -> None:
-    file = Measurements(path)
+    file = MeasurementCache(path)
     for number in range(40):
         file.keep(key_of(f"{who} {number}"), float(number))
 
@@ -164,7 +164,7 @@ def test_processes_write_at_the_same_time(tmp_path: Path) -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    file = Measurements(path)
+    file = MeasurementCache(path)
     assert all(file.find(key_of(f"{who} {number}")) == number for who in range(4) for number in range(40))
 
 

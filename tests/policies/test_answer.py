@@ -18,7 +18,7 @@ from tests.core.asking_task import ACTIONS, TASK, calls, open_asking, optimum
 from tests.core.counting_task import TASK as COUNTING
 
 PROGRAM = calls("main 4: f f g; f 2: h; g 6: h; h 5:")
-CARD = {"task": TASK.id, "observation": "question", "max_steps": None, "reward": "log"}
+CARD: dict[str, object] = {"task": TASK.id, "observation": "question", "max_steps": None, "reward": "log"}
 
 
 def exported(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.core.replay import replay_legal
 from burnish.core.task import Task
+from burnish.core.walk import replay_legal
 from burnish.portfolio import breed as breed_module
 from burnish.portfolio import portfolio as portfolio_module
 from burnish.portfolio.breed import CARRIED, SURVIVORS, PortfolioSetup, breed

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.core.replay import replay_legal
 from burnish.core.task import Task
+from burnish.core.walk import replay_legal
 from burnish.portfolio.costs import CostTable, fill
 from burnish.portfolio.cover import greedy_cover
-from burnish.portfolio.policy import load_sequence_values
 from burnish.portfolio.seconds import fit_time
+from burnish.portfolio.sequence_values import load_sequence_values
 from burnish.portfolio.suffixes import SuffixSetup, learn_suffixes
 from burnish.portfolio.training import SequenceValuesTraining
 from burnish.search import Budget

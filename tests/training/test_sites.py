@@ -84,7 +84,7 @@ def test_sites_that_do_not_fit_are_named(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_traces_are_collected_and_measured_without_initial_ones(tmp_path: Path) -> None:
-    options = {"objectives": ["size"], "budget": Budget(evaluations=600), "jobs": 1}
+    options: dict[str, Any] = {"objectives": ["size"], "budget": Budget(evaluations=600), "jobs": 1}
     (found,) = collect(ASKING, [CALLS], tmp_path / "collected.jsonl", **options)
     assert (found.reference, found.cost) == (31, optimum(CALLS))
     table = fill(

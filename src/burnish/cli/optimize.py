@@ -18,14 +18,14 @@ from burnish.cli.arguments import (
 )
 from burnish.cli.jobs import Job, SearchSettings
 from burnish.cli.kept import KeptResults
-from burnish.cli.outputs import Outputs
+from burnish.cli.outputs import OutputPaths
 from burnish.cli.overall_progress import OneScreen, OverallProgress
 from burnish.cli.results import RUN
 from burnish.cli.runs import Item, Run, workers_each
 from burnish.cli.tables import results_table
 from burnish.core.errors import InputError
+from burnish.core.program_source import ProgramSource
 from burnish.core.result import Result
-from burnish.core.source import Source
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
 from burnish.policies import find as policies
@@ -190,7 +190,7 @@ def _single(
     options: argparse.Namespace, task: Task, given: Sequence[str], compiler: tuple[str, ...]
 ) -> list[Item]:
     """Return each program as an item of its own."""
-    outputs = Outputs(task).of(given, options.files, options.output)
+    outputs = OutputPaths(task).of(given, options.files, options.output)
     top = None if list(map(str, outputs)) == [str(options.output)] else options.output or Path()
     runs = tuple(options.run)
     return [
@@ -200,7 +200,7 @@ def _single(
 
 
 def _job(
-    source: Source,
+    source: ProgramSource,
     file: str,
     compiler: tuple[str, ...],
     runs: tuple[str, ...],
@@ -216,7 +216,7 @@ def _job(
 
 def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) -> list[Item]:
     """Return one item: all programs together."""
-    outputs, source = Outputs(task), task.source()
+    outputs, source = OutputPaths(task), task.source()
     output = options.output or Path(f"linked{outputs.default}")
     outputs.check_file(output, options.files)
 

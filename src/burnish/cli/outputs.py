@@ -11,7 +11,7 @@ from burnish.core.errors import InputError
 from burnish.core.task import Task
 
 
-class Outputs:
+class OutputPaths:
     """The files that a task writes, and where."""
 
     def __init__(self, task: Task) -> None:

@@ -11,8 +11,8 @@ from types import TracebackType
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.core.program_source import ProgramSource
 from burnish.core.result import Result
-from burnish.core.source import Source
 from burnish.core.task import Task
 from burnish.evaluation.bundle import PROGRAM, unbundled
 from burnish.files import read_json_lines
@@ -155,7 +155,7 @@ def _parts(row: Result, task: Task) -> tuple[list[str], list[str], list[str]]:
     return names, runs, [word for word in others if not word.startswith(RUN)]
 
 
-def _directory(source: Source, names: Sequence[str], beside: Path | None) -> Path | None:
+def _directory(source: ProgramSource, names: Sequence[str], beside: Path | None) -> Path | None:
     """Return the folder from which files are there, where they are not from here."""
     if not beside or not all(source.file(name) for name in names):
         return None

@@ -17,10 +17,10 @@ from burnish.cli.tables import heading_of
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.objective import Objective
 from burnish.core.program import Program
-from burnish.core.replay import apply_entry
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
+from burnish.core.walk import apply_entry
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
 from burnish.evaluation.states import States
 

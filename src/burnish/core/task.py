@@ -11,9 +11,9 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.limit import limited, unlimited
 from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
+from burnish.core.program_source import FileSource, ProgramSource
 from burnish.core.session import Session
 from burnish.core.setting import Setting
-from burnish.core.source import FileSource, Source
 from burnish.core.trace import Trace
 from burnish.core.weighted import is_weighted, weighted_objective
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Shown:
+class Presentation:
     """How a task's figures are shown."""
 
     objectives: tuple[str, ...] = ()  # in every table, beside what was minimised
@@ -75,14 +75,16 @@ class Task:
     """Other programs that one can be made into, to learn from: what other options of a compiler do."""
     options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
     settings: Settings = field(default=Settings(), repr=False)
-    make_source: Callable[[], Source] | None = field(default=None, repr=False)  # None: files as they are
+    make_source: Callable[[], ProgramSource] | None = field(
+        default=None, repr=False
+    )  # None: files as they are
     emitters: Mapping[str, Emitter] = field(default_factory=dict, repr=False)
     """How a state is written to a file, by the end of its name; the first is the default."""
     behaviour: Callable[[Program], Behaviour | None] | None = field(default=None, repr=False)
     """What to compare outputs by; None where the program is not run."""
     commandline: Callable[[Trace], str] | None = None  # of a tool that leads there, without burnish
     toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
-    shown: Shown = Shown()
+    shown: Presentation = Presentation()
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
 
     @property
@@ -105,7 +107,7 @@ class Task:
         """Return what a baseline is called in tables and messages."""
         return self.shown.label.format(baseline)
 
-    def source(self) -> Source:
+    def source(self) -> ProgramSource:
         """Return where programs come from; by default files that are named after the language."""
         return self.make_source() if self.make_source else FileSource(self.language, (f".{self.language}",))
 

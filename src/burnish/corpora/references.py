@@ -26,7 +26,7 @@ from pathlib import Path
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
-from burnish.core.source import Programs
+from burnish.core.program_source import Programs
 from burnish.corpora.compile_commands import Command, read_compile_commands, without_all_unknown
 from burnish.corpora.manifest import split_version
 from burnish.corpora.public import default_folder

@@ -43,7 +43,7 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
     # What every file needs, before the first asks.
     import burnish.driver.objects
     import burnish.driver.optimizer
-    import burnish.portfolio.policy  # noqa: F401
+    import burnish.portfolio.sequence_values  # noqa: F401
 
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:

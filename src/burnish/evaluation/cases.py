@@ -11,7 +11,7 @@ import numpy as np
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.core.source import Programs, Source
+from burnish.core.program_source import Programs, ProgramSource
 from burnish.core.task import Task
 
 
@@ -23,7 +23,7 @@ class Case:
     project: str
     programs: Sequence[Program] = field(repr=False)
     index: int = 0
-    source: Source | None = field(default=None, repr=False)
+    source: ProgramSource | None = field(default=None, repr=False)
 
     def load(self) -> Program:
         """Read the program.
@@ -64,12 +64,12 @@ def cases_of(texts: Sequence[str], task: Task) -> list[Case]:
     return list(found.values())
 
 
-def _when_needed(source: Source, name: str) -> Programs:
+def _when_needed(source: ProgramSource, name: str) -> Programs:
     """Return one program without a look at it: it may not be readable."""
     return Programs([name], partial(_read, source))
 
 
-def _read(source: Source, name: str) -> Program:
+def _read(source: ProgramSource, name: str) -> Program:
     return source.load(name).program
 
 

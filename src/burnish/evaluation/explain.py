@@ -6,10 +6,10 @@ import math
 
 from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
-from burnish.core.replay import after
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
+from burnish.core.walk import after
 from burnish.core.worker import Limits
 from burnish.evaluation.reduce import Reduced, reduce_trace
 from burnish.evaluation.states import States

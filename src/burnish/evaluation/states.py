@@ -8,10 +8,10 @@ from types import TracebackType
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.recent import Recent
-from burnish.core.replay import apply_entry
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
+from burnish.core.walk import apply_entry
 from burnish.core.worker import Limits
 
 KEPT = 12  # open sessions

@@ -69,7 +69,7 @@ def machine() -> str:
     )
 
 
-class Measurements:
+class MeasurementCache:
     """A file of measurements that several processes read and write.
 
     Where it cannot be used - it is locked for long, the disk is full, the folder is read-only - nothing is

@@ -14,7 +14,7 @@ from burnish.execution.alone import alone, quiet_core
 from burnish.execution.build import link
 from burnish.execution.check import differences, limits_after, run_all
 from burnish.execution.folder import temporary_folder
-from burnish.execution.measurements import Known, Measurements, key_of
+from burnish.execution.measurements import Known, MeasurementCache, key_of
 from burnish.execution.run import PATIENT, Execution, RunLimits, execute
 
 REPEATS = 3  # of each input; the least counts
@@ -38,7 +38,7 @@ class Stopwatch:
         self._unoptimized = unoptimized
         self._right: tuple[Execution, ...] | None = None
         self._known: OrderedDict[tuple[bytes, str], Known] = OrderedDict()
-        self._disk = Measurements() if workload.remembered else None
+        self._disk = MeasurementCache() if workload.remembered else None
 
     def measure(self, object_bytes: bytes, what: str = SECONDS) -> float:
         """Return the sum over the inputs of the least of REPEATS.

@@ -24,8 +24,8 @@ from burnish.core.trace import Trace, join_trace
 from burnish.core.worker import Worker
 from burnish.files import LineFile, json_object, read_json_lines
 from burnish.portfolio.measure import measure_reference, measure_traces
-from burnish.portfolio.policy import features_of
 from burnish.portfolio.seconds import relative_seconds
+from burnish.portfolio.sequence_values import features_of
 from burnish.training.collect import LIMITS
 
 

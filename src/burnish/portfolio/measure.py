@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
-from burnish.core.replay import after
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
+from burnish.core.walk import after
 from burnish.core.worker import Worker
 from burnish.training.collect import LIMITS
 

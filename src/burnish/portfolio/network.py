@@ -130,7 +130,7 @@ class SequenceValueLearner:
 
     @torch.no_grad()
     def arrays(self) -> dict[str, NDArray[np.float32]]:
-        """Return the network's part of burnish.portfolio.policy.SequenceValues."""
+        """Return the network's part of burnish.portfolio.sequence_values.SequenceValues."""
         self.network.eval()
         state = self.network.state_dict()
         return {

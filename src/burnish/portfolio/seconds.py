@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.trace import Trace
-from burnish.portfolio.policy import SequenceValues, size_of
+from burnish.portfolio.sequence_values import SequenceValues, size_of
 
 LEAST_TIME = 0.02  # of what the reference takes: what a clock can tell
 SHORT = 5.0  # times what the reference takes: how long validation may try sequences

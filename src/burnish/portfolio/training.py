@@ -35,9 +35,9 @@ from burnish.portfolio.costs import CostTable, fill
 from burnish.portfolio.cover import by_gain_for_time, greedy_cover
 from burnish.portfolio.network import SequenceValueLearner
 from burnish.portfolio.plan import Plan
-from burnish.portfolio.policy import WORST, SequenceValues
 from burnish.portfolio.prior import fit_prior
 from burnish.portfolio.seconds import fit_time, reached
+from burnish.portfolio.sequence_values import WORST, SequenceValues
 from burnish.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
 from burnish.search import Budget
 from burnish.training.collect import Found, collect

@@ -11,7 +11,7 @@ import numpy as np
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
-from burnish.core.source import Programs
+from burnish.core.program_source import Programs
 from burnish.core.task import Task
 from burnish.corpora.store import Corpus
 from burnish.training.config import Source

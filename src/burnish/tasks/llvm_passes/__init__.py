@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from burnish.core.source import Source
-from burnish.core.task import Shown, Task
-from burnish.execution.behaviour import object_behaviour
+from burnish.core.program_source import ProgramSource
+from burnish.core.task import Presentation, Task
+from burnish.execution.object_behaviour import object_behaviour
 from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, indices, opt_commandline
 from burnish.tasks.llvm_passes.baselines import baselines
 from burnish.tasks.llvm_passes.modules import without_unwind_tables
@@ -47,12 +47,14 @@ def make_task(options: Options = Options()) -> Task:
         behaviour=object_behaviour,
         commandline=opt_commandline,
         toolchain=_toolchain,
-        shown=Shown(("ir-instructions", "loaded-bytes", "text-bytes"), ("O0", "Oz", "O3"), label="-{}"),
+        shown=Presentation(
+            ("ir-instructions", "loaded-bytes", "text-bytes"), ("O0", "Oz", "O3"), label="-{}"
+        ),
     )
 
 
-def _source(level: str) -> Source:
-    from burnish.corpora.source import ModuleSource  # which workers that step environments do not need
+def _source(level: str) -> ProgramSource:
+    from burnish.corpora.module_source import ModuleSource  # which workers that step environments do not need
 
     return ModuleSource(level)
 

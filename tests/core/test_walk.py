@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.errors import IllegalAction
-from burnish.core.replay import after, cost_after
+from burnish.core.walk import after, cost_after
 from tests.core.counting_task import CountingSession, counters
 
 

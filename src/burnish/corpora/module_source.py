@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.program import Program, Workload
-from burnish.core.source import Loaded, Source
+from burnish.core.program_source import Loaded, ProgramSource
 from burnish.corpora.compile_commands import without_all_unknown
 from burnish.corpora.references import (
     command_of,
@@ -25,7 +25,7 @@ from burnish.programs import link_programs, load_program
 from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES
 
 
-class ModuleSource(Source):
+class ModuleSource(ProgramSource):
     """Files and all names of burnish.corpora.references, as clang's front end leaves them."""
 
     kinds = "a file (.c .cc .cpp .ll .bc), a folder, compile_commands.json, or a name: corpus:brotli"
@@ -35,20 +35,20 @@ class ModuleSource(Source):
         self.level = level
 
     def takes(self, text: str) -> bool:
-        """See Source."""
+        """See ProgramSource."""
         known = Path(text).suffix in C_SUFFIXES | CXX_SUFFIXES | IR_SUFFIXES
         return known or is_reference(text) or Path(text).is_dir() or text.endswith(".json")
 
     def expand(self, text: str) -> list[str]:
-        """See Source."""
+        """See ProgramSource."""
         return expand(text)
 
     def open(self, text: str) -> Sequence[Program]:
-        """See Source; a corpus is a Corpus."""
+        """See ProgramSource; a corpus is a Corpus."""
         return resolve(text, level=self.level)
 
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
-        """See Source."""
+        """See ProgramSource."""
         return self._load(name, arguments, directory, self.level)
 
     def variants(
@@ -65,7 +65,7 @@ class ModuleSource(Source):
         return self.load(name).program.workload if is_runnable(name) else None
 
     def file(self, name: str) -> Path | None:
-        """See Source; a file that a build compiles twice has a name for each time."""
+        """See ProgramSource; a file that a build compiles twice has a name for each time."""
         if command := command_of(name):
             file = super().file(str(command.directory / command.source))
             assert file
@@ -75,7 +75,7 @@ class ModuleSource(Source):
         return None if is_reference(name) else super().file(name)
 
     def stem(self, name: str) -> str:
-        """See Source."""
+        """See ProgramSource."""
         return name_in(name) if name.startswith("corpus") else name
 
     def project(self, name: str) -> str:
@@ -91,13 +91,13 @@ class ModuleSource(Source):
         return with_version(text)
 
     def link(self, programs: Sequence[Program]) -> Program:
-        """See Source; where one has `main`, all else becomes internal to it."""
+        """See ProgramSource; where one has `main`, all else becomes internal to it."""
         return link_programs(programs)
 
     def with_runs(
         self, program: Program, runs: Sequence[str], names: Sequence[str], arguments: Sequence[str]
     ) -> Program:
-        """See Source; C++ is linked with its libraries, and options for the linker count."""
+        """See ProgramSource; C++ is linked with its libraries, and options for the linker count."""
         if not runs:
             return program
         cxx = any(Path(name).suffix in CXX_SUFFIXES for name in names)

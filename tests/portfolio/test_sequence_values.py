@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.limit import unlimited
 from burnish.policies import find
-from burnish.portfolio.policy import WORST, SequenceValues, load_sequence_values
+from burnish.portfolio.sequence_values import WORST, SequenceValues, load_sequence_values
 from burnish.tasks.llvm_passes import TASK, make_task
 from burnish.tasks.llvm_passes.actions import left_out
 from burnish.tasks.llvm_passes.session import Options

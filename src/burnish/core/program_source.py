@@ -41,7 +41,7 @@ class Programs(Sequence[Program]):
         return self.load(self.names[index])
 
 
-class Source(ABC):
+class ProgramSource(ABC):
     """How a task's programs are named and loaded.
 
     What a user writes may stand for many programs: a folder, a part of a corpus. A name stands for one.
@@ -142,7 +142,7 @@ class Source(ABC):
         return program
 
 
-class FileSource(Source):
+class FileSource(ProgramSource):
     """Files of some kinds, as they are, and folders of such files."""
 
     def __init__(self, language: str, suffixes: Sequence[str]) -> None:
@@ -152,11 +152,11 @@ class FileSource(Source):
         self.kinds = f"a file ({' '.join(suffixes)}) or a folder of such files"
 
     def takes(self, text: str) -> bool:
-        """See Source."""
+        """See ProgramSource."""
         return Path(text).suffix in self.suffixes or Path(text).is_dir()
 
     def expand(self, text: str) -> list[str]:
-        """See Source."""
+        """See ProgramSource."""
         if not Path(text).is_dir():
             return [text]
         found = sorted(path for path in Path(text).rglob("*") if path.suffix in self.suffixes)
@@ -165,7 +165,7 @@ class FileSource(Source):
         return list(map(str, found))
 
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
-        """See Source; there is no compiler to take arguments."""
+        """See ProgramSource; there is no compiler to take arguments."""
         if arguments:
             raise InputError(f"{name}: {arguments[0]!r}: files of this task are read as they are")
         if Path(name).suffix not in self.suffixes:

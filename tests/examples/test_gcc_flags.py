@@ -1,0 +1,134 @@
+"""A task of another package: everything that works with burnish's own works with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from burnish.core.result import Result
+from tests.sources import DATA
+
+PACKAGE = Path(__file__).parents[2] / "examples" / "gcc_flags"
+PROJECT = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
+BURNISH = (sys.executable, "-m", "burnish.cli")
+TRAINING = """
+task = "gcc_flags"
+programs = [{ use = "matrix.c" }]
+validation = [{ use = "matrix.c" }]
+algorithm = { name = "ppo", steps = 8, minibatch = 8 }
+environment = { count = 1, max_steps = 4 }
+network = { kind = "mlp", hidden = [8] }
+run = { iterations = 1, standardize_steps = 0 }
+"""
+STEP = """
+import gymnasium, burnish.envs
+env = gymnasium.make("burnish/GccFlags-v0", programs="matrix.c")
+_, info = env.reset()
+action = env.unwrapped.task.actions.index("Os")
+_, reward, *_, after = env.step(action)
+assert after["cost"] < info["cost"] and reward > 0
+env.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what pip would install, and matrix.c."""
+    folder = tmp_path_factory.mktemp("installed")
+    module = PACKAGE / "gcc_flags.py"
+    (folder / module.name).write_bytes(module.read_bytes())
+    metadata = folder / f"gcc_flags-{PROJECT['version']}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {PROJECT['name']}\nVersion: {PROJECT['version']}\n"
+    )
+    points = "".join(
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+        for group, entries in PROJECT["entry-points"].items()
+    )
+    (metadata / "entry_points.txt").write_text(points)
+    (folder / "matrix.c").write_bytes((DATA / "matrix.c").read_bytes())
+    return folder
+
+
+def run(installed: Path, words: Sequence[str], code: int = 0) -> str:
+    """Run a command where the package is installed; return what it prints."""
+    paths = [str(installed), *sys.path]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "80"}
+    done = subprocess.run(
+        words, cwd=installed, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def test_it_is_short() -> None:
+    assert len((PACKAGE / "gcc_flags.py").read_text().splitlines()) < 150
+
+
+def test_it_is_listed(installed: Path) -> None:
+    listed = json.loads(run(installed, [*BURNISH, "tasks", "--json"]))
+    assert [task["task"].partition("-")[0] for task in listed][-1] == "gcc_flags"
+    assert "fno-inline-functions" in listed[-1]["actions"]
+
+
+def test_it_optimizes_and_what_it_found_is_replayed(installed: Path) -> None:
+    words = [*BURNISH, "optimize", "matrix.c", "--task", "gcc_flags", "-o", "m.o", "--result", "r.jsonl"]
+    shown = run(installed, [*words, "--budget", "12 evaluations"])
+    assert "matrix.c" in shown and "-Os" in shown
+    (result,) = (Result.from_json(line) for line in (installed / "r.jsonl").read_text().splitlines())
+    assert result.cost <= result.baselines["Os"] < result.baselines["O0"]
+    assert (installed / "m.o").read_bytes()[:4] == b"\x7fELF"
+    assert "the same again" in run(installed, [*BURNISH, "replay", "r.jsonl"])
+    assert "matrix.c" in run(installed, [*BURNISH, "evaluate", "r.jsonl"])
+
+
+def test_flags_are_applied_by_hand(installed: Path) -> None:
+    shown = run(installed, [*BURNISH, "apply", "--task", "gcc_flags", "matrix.c", "Os", "fno-tree-ter"])
+    assert shown.splitlines()[-1] == "gcc -c -Os -fno-tree-ter"
+
+
+def test_methods_are_compared(installed: Path) -> None:
+    words = [*BURNISH, "evaluate", "--task", "gcc_flags", "matrix.c", "--methods", "random,Os"]
+    assert "random" in run(installed, [*words, "--budget", "3 evaluations", "--out", "compared"])
+
+
+def test_a_policy_is_trained(installed: Path) -> None:
+    (installed / "train.toml").write_text(TRAINING)
+    run(installed, [*BURNISH, "train", "train.toml", "--out", "trained", "--quiet"])
+    assert json.loads((installed / "trained" / "policy.card.json").read_text())["task"] == "gcc_flags-v0"
+
+
+def test_gymnasium_makes_it(installed: Path) -> None:
+    run(installed, [sys.executable, "-c", STEP])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["optimize", "--task", "gcc_flag", "matrix.c"], "did you mean 'gcc_flags'"),
+        (["optimize", "--task", "gcc_flags", "matrix.c", "-o", "m.ll"], "expected a name that ends in .o"),
+        (["apply", "--task", "gcc_flags", "matrix.c", "Os", "Os"], "'Os' is illegal after 1 steps"),
+        (["optimize", "--task", "gcc_flags", "matrix.c", "--objective", "seconds"], "say so with --run"),
+    ],
+)
+def test_bad_input_is_named(installed: Path, words: list[str], message: str) -> None:
+    assert message in run(installed, [*BURNISH, *words], code=2)
+
+
+def test_a_task_that_cannot_be_loaded_is_named_and_the_others_work(installed: Path, tmp_path: Path) -> None:
+    metadata = tmp_path / "broken-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[burnish.tasks]\nbroken = no_such_module:TASK\n")
+    assert "the task broken of broken cannot be loaded" in run(
+        tmp_path, [*BURNISH, "tasks", "broken"], code=2
+    )
+    run(tmp_path, [sys.executable, "-W", "ignore", "-c", "import burnish.envs"])
