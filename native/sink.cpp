@@ -30,7 +30,7 @@ using Blocks = std::vector<BasicBlock *>;
 
 bool is_direct(const BasicBlock &block) { return isa<UncondBrInst>(block.getTerminator()); }
 
-// A number for each operation, without the operands, in the order in which they are met.
+// A number for each operation, without the operands, in the order in which they are met; none may be erased.
 class Operations {
 public:
   unsigned number(const Instruction &instruction) {
@@ -392,7 +392,7 @@ private:
     bool changed = false;
     for (auto &[end, blocks] : by_end)
       if (blocks.size() > 1)
-        if (auto plan = best_of(blocks, operations)) {
+        if (auto plan = best_of(blocks)) {
           apply(*plan);
           changed = true;
         }
@@ -409,11 +409,11 @@ private:
     return none_of(successors(&block), [](BasicBlock *next) { return next->isEHPad(); });
   }
 
-  std::optional<Plan> best_of(const Blocks &blocks, Operations &operations) {
+  std::optional<Plan> best_of(const Blocks &blocks) {
     std::optional<Plan> best;
     std::set<Blocks> tried;
     Swaps swaps(aliases);
-    for (const Blocks &group : groups(blocks, operations)) {
+    for (const Blocks &group : groups(blocks)) {
       if (!tried.insert(group).second)
         continue;
       Plan plan(group, swaps, target);
@@ -425,7 +425,8 @@ private:
 
   // Those with the same last instructions, few or more; those with the same operation anywhere at their ends; and
   // those that give a phi the same operation.
-  static std::vector<Blocks> groups(const Blocks &blocks, Operations &operations) {
+  static std::vector<Blocks> groups(const Blocks &blocks) {
+    Operations operations; // of now: it keeps instructions, and apply() erases some
     using Key = std::vector<unsigned>;
     MapVector<Key, Blocks, std::map<Key, unsigned>> by_key;
     for (BasicBlock *block : blocks) {
@@ -437,9 +438,7 @@ private:
       };
       Key suffix{0};
       unsigned seen = 0;
-      for (Instruction &instruction : reverse(*block)) {
-        if (instruction.isTerminator())
-          continue;
+      for (Instruction &instruction : drop_begin(reverse(*block))) { // without the terminator
         if (!may_merge(instruction) || ++seen > WINDOW)
           break;
         unsigned number = operations.number(instruction);
