@@ -45,7 +45,7 @@ def test_text_is_read() -> None:
 def test_bad_text_is_told(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         factors(text)
-    with pytest.raises(InputError, match="such as 'text-bytes"):
+    with pytest.raises(InputError, match="such as 'bytes"):
         TASK.objective(text)
 
 

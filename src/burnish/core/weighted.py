@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.objective import Objective
 
-FORM = "expected objectives with exponents that add up to 1, such as 'text-bytes^0.7*seconds^0.3'"
+FORM = "expected objectives with exponents that add up to 1, such as 'bytes^0.7*seconds^0.3'"
 
 
 def is_weighted(text: str) -> bool:

@@ -1,0 +1,70 @@
+"""The generic rooms know no compiler: what belongs to one task is in that task's rooms.
+
+Docstrings and comments may give examples; names, imports and texts of the code may not.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import burnish
+
+SOURCE = Path(burnish.__file__).parent
+WORDS = re.compile(r"(?i:llvm|clang|bitcode)|\bOz\b|ir-instructions|text-bytes")
+GENERIC = ("core", "search", "agents", "policies", "portfolio", "training", "evaluation", "cli")
+OF_LLVM = {
+    "cli": "cc check_system corpus corpus_tables demo report validate",
+    "evaluation": "llvm_tools oracle report reproduce sanitize validate",
+    "portfolio": "plan",  # the defaults of its plan
+}
+"""LLVM's own files in these rooms: the drop-in compilers, its corpora, the oracle of its traces."""
+
+FILES = [
+    SOURCE / "envs.py",
+    *(
+        path
+        for room in GENERIC
+        for path in sorted((SOURCE / room).rglob("*.py"))
+        if path.stem not in OF_LLVM.get(room, "").split()
+    ),
+]
+
+
+def words_of(code: str) -> Iterator[tuple[int, str]]:
+    """Yield the names, imports and texts of a module, without its docstrings, with their lines."""
+    tree = ast.parse(code)
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in said:
+                yield node.lineno, text
+            case ast.Name(id=text) | ast.Attribute(attr=text) | ast.arg(arg=text) | ast.alias(name=text):
+                yield node.lineno, text
+            case ast.ImportFrom(module=str(text)):
+                yield node.lineno, text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_generic_rooms_know_no_compiler(path: Path) -> None:
+    assert not [found for found in words_of(path.read_text()) if WORDS.search(found[1])]
+
+
+def test_lists_name_files_that_leak() -> None:
+    for room, names in OF_LLVM.items():
+        for name in names.split():
+            code = (SOURCE / room / f"{name}.py").read_text()
+            assert any(WORDS.search(text) for _, text in words_of(code)), (
+                f"{room}/{name}.py may leave the list"
+            )
+
+
+@pytest.mark.parametrize(
+    "code", ["import burnish.tasks.llvm_passes", "level = 'Oz'", "def f(clang: str): ...", "x.bitcode()"]
+)
+def test_a_leak_is_seen(code: str) -> None:
+    assert any(WORDS.search(text) for _, text in words_of(code))
