@@ -36,8 +36,7 @@ def trained(
     task: Task, program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: Any
 ) -> Outcome:
     """Train by a configuration, on one program."""
-    for room in ("learning", "card"):
-        monkeypatch.setattr(f"burnish.training.{room}.load_task", lambda name: task)
+    monkeypatch.setattr("burnish.training.learning.load_task", lambda name: task)
     file = folder / f"program.{task.language}"
     file.write_bytes(program.content)
     table = {
