@@ -1,13 +1,15 @@
-# make demo    optimize a real C project, fetched from the package index
-# make test    run the tests                        (TESTS="-m slow" or TESTS=tests/core to choose)
-# make check   lint, formatting, types, stub; as a commit hook: pre-commit install
-# make bench   measure what the documentation claims
+# make demo      optimize a real C project, fetched from the package index
+# make test      run the tests                      (TESTS="-m slow" or TESTS=tests/core to choose)
+# make check     lint, formatting, types, stub; as a commit hook: pre-commit install
+# make sanitize  run tests with the native code under AddressSanitizer and UBSan    (TESTS=... to choose)
+# make bench     measure what the documentation claims
 #
 # Each sets up first what is not up to date, in .venv and build/ and nowhere else. The Python is the first
-# of python3, python3.13, python3.12, python3.11 that fits; make PYTHON=... takes another.
+# of python3, python3.13, python3.12, python3.11 that fits; make PYTHON=... takes another. With CI=true, as
+# .ci/run has it, warnings of the C++ compiler are errors, and the tests fail below the floor of coverage.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench stub clean
+.PHONY: help setup demo test check sanitize bench stub clean
 .DELETE_ON_ERROR:
 
 python := .venv/bin/python
@@ -33,7 +35,7 @@ $(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard nati
 	if ! $(python) -m pip --version >/dev/null 2>&1; then "$$found" -m venv --clear .venv; fi
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt $(build-tools)
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt \
-	  --no-build-isolation --editable .
+	  --no-build-isolation $(if $(CI),--config-settings=cmake.define.BURNISH_WERROR=ON) --editable .
 	@touch $@
 
 # What the tests, the checks and the benchmarks need beside burnish.
@@ -45,7 +47,7 @@ demo: $(ready)
 	$(python) -m burnish.cli demo
 
 test: $(ready-dev)
-	$(python) -m pytest --numprocesses logical $(TESTS)
+	$(python) -m pytest --numprocesses logical $(if $(CI),--cov) $(TESTS)
 
 check: $(ready-dev)
 	$(python) -m ruff check
@@ -54,6 +56,9 @@ check: $(ready-dev)
 	$(python) -m mypy
 	@$(write-stub) build/_native.pyi
 	diff -u $(stub) build/_native.pyi || { echo "$(stub) is not up to date: make stub"; exit 1; }
+
+sanitize: $(ready-dev)
+	tools/sanitize.sh $(python) $(TESTS)
 
 bench: $(ready-dev)
 	$(python) benchmarks/step.py
