@@ -233,7 +233,8 @@ TASK = Task(
     baselines={"never": open_never, "heuristic": open_asking},
     reference="heuristic",
     max_steps=None,
-    max_trace=None,
+    max_trace=0,
+    max_trace_by_site=2,  # inlining brings further questions
 )
 
 

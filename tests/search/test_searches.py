@@ -26,6 +26,7 @@ from tests.core.counting_task import OPTIMUM, TASK, counters
 from tests.core.failures import failing_task
 from tests.core.splitting_task import TASK as SPLITTING
 from tests.core.splitting_task import pieces
+from tests.core.staged_task import TASK as STAGED
 from tests.sources import program as compiled
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -80,6 +81,12 @@ def test_what_the_compiler_asks_is_answered(method: str, text: str) -> None:
     """The heuristic answers the rest; in the second program, `fold` is nowhere legal at first."""
     program = calls(text)
     assert_optimum(ASKING, program, searched(ASKING, method, "1500", program, seed=1), optimum(program))
+
+
+@EVERY
+def test_tasks_that_follow_on_each_other_are_searched_as_one(method: str) -> None:
+    program = calls("main 5: f f g; f 2: h; g 6: h; h 5:")
+    assert_optimum(STAGED, program, searched(STAGED, method, "1500", program, seed=1))
 
 
 @EVERY

@@ -259,9 +259,9 @@ class Session(ABC):
     def question(self) -> str:
         """Return the site that the compiler asks about, "" where there is none.
 
-        An action on the whole program is then an answer to that question, and `act` says at which site it is
-        in the trace. Every question that is open is one of `sites()`; those without an answer are the
-        compiler's own to answer, so any state can be measured.
+        An action on the whole program that is legal at that site is then an answer to it, and `act` says at
+        which site it is in the trace. Every question that is open is one of `sites()`; those without answers
+        are the compiler's own to answer, so any state can be measured.
         """
         return ""
 

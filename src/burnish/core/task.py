@@ -68,9 +68,8 @@ class Task:
     reference: str  # the baseline that a result is compared with
     max_steps: int | None  # of an episode; None: until nothing is legal any more, as where a compiler asks
     initial_traces: tuple[Trace, ...] = ()  # traces worth trying first
-    max_trace: int | None = 60
-    """Entries of a trace that a search proposes, those that it joins site by site not counted. None: twice as
-    many as the opened program has sites, as where a compiler asks: answers bring up further questions."""
+    max_trace: int = 60  # entries of a trace that a search proposes, what it joins site by site not counted,
+    max_trace_by_site: int = 0  # and for each site of the opened program, as where a compiler asks
     variants: Mapping[str, Callable[[Program], Program]] = field(default_factory=dict, repr=False)
     """Other programs that one can be made into, to learn from: what other options of a compiler do."""
     options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default

@@ -253,7 +253,7 @@ def _explore(session: Sandbox, task: Task, goal: Objective, adviser: Adviser | N
         if site_actions
         else ()
     )
-    longest = task.max_trace or max(1, 2 * len(sites))
+    longest = max(1, task.max_trace + task.max_trace_by_site * len(sites))
     space = Space(actions, site_actions, sites, (), longest, suffixes, prior, guide.policy, by_state=by_state)
     return space, guide
 

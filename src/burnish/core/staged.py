@@ -1,0 +1,264 @@
+"""Tasks one after the other as one task: a trace answers the inliner, then orders passes, then schedules."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.action import Action
+from burnish.core.objective import Observation
+from burnish.core.program import Program
+from burnish.core.session import Part, Session
+from burnish.core.task import Emitter, Opener, Task
+from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.view import Mask, Observed
+
+STAGE = "stage"
+INITIAL_TRACES = 8  # at most: of all stages' own, joined in every way
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A task that goes on where the one before ends."""
+
+    task: Task
+    open: Callable[[Session], Session]
+    """Opens it in the state of the session before, which stays as it is; a function of a module."""
+
+    @property
+    def begin(self) -> str:
+        """The action that ends the stage before: 'begin(llvm_passes)'."""
+        return str(Action("begin", (self.task.name,)))
+
+
+class StagedSession(Session):
+    """A program in one of several stages; a stage's actions are legal in that stage only.
+
+    What is measured and written out is what the last stage makes of the state with no entry of its own.
+    """
+
+    def __init__(
+        self,
+        actions: Sequence[str],
+        stages: Sequence[Stage],
+        session: Session,
+        reopen: Callable[[], Session] | None = None,
+        current: int = 0,
+    ) -> None:
+        super().__init__(actions, reopen)
+        self.stages = tuple(stages)  # those behind the first one
+        self.session = session  # of the current one
+        self.current = current
+        self._last: Session | None = None  # what the last stage makes of this state
+        self._find_numbers()
+
+    @property
+    def last(self) -> Session:
+        """The session of the last stage, opened in this state."""
+        if self._last is None:
+            self._last = self.session
+            for stage in self.stages[self.current :]:
+                self._last = stage.open(self._last)
+        return self._last
+
+    def question(self) -> str:
+        """See Session."""
+        return self.session.question()
+
+    def sites(self) -> tuple[str, ...]:
+        """See Session."""
+        return self.session.sites()
+
+    def identities(self) -> dict[str, str]:
+        """See Session."""
+        return self.session.identities()
+
+    def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
+        """Return what the current stage allows, and at the whole program that the next one begins."""
+        mask = np.zeros(len(self.actions), dtype=bool)
+        mask[self._numbers] = self.session.legal(site)
+        if self._next is not None and site == WHOLE_PROGRAM:
+            mask[self._next] = True
+        return mask
+
+    def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
+        """Apply an action of the current stage there, or begin the next one."""
+        self.check_legal(action, site)
+        if action == self._next:
+            self.session = self.stages[self.current].open(self.session)
+            self.current += 1
+            self._find_numbers()
+            self.record(action, site)
+            changed = True  # other actions are legal now
+        else:
+            changed, text = self.session.act(self._local[action], site)
+            self.trace.append(text)
+        self._last = None
+        return changed
+
+    def observe(self, space: str) -> Observed:
+        """See Session."""
+        if space == STAGE:
+            stage: NDArray[np.int64] = np.eye(1, len(self.stages) + 1, self.current, dtype=np.int64)[0]
+            return stage
+        return self.session.observe(space)
+
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """See Session."""
+        return self.measure(objective, site)
+
+    def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Measure what the last stage makes of this state; its sites are there once it has begun."""
+        if site != WHOLE_PROGRAM and self.last is not self.session:
+            return 0.0
+        return self.last.measure(objective, site)
+
+    def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
+        """See Session."""
+        costs = self.last.site_costs(objective, priced)
+        return costs if self.last is self.session else {}  # other sites than this stage's
+
+    def room(self, objective: str) -> float:
+        """See Session."""
+        return self.last.room(objective)
+
+    def part(self, site: str, objective: str) -> Part | None:
+        """See Session."""
+        return self.session.part(site, objective) if self.last is self.session else None
+
+    def digest(self) -> str:
+        """See Session."""
+        return f"{self.current}:{self.session.digest()}"
+
+    def verify(self) -> str:
+        """See Session."""
+        self.session.verify()
+        return self.last.verify()
+
+    def object_code(self) -> bytes:
+        """See Session."""
+        return self.last.object_code()
+
+    def fork(self) -> Session:
+        """See Session."""
+        copy = StagedSession(self.actions, self.stages, self.session.fork(), current=self.current)
+        copy.trace = list(self.trace)
+        return copy
+
+    def close(self) -> None:
+        """See Session."""
+        self.session.close()
+
+    def _find_numbers(self) -> None:
+        """Find which of the actions the current stage's are."""
+        self._numbers = np.array([self.index(text) for text in self.session.actions], dtype=np.int64)
+        self._local = {int(number): i for i, number in enumerate(self._numbers)}
+        ahead = self.stages[self.current :]
+        self._next = self.index(ahead[0].begin) if ahead else None
+
+
+def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
+    """Return one task of several, each of which goes on where the one before ends.
+
+    Its actions are those of all, and for each stage but the first one that begins it, `begin(llvm_passes)`;
+    no other can follow on it. Programs, baselines and what they do are the first's; objectives, files that
+    are written and what is shown are the last's; observations are those that all have, and `stage`.
+
+    Args:
+        name: Of the new task.
+        first: What opens the program.
+        stages: What follows.
+        version: Of the new task: bumped when results could change.
+    """
+    tasks = (first, *(stage.task for stage in stages))
+    last = tasks[-1]
+    texts = itertools.chain(first.actions, *((stage.begin, *stage.task.actions) for stage in stages))
+    actions = tuple(dict.fromkeys(texts))  # a text that several have is one action
+    return replace(
+        last,
+        name=name,
+        version=version,
+        title="",
+        language=first.language,
+        actions=actions,
+        observations=_observations(tasks),
+        open=partial(_open, first.open, actions, stages),
+        baselines={
+            baseline: partial(_open, opener, actions, stages) for baseline, opener in first.baselines.items()
+        },
+        reference=first.reference,
+        max_steps=_max_steps(tasks),
+        max_trace=sum(task.max_trace for task in tasks) + len(stages),
+        max_trace_by_site=sum(task.max_trace_by_site for task in tasks),
+        initial_traces=_initial_traces(first, stages),
+        variants=first.variants,
+        options={},
+        settings=replace(last.settings, settings=(), configure=None),
+        make_source=first.source,
+        emitters={
+            suffix: partial(_emit, emitter, tuple(stage.begin for stage in stages))
+            for suffix, emitter in last.emitters.items()
+        },
+        behaviour=first.behaviour,
+        commandline=None,
+        toolchain=partial(_toolchain, tasks),
+    )
+
+
+def _open(opener: Opener, actions: tuple[str, ...], stages: tuple[Stage, ...], program: Program) -> Session:
+    return StagedSession(
+        actions, stages, opener(program), reopen=partial(_open, opener, actions, stages, program)
+    )
+
+
+def _emit(
+    emitter: Emitter, begins: Sequence[str], session: Session, arguments: tuple[str, ...], baseline: str
+) -> bytes:
+    """Write what the last stage makes of a state, in whichever process that is."""
+    copy = session.fork()
+    for begin in map(copy.index, begins):
+        if copy.legal()[begin]:
+            copy.apply(begin)
+    return emitter(copy, arguments, baseline)
+
+
+def _observations(tasks: Sequence[Task]) -> dict[str, Observation]:
+    """Return what all stages' states can be seen as, in the same way."""
+    columns = tuple(task.name for task in tasks)
+    stage = Observation(STAGE, "1 for the stage that it is in", shape=(len(tasks),), high=1, columns=columns)
+    same = {
+        name: observation
+        for name, observation in tasks[0].observations.items()
+        if all(name in task.observations and _alike(task.observations[name], observation) for task in tasks)
+    }
+    return dict(sorted((same | {STAGE: stage}).items(), key=lambda item: item[1].kind != "array"))
+
+
+def _alike(one: Observation, other: Observation) -> bool:
+    """Return whether the values of both have one space and one meaning."""
+    plain = [replace(item, description="", columns=tuple(item.columns)) for item in (one, other)]
+    return plain[0] == plain[1]
+
+
+def _initial_traces(first: Task, stages: Iterable[Stage]) -> tuple[Trace, ...]:
+    """Return the stages' initial traces, joined: each stage's first one before its others and none."""
+    traces: list[Trace] = [*first.initial_traces, ()]
+    for stage in stages:
+        own = [*stage.task.initial_traces, ()]
+        traces = [(*trace, stage.begin, *more) for more in own for trace in traces]
+    return tuple(traces[:INITIAL_TRACES])
+
+
+def _max_steps(tasks: Sequence[Task]) -> int | None:
+    """Return how many steps all stages have, and those that begin them; None where one has no limit."""
+    known = [task.max_steps for task in tasks if task.max_steps is not None]
+    return sum(known) + len(tasks) - 1 if len(known) == len(tasks) else None
+
+
+def _toolchain(tasks: Sequence[Task]) -> Mapping[str, str]:
+    return {tool: version for task in tasks for tool, version in task.toolchain().items()}
