@@ -22,7 +22,7 @@ LONG_FILES: Mapping[str, int] = {
     "native/passes.cpp": 367,
     "native/sink.cpp": 613,
     "native/sizes.cpp": 309,
-    "src/burnish/core/env.py": 354,
+    "src/burnish/core/env.py": 353,
     "src/burnish/evaluation/compare.py": 309,
     "src/burnish/tasks/llvm_passes/session.py": 312,
     "tests/agents/test_ppo.py": 301,

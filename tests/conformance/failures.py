@@ -61,13 +61,14 @@ class FailureClaims(Claims):
     def test_crash_ends_the_episode_with_the_failure_reward(
         self, task: Task, programs: Sequence[Program], nothing_left: None
     ) -> None:
-        env = Env(failing_task(task), programs, failure_reward=-3.0, limits=IMPATIENT)
+        rewards = {"CompilerCrash": -3.0, "CompilerTimeout": -5.0}
+        env = Env(failing_task(task), programs, failure_reward=rewards, limits=IMPATIENT)
         observed, _ = env.reset()
-        for failure in ("be-killed", "hang"):
+        for failure, kind in (("be-killed", "CompilerCrash"), ("hang", "CompilerTimeout")):
             action = env.task.actions.index(failure)
             last, reward, terminated, truncated, info = env.step(action)
-            assert (reward, terminated, truncated) == (-3.0, True, False)
-            assert info["error"] and not info["mask"].any()
+            assert (reward, terminated, truncated) == (rewards[kind], True, False)
+            assert info["error"] and info["failure"] == kind and not info["mask"].any()
             assert_same(last, observed)
             observed, info = env.reset()
             assert info["mask"].any()

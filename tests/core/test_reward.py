@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from burnish.core.env import Env
-from burnish.core.errors import UnknownName
-from burnish.core.reward import reward_named, rewards
+from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout, UnknownName
+from burnish.core.reward import failure_rewards, reward_named, rewards
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import TASK, counters
 from tests.sources import program
@@ -52,6 +52,24 @@ def test_a_baseline_that_gains_nothing_does_not_divide_by_nothing(
     unoptimized: float, baseline: float, unit: float
 ) -> None:
     assert reward_named(TASK, "over-halved").unit([unoptimized, baseline]) == pytest.approx(unit)
+
+
+class Unschedulable(CompilerTimeout):
+    """A failure that only one task has."""
+
+
+def test_a_failure_costs_what_the_nearest_class_costs() -> None:
+    reward = failure_rewards({"CompilerCrash": -5, "CompilerTimeout": -20, "Unschedulable": -2})
+    assert [reward(kind("")) for kind in (CompilerCrash, CompilerMemory)] == [-5, -5]
+    assert [reward(kind("")) for kind in (CompilerTimeout, Unschedulable)] == [-20, -2]
+    assert failure_rewards({"CompilerTimeout": -20})(Unschedulable("")) == -20
+    assert failure_rewards({"CompilerTimeout": -20})(CompilerMemory("")) == -1
+    assert failure_rewards(-3)(Unschedulable("")) == -3
+
+
+def test_a_failure_that_there_is_not_is_named() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'CompilerTimeout'"):
+        failure_rewards({"Timeout": -20})
 
 
 @pytest.mark.parametrize("dense", [True, False])

@@ -18,7 +18,7 @@ from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.opened import OpenProgram, check_language
 from burnish.core.program import Program
 from burnish.core.program_sampler import Order, Programs, ProgramSampler
-from burnish.core.reward import reward_named
+from burnish.core.reward import FAILURE_REWARD, FailureReward, failure_rewards, reward_named
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, entry
@@ -39,12 +39,12 @@ class Env(gymnasium.Env[Any, int]):
 
     Observation: one of the task's observations, or a Dict of several.
 
-    `info` has `mask` (bool[(1 + sites) * n]: what is legal now; also `action_masks()`), `cost` (where it
-    was measured), `program`, `question` (the site that is asked about, if any), after reset `baselines`
-    (costs, where any was asked for) and `skipped` (programs that could not be opened), after a crash `error`.
+    `info` has `mask` (bool[(1 + sites) * n]: what is legal now; also `action_masks()`), `cost` (where it was
+    measured), `program`, `question` (the site that is asked about); after reset `baselines` (where any
+    is asked for), `skipped` (programs that could not be opened); after a crash `error`, `failure` (its class).
 
-    terminated: nothing is legal any more, or the compiler crashed (the reward is then
-    `failure_reward`, the observation the last one that there was). truncated: `max_steps` reached.
+    terminated: nothing is legal any more, or the compiler crashed: the reward is `failure_reward`, the
+    observation the last that there was. truncated: `max_steps` reached.
     """
 
     metadata = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium's own form
@@ -64,7 +64,7 @@ class Env(gymnasium.Env[Any, int]):
         order: Order = "cycle",
         weights: Sequence[float] | None = None,
         dense: bool | None = None,
-        failure_reward: float = -1.0,
+        failure_reward: FailureReward = FAILURE_REWARD,
         log: str | os.PathLike[str] | None = None,
         limits: Limits | None = Limits(),
         render_mode: str | None = None,
@@ -85,7 +85,7 @@ class Env(gymnasium.Env[Any, int]):
             order: How the programs take turns: "cycle", "shuffle" or "sample". reset(seed=) seeds it.
             weights: Of the programs, for "sample"; equal ones by default.
             dense: Reward every step, or only the last; by default as the objective says.
-            failure_reward: What a crash costs.
+            failure_reward: What a crash costs; by class of failure, too: see burnish.core.reward.
             log: A file to which each episode is appended as a line of JSON.
             limits: Of the worker process; None runs the compiler in this process: nothing is caught.
             render_mode: "ansi": render() returns the program, the cost and the trace as text.
@@ -95,7 +95,7 @@ class Env(gymnasium.Env[Any, int]):
             UnknownName: no such observation, objective, reward, baseline, action or order.
         """
         self.task = task
-        self.turns = ProgramSampler(programs, order, weights)
+        self.sampler = ProgramSampler(programs, order, weights)
         if isinstance(self.programs, (list, tuple)):
             for program in self.programs:
                 check_language(task, program)
@@ -110,7 +110,7 @@ class Env(gymnasium.Env[Any, int]):
         self.action_space = self._choice.space  # type: ignore[assignment]
         self.max_steps = max_steps or task.max_steps  # None: the program's own number
         self.dense = self.objective.dense if dense is None else dense
-        self.failure_reward = failure_reward
+        self._failure_reward = failure_rewards(failure_reward)
         self.render_mode = render_mode
         self.worker = Worker(limits) if limits else None
         self._view = View(self._observations.names, self.objective.name, sites)
@@ -129,8 +129,7 @@ class Env(gymnasium.Env[Any, int]):
         """Open the next program, or the one that `options["program"]` names or is.
 
         A seed restarts the order: the same seed gives the same episodes. Where they cycle, it is also the
-        number of the first program (modulo how many there are), so seeds in a row begin with different
-        ones. Of several programs, those that cannot be opened are skipped, with a warning.
+        first program's number (modulo how many there are). Those that cannot be opened are skipped.
 
         Raises:
             InputError: `options["program"]` is not the name of one of the programs.
@@ -171,12 +170,12 @@ class Env(gymnasium.Env[Any, int]):
         """Start what reset() does, and return the function that waits for it: for many at a time."""
         super().reset(seed=seed)
         if seed is not None:
-            self.turns.restart(seed)
+            self.sampler.restart(seed)
         wanted = (options or {}).get("program")
         if wanted is None:
-            program = self.turns.next(self.np_random)
+            program = self.sampler.next(self.np_random)
         else:
-            program = wanted if isinstance(wanted, Program) else self.turns.find(wanted)
+            program = wanted if isinstance(wanted, Program) else self.sampler.find(wanted)
         return partial(self._finish_reset, program, self._begin(program), wanted is None)
 
     def begin_step(self, action: int) -> Callable[[], Next]:
@@ -215,7 +214,7 @@ class Env(gymnasium.Env[Any, int]):
         twin = copy.copy(self)
         twin._session = self.session.fork()
         twin._opened = copy.copy(self._opened)
-        twin.turns = copy.deepcopy(self.turns)
+        twin.sampler = copy.deepcopy(self.sampler)
         twin._np_random = copy.deepcopy(self._np_random)
         twin._log = None
         twin._forked = True
@@ -240,7 +239,7 @@ class Env(gymnasium.Env[Any, int]):
     @property
     def programs(self) -> Sequence[Program] | Callable[[int], Program]:
         """What the programs are taken from."""
-        return self.turns.programs
+        return self.sampler.programs
 
     @property
     def session(self) -> Session:
@@ -279,7 +278,7 @@ class Env(gymnasium.Env[Any, int]):
         self, program: Program, begun: Callable[[], tuple[Session, Start]], in_turn: bool
     ) -> First:
         skipped: list[str] = []
-        most = min(self.turns.count or MOST_SKIPPED, MOST_SKIPPED)
+        most = min(self.sampler.count or MOST_SKIPPED, MOST_SKIPPED)
         while True:
             try:
                 self._session, start = begun()
@@ -289,7 +288,7 @@ class Env(gymnasium.Env[Any, int]):
                 if not in_turn or len(skipped) == most:
                     raise
                 gymnasium.logger.warn(f"skipped: {error}")
-                program = self.turns.next(self.np_random)
+                program = self.sampler.next(self.np_random)
                 begun = self._begin(program)
         self._program = program
         self.sites, self.question = start.sites, start.question
@@ -316,10 +315,8 @@ class Env(gymnasium.Env[Any, int]):
             return self._crashed(error, index, site)
         self._steps += 1
         self._last = self._observations.member(step.observed)
-        reward = 0.0
-        if cost is not None:
-            reward = self._reward.of(self._cost, cost, self._unit)
-            self._cost = cost
+        reward = 0.0 if cost is None else self._reward.of(self._cost, cost, self._unit)
+        self._cost = self._cost if cost is None else cost
         self._write(step.entry, reward, cost)
         if self._log and (terminated or last):
             self._log.end("terminated" if terminated else "truncated")
@@ -327,10 +324,12 @@ class Env(gymnasium.Env[Any, int]):
 
     def _crashed(self, error: CompilerCrash, index: int, site: str) -> Next:
         self._mask = self._choice.nothing()
-        self._write(entry(self.task.actions[index], site or self.question), self.failure_reward, None)
+        reward = self._failure_reward(error)
+        self._write(entry(self.task.actions[index], site or self.question), reward, None)
         if self._log:
             self._log.end("crashed", str(error))
-        return self._last, self.failure_reward, True, False, self._info(None) | {"error": str(error)}
+        said = {"error": str(error), "failure": type(error).__name__}
+        return self._last, reward, True, False, self._info(None) | said
 
     def _info(self, cost: float | None) -> dict[str, Any]:
         asked = {"question": self.question} if self.question else {}

@@ -17,13 +17,17 @@ All of them telescope: an episode's rewards add up to that of one step from its 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from burnish.core.errors import UnknownName
+from burnish.core.errors import CompilerCrash, UnknownName
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
+
+FailureReward = float | Mapping[str, float]
+FAILURE_REWARD = -1.0  # by default
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,35 @@ def reward_named(task: Task, name: str) -> Reward:
     if name not in known:
         raise UnknownName.among("reward", name, known)
     return known[name]
+
+
+def failure_rewards(given: FailureReward) -> Callable[[CompilerCrash], float]:
+    """Return what says what a failure costs: that of its own class, or of the nearest one above it.
+
+    Args:
+        given: One number for all, or numbers by the names of classes of CompilerCrash, such as
+            {"CompilerCrash": -5, "Miscompiled": -20}; a task may have classes of its own.
+
+    Raises:
+        UnknownName: there is no such class.
+    """
+    if not isinstance(given, Mapping):
+        return partial(_failure_reward, {CompilerCrash.__name__: given})
+    names = [kind.__name__ for kind in _failures(CompilerCrash)]
+    for name in given:
+        if name not in names:
+            raise UnknownName.among("failure", name, names)
+    return partial(_failure_reward, {CompilerCrash.__name__: FAILURE_REWARD, **given})
+
+
+def _failure_reward(known: Mapping[str, float], error: CompilerCrash) -> float:
+    return next(known[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in known)
+
+
+def _failures(kind: type[CompilerCrash]) -> Iterator[type[CompilerCrash]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _failures(below)
 
 
 def baseline_cost(opener: Callable[[Program], Session], program: Program, objective: str) -> float:

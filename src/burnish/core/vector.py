@@ -63,8 +63,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self.close()
             raise InputError("the environments of a vector have the same observations and actions")
         for i, env in enumerate(self.envs):  # no two play the same program, but by chance
-            env.turns.restart(i)
-            env.turns.stride = self.num_envs
+            env.sampler.restart(i)
+            env.sampler.stride = self.num_envs
         self.metadata = first.metadata | {"autoreset_mode": self.autoreset_mode}
         self.render_mode = first.render_mode
         self.single_action_space = first.action_space

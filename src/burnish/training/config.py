@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.reward import FAILURE_REWARD, FailureReward
 from burnish.training.tables import from_table
 
 SHIPPED = Path(__file__).parent / "configs"
@@ -48,6 +49,7 @@ class Environment:
     sites: int = 0  # that can be acted on, beside the whole program
     max_steps: int | None = None  # the task's own number by default
     reward: str = "log"
+    failure_reward: FailureReward = FAILURE_REWARD  # what a crash costs, also by class of failure
     dense: bool | None = None  # as the objective says by default
     count: int = 4  # environments, a worker process each
     deadline_seconds: float = 60.0  # of one pass

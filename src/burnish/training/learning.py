@@ -174,6 +174,7 @@ class PolicyTraining:
             observation=table.observation,
             objective=self.objective,
             reward=table.reward,
+            failure_reward=table.failure_reward,
             actions=self.space.names,
             sites=self.space.sites,
             max_steps=table.max_steps,
