@@ -41,7 +41,7 @@ class Env(gymnasium.Env[Any, int]):
 
     `info` has `mask` (bool[(1 + sites) * n]: what is legal now; also `action_masks()`), `cost` (where it was
     measured), `program`, `question` (the site that is asked about); after reset `baselines` (where any
-    is asked for), `skipped` (programs that could not be opened); after a crash `error`, `failure` (its class).
+    is asked for), `skipped` (programs that cannot be opened); after a crash `error`, `failure` (its class).
 
     terminated: nothing is legal any more, or the compiler crashed: the reward is `failure_reward`, the
     observation the last that there was. truncated: `max_steps` reached.
