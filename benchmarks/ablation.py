@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from burnish.cli.tables import ratio_text
+from burnish.cli.show.numbers import ratio_text
 from burnish.evaluation.statistics import ALL
 
 FOUND = Path(__file__).parent / "results" / "sequences" / "found.jsonl"
@@ -198,7 +198,8 @@ def evaluated(
     where = ["--out", str(folder), "--split", "val", "--sample", sample, "--jobs", jobs]
     burnish("evaluate", *where, "--methods", ",".join(methods), "--budget", budget)
     return [
-        json.loads(line) for line in burnish("evaluate", "--json", str(folder), capture=True).splitlines()
+        json.loads(line)
+        for line in burnish("evaluate", "--json", "--out", str(folder), capture=True).splitlines()
     ]
 
 

@@ -7,7 +7,7 @@ namespace burnish {
 namespace {
 
 // clang-format off: tables
-// burnish.cli.cc reads and checks them.
+// burnish.cli.llvm.cc reads and checks them.
 const std::set<std::string_view> OWN = {"--objective", "--budget",   "--build-budget", "--search", "--policy",
                                         "--remember",  "--seed",     "--report", "--speed-limit"};
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
-from burnish.cli import main, runs
-from burnish.cli.jobs import search_job
+from burnish.cli import main
+from burnish.cli.jobs import runs
+from burnish.cli.jobs.job import search_job
 from burnish.core.result import Result
 from burnish.search import Progress
 from tests.sources import DATA

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from burnish.cli.evaluation_tables import print_tables
+from burnish.cli.show.evaluate_tables import print_tables
 from tests.evaluation.rows import row
 
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from burnish import _native
-from burnish.cli import cc
+from burnish.cli.llvm import cc
 from burnish.driver.requests import Optimized, OptimizeRequest
 
 SINK = "function(simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>)"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cli import cc
-from burnish.cli import report as command
+from burnish.cli.llvm import cc
+from burnish.cli.llvm import report as command
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.driver import build_log

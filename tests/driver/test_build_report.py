@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cli import report as command
+from burnish.cli.llvm import report as command
 from burnish.core.errors import InputError
 from burnish.driver import build_log
 from burnish.driver.build_log import Record

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cli import cc
+from burnish.cli.llvm import cc
 from burnish.core.errors import InputError
 from burnish.driver.budgets import FileBudget
 from burnish.driver.requests import Options

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cli.launch import find_launcher
+from burnish.cli.llvm.launch import find_launcher
 from burnish.core.errors import MissingTool
 from burnish.driver import build_log, worth
 from burnish.driver.jobs import Job

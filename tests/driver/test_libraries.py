@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cli.launch import find_launcher
+from burnish.cli.llvm.launch import find_launcher
 from burnish.toolchain import find_tool
 
 HELLO = """\

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cli import report as command
+from burnish.cli.llvm import report as command
 from burnish.core.errors import InputError
 from burnish.driver.linked import KINDS, read_linked
 from burnish.toolchain import find_tool

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cli.launch import find_launcher
+from burnish.cli.llvm.launch import find_launcher
 from tests.driver.conftest import Compiler, make_stock
 from tests.driver.test_interruptions import alive, wait_until
 

@@ -1,4 +1,7 @@
-"""The command line: one file a command, imported when it is called."""
+"""The command line: one file a command, imported when it is called.
+
+What commands show is in show/, what they share on the way from their words to their files in jobs/.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ COMMANDS = {
     "optimize": "make programs better than the compiler makes them: smaller, faster",
     "replay": "repeat an optimization from its result and check it",
     "validate": "check that results keep what their programs do",
-    "evaluate": "compare methods at equal time, or results with the compiler's own",
+    "compare": "measure results once more, beside the compiler's own",
+    "evaluate": "compare methods at equal time",
+    "leaderboard": "verify a leaderboard",
     "train": "learn from a corpus: PPO, SAC, DQN, cloning, evolution and others",
     "cc": "a drop-in C compiler: CC='burnish cc' make",
     "c++": "a drop-in C++ compiler",
@@ -27,7 +32,8 @@ COMMANDS = {
     "check-system": "say what the system lacks for compiling C",
 }
 
-RENAMED = {"passes": "apply"}  # older names, which still do
+ROOMS = dict.fromkeys(("report", "corpus", "demo", "check-system"), "burnish.cli.llvm")
+"""Where commands are that are about one compiler."""
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: done; it was tried and failed; what was given cannot be used; Ctrl-C."""
@@ -78,20 +84,42 @@ def _drop_output() -> None:
 
 
 def _command(name: str, arguments: list[str]) -> int:
-    name = RENAMED.get(name, name)
+    words = _of_today(name, arguments)
+    if words != [name, *arguments]:
+        from shlex import join  # which takes longer to import than all of this
+
+        print(f"burnish: this is now called: burnish {join(words)}", file=sys.stderr)
+        name, arguments = words[0], words[1:]
     if name not in COMMANDS:
         raise UnknownName.among("command", name, COMMANDS)
     if name in ("cc", "c++"):
-        from burnish.cli.launch import is_handed_over, launch
+        from burnish.cli.llvm.launch import is_handed_over, launch
 
         if not is_handed_over(arguments):
             launch(name, arguments)
-        from burnish.cli import cc
+        from burnish.cli.llvm import cc
 
         return cc.main(arguments, cxx=name == "c++")
-    module = importlib.import_module(f"burnish.cli.{name.replace('-', '_')}")
+    module = importlib.import_module(f"{ROOMS.get(name, 'burnish.cli')}.{name.replace('-', '_')}")
     code: int = module.main(arguments)
     return code
+
+
+def _of_today(name: str, arguments: list[str]) -> list[str]:
+    """Return today's words for those of a command: `evaluate` was four, which its options tell apart."""
+    options = {word.partition("=")[0] for word in arguments if word.startswith("-")}
+    if name == "passes":
+        return ["apply", *arguments]
+    if name == "evaluate" and "--verify" in options:
+        return ["leaderboard", *(word.removeprefix("--verify=") for word in arguments if word != "--verify")]
+    if name == "evaluate" and arguments and not options & {"--methods", "--out", "-h", "--help"}:
+        from pathlib import Path
+
+        folders = [n for n, word in enumerate(arguments) if not word.startswith("-") and Path(word).is_dir()]
+        if folders:
+            return [name, *arguments[: folders[0]], "--out", *arguments[folders[0] :]]
+        return ["compare", *arguments]
+    return [name, *arguments]
 
 
 def _overview() -> str:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import contextlib
+import json
+import math
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from burnish.cli.arguments import add_task, given_settings, programs_help, split_at_dashes
-from burnish.cli.progress import SearchProgress
-from burnish.cli.results import check_same, load_source, read_results, task_of
-from burnish.cli.steps import apply_steps, minimized_steps, show_steps
-from burnish.core.errors import InputError
+from rich.console import Console
+
+from burnish.cli.jobs.arguments import add_task, given_settings, programs_help, split_at_dashes
+from burnish.cli.jobs.results import check_same, load_source, read_results, task_of
+from burnish.cli.show.numbers import cost_text
+from burnish.cli.show.progress import SearchProgress
+from burnish.cli.show.tables import heading_of, narrow_table
+from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.result import Result
+from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
+from burnish.core.walk import apply_entry
+from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
+from burnish.evaluation.states import States
 from burnish.tasks import task_for
+
+Row = dict[str, object]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -24,18 +37,18 @@ def main(arguments: Sequence[str]) -> int:
     words, compiler = split_at_dashes(arguments)
     options = _parser(words).parse_args(words)
     task, program, trace, goal = _result(options) if options.result else _by_hand(options, compiler)
-    rows, crash = apply_steps(task, program, trace, goal)
-    show_steps(rows, task, goal, as_json=options.json)
+    rows, crash = _apply_steps(task, program, trace, goal)
+    _show_steps(rows, task, goal, as_json=options.json)
     if crash:
         raise crash
     if not options.minimize:
         return 0
     with SearchProgress(program.name, task.label(task.reference), quiet=options.json) as progress:
         progress.note("leaving out steps")
-        matter, rows = minimized_steps(task, program, trace, goal)
+        matter, rows = _minimized_steps(task, program, trace, goal)
     if not options.json:
         print(f"\n{len(matter)} of {len(trace)} matter for {goal.unit}; without one of them it is more:")
-    show_steps(rows, task, goal, as_json=options.json)
+    _show_steps(rows, task, goal, as_json=options.json)
     return 0
 
 
@@ -102,3 +115,89 @@ def _goal(task: Task, name: str | None) -> Objective:
             f"{', '.join(task.exact_objectives)}"
         )
     return goal
+
+
+def _apply_steps(
+    task: Task, program: Program, trace: Trace, goal: Objective
+) -> tuple[list[Row], CompilerCrash | None]:
+    """Apply a trace; return a row for the program and for each step up to a crash, and the crash."""
+    session = Sandbox(task.open, program)
+    rows: list[Row] = []
+    digests: list[str] = []
+    objectives = tuple(dict.fromkeys([*task.exact_objectives, goal.name]))
+    crash = None
+    try:
+        for row in _walk(session, trace, objectives):
+            rows.append(row)
+            digests.append(session.digest())
+    except CompilerCrash as error:
+        crash = error
+    finally:
+        session.shutdown()
+    idle = idle_steps(task, program, trace[: len(rows) - 1], tuple(digests[: len(rows)]))
+    for row, nothing in zip(rows, (False, *idle), strict=True):
+        row["idle"] = nothing
+    return rows, crash
+
+
+def _walk(session: Sandbox, trace: Trace, objectives: Sequence[str]) -> Iterator[Row]:
+    yield _row("(opened)", None, 0.0, session, objectives)
+    for text in trace:
+        start = time.perf_counter()
+        changed = apply_entry(session, text)
+        yield _row(text, changed, time.perf_counter() - start, session, objectives)
+
+
+def _row(text: str, changed: bool | None, seconds: float, session: Sandbox, objectives: Sequence[str]) -> Row:
+    costs = {name: session.measure(name) for name in objectives}
+    return {"step": text, "changed": changed, "milliseconds": round(1000 * seconds, 3), **costs}
+
+
+def _minimized_steps(task: Task, program: Program, trace: Trace, goal: Objective) -> tuple[Trace, list[Row]]:
+    """Leave out what does not matter; return what is left, and its rows with what each is worth."""
+    with States(task, program) as states:
+        matter = minimize_trace(states, trace, goal.name).trace
+        worth = contributions(states, matter, goal.name)
+    rows, crash = _apply_steps(task, program, matter, goal)
+    if crash:
+        raise crash
+    for row, more in zip(rows, (None, *worth), strict=True):
+        row["without"] = None if more is None or math.isinf(more) else more
+    return matter, rows
+
+
+def _show_steps(rows: Sequence[Row], task: Task, goal: Objective, *, as_json: bool) -> None:
+    """Print a table and the command that does the same without burnish, or a line of JSON for each row."""
+    if as_json:
+        for row in rows:
+            print(json.dumps(row))
+        return
+    table = narrow_table()
+    table.add_column("step", overflow="fold")
+    shown = tuple(dict.fromkeys([*task.shown.objectives, goal.name]))
+    for name in shown:
+        table.add_column(heading_of(task, name), justify="right", no_wrap=True)
+        table.add_column("change", justify="right")
+    table.add_column("ms", justify="right")
+    if "without" in rows[0]:
+        table.add_column("without", justify="right")
+    for before, row in zip((rows[0], *rows), rows, strict=False):
+        table.add_row(*_cells(before, row, shown))
+    Console().print(table)
+    steps = [str(row["step"]) for row in rows[1:]]
+    if steps and task.commandline:
+        with contextlib.suppress(InputError):  # no tool has a text for one of them
+            print(task.commandline(tuple(steps)))
+
+
+def _cells(before: Row, row: Row, shown: Sequence[str]) -> list[str]:
+    cells = [f"{row['step']}{' (idle)' if row['idle'] else ''}"]
+    for name in shown:
+        cost = float(str(row[name]))
+        difference = cost - float(str(before[name]))
+        cells += [cost_text(cost), f"{difference:+.6g}" if difference else ""]
+    first = row is before
+    cells.append("" if first else f"{row['milliseconds']:.1f}")
+    if "without" in row:
+        cells.append("" if first else "needed" if row["without"] is None else f"{row['without']:+.0f}")
+    return cells

@@ -1,20 +1,242 @@
-"""burnish evaluate: results measured once more, methods compared, and leaderboards verified."""
+"""burnish evaluate: any methods on any programs, at equal time or evaluations, and their folder again."""
 
 from __future__ import annotations
 
+import argparse
+import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from burnish.cli import evaluate_folder, evaluate_methods, evaluate_results, leaderboard
+from burnish.cli.jobs.arguments import (
+    DEST,
+    add_limits,
+    add_task,
+    announce_policy,
+    given_settings,
+    limits_of,
+    programs_help,
+)
+from burnish.cli.show.evaluate_folder import show_folder, show_rows
+from burnish.cli.show.evaluate_progress import EvaluationProgress
+from burnish.cli.show.evaluate_report import write_report
+from burnish.core.errors import InputError
+from burnish.core.task import Task
+from burnish.evaluation.budgets import BudgetRule
+from burnish.evaluation.cases import Case, cases_of, sampled
+from burnish.evaluation.compare import Figures, Plan, Refused, compare_methods
+from burnish.evaluation.confirm import toolchain
+from burnish.evaluation.leaderboard import Origin, append_rows
+from burnish.evaluation.rows import Row
+from burnish.evaluation.run_folder import RunFolder
+from burnish.evaluation.solvers import check_methods
+from burnish.evaluation.statistics import CONFIDENCE
+from burnish.evaluation.timing import Effort
+from burnish.policies import find as policies
+from burnish.tasks import task_for
+
+ALWAYS = {"out", "methods", "budget", "seed", "confidence", "json"}
+AGAIN = {"only", "worth", "training"}
+"""Options that say something with and without methods, and only without; the others do only with them."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command: of methods where some are named, of a leaderboard, of a folder, else of results."""
-    options = {word.partition("=")[0] for word in arguments}
-    if "--verify" in options:
-        return leaderboard.main(arguments)
-    if options & {"--methods", "--out"}:
-        return evaluate_methods.main(arguments)
-    if any(Path(word).is_dir() for word in arguments if not word.startswith("-")):
-        return evaluate_folder.main(arguments)
-    return evaluate_results.main(arguments)
+    """Run the command."""
+    parser = _parser(arguments)
+    options = parser.parse_intermixed_args(arguments)
+    given = {name for name, value in vars(options).items() if value != parser.get_default(name)}
+    if options.methods is None:
+        _refuse(given - ALWAYS - AGAIN, "expected --methods LIST, too; without it a folder is shown again")
+        return show_folder(options)
+    _refuse(given & AGAIN, "not with --methods; they are for a folder that is shown again")
+    return _evaluate(options)
+
+
+def _refuse(names: set[str], why: str) -> None:
+    """Refuse what would have no effect.
+
+    Raises:
+        InputError: there is something.
+    """
+    if names:
+        options = [f"--{name.removeprefix(DEST).replace('_', '-')}" for name in sorted(names - {"programs"})]
+        raise InputError(f"{', '.join(['PROGRAM'] * ('programs' in names) + options)}: {why}")
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="burnish evaluate",
+        description="Compare methods on programs, at equal time or evaluations, on one core a program. The "
+        "budget holds from the program's bytes to the trace. Every result is replayed in new processes and "
+        "checked before it counts. A failure costs what the program costs unoptimized, and at least twice "
+        "what the reference does. Without programs and methods, show once more what a folder has, and write "
+        "its report: report.html, which opens from disk, and its pictures. Exit code 1 if anything failed, "
+        "2 if a program could not be used; the others are compared.",
+        epilog="burnish evaluate hot.c --methods mixed,O3 --out run     burnish evaluate --out run",
+    )
+    add = parser.add_argument
+    add("programs", nargs="*", metavar="PROGRAM", help=programs_help(words))
+    add("--split", action="append", default=[], metavar="NAME", help="of the public corpus: train, val, test")
+    add("--methods", metavar="LIST", help="searches, search@policy and baselines, with commas")
+    rule = "short (1 s, or 5 times what the reference takes), long (ten times that), 10s, 500 evaluations"
+    again = "2s|5xREFERENCE (the longer); may be repeated; default: short, or all that the folder has"
+    add("--budget", action="append", metavar="BUDGET", help=f"{rule}, {again}")
+    out = "for the rows; a run that was killed goes on there"
+    add("--out", type=Path, required=True, metavar="FOLDER", help=out)
+    add("--objective", help="what to minimise; default: the task's first one")
+    jobs = "programs at a time, each on a core of its own; default: 1"
+    add("--jobs", type=int, default=1, metavar="N", help=jobs)
+    add("--sample", type=int, metavar="N", help="take only so many programs, drawn by the seed")
+    add("--seed", type=int, default=0)
+    add("--confidence", type=float, default=CONFIDENCE, help=f"of the intervals; default: {CONFIDENCE}")
+    repeats = f"rounds of timed runs; default: {Effort.repeats}"
+    add("--repeats", type=int, default=Effort.repeats, help=repeats)
+    append = "add an entry for each method and budget to this leaderboard"
+    add("--append", type=Path, metavar="LEADERBOARD", help=append)
+    add("--name", help="of the entries; default: the method's")
+    add("--json", action="store_true", help="print one line of JSON for each mean, then for each pair")
+    add_limits(parser)
+    add_task(parser, words)
+    add = parser.add_argument_group("of a folder that is shown again").add_argument
+    add("--only", metavar="LIST", help="these methods alone, in this order, with commas")
+    worth = "take N winning traces apart, drawn by the seed, to see what passes are worth"
+    add("--worth", type=int, default=0, metavar="N", help=worth)
+    training = "log.jsonl of burnish train; may be repeated"
+    add("--training", type=Path, action="append", default=[], metavar="LOG", help=training)
+    return parser
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    """Make all attempts that are left, and show what came of them."""
+    given = (*options.programs, *(f"corpus:{one}" for one in options.split))
+    task = task_for(given, options.task)
+    task = task.configured(given_settings(options, task), options.objective)
+    plan = _plan(options, task)
+    texts = [task.source().pinned(text) for text in given]
+    if not texts:
+        raise InputError(f"which programs? --split test, or names: {task.source().kinds}")
+    cases = sampled(cases_of(texts, task), options.sample, options.seed)
+    folder = RunFolder(options.out, plan)
+    try:
+        interrupted = _run(plan, cases, folder, options)
+    finally:
+        folder.close()
+    rows = _rows_of(folder, plan, cases)
+    if not rows and not interrupted:
+        raise InputError(f"nothing is left to compare: {_why_none(folder, cases)}")
+    if rows or options.json:
+        show_rows(rows, folder.refused, confidence=options.confidence, as_json=options.json)
+    if rows and not options.json:
+        for setting in task.settings.settings:
+            if setting.note and setting.name in task.options:
+                print(setting.note.format(task.options[setting.name]))
+        if not interrupted:
+            report = write_report(options.out, rows, folder.refused, confidence=options.confidence)
+            print(f"wrote {report}")
+    if options.append and not interrupted:
+        complete = len(rows) == len(cases) * len(plan.budgets) * len(plan.methods)
+        _append(options, plan, texts, rows, complete=complete)
+    if interrupted:
+        print(f"Interrupted: {len(rows)} rows are kept; the same command goes on.")
+    return 130 if interrupted else 2 if folder.refused else 1 if any(not row.valid for row in rows) else 0
+
+
+def _plan(options: argparse.Namespace, task: Task) -> Plan:
+    """Return what to evaluate, and say where a policy was made for another objective."""
+    plan = Plan(
+        task=task,
+        objective=task.objective(options.objective).name,
+        methods=tuple(options.methods.split(",")),
+        budgets=tuple(BudgetRule.parse(text, task) for text in options.budget or ["short"]),
+        seed=options.seed,
+        limits=limits_of(options),
+        effort=Effort(options.repeats),
+    )
+    plan = replace(plan, policies=check_methods(plan.methods, task, plan.objective))
+    for policy in dict.fromkeys(method.partition(policies.AT)[2] for method in plan.methods):
+        if policy and not options.json:
+            announce_policy(policy, task, plan.objective)
+    return plan
+
+
+def _run(plan: Plan, cases: Sequence[Case], folder: RunFolder, options: argparse.Namespace) -> bool:
+    """Make all attempts that are left; return whether Ctrl-C ended it."""
+    results = compare_methods(
+        plan,
+        cases,
+        jobs=options.jobs,
+        is_done=lambda program, attempt: folder.is_done(program, attempt[1], attempt[0].text, plan.seed),
+        known=folder.known,
+    )
+    done = _rows_of(folder, plan, cases)
+    with EvaluationProgress(plan, len(cases), done, quiet=options.json) as progress:
+        try:
+            for item in results:
+                _keep(folder, item)
+                progress(item)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            results.close()
+    return False
+
+
+def _keep(folder: RunFolder, item: Row | Figures | Refused) -> None:
+    """Keep what came on disk; a row that the disk does not take is printed, as it took its time.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        folder.add(item)
+    except InputError:
+        if isinstance(item, Row):
+            print(item.to_json(), flush=True)
+        raise
+
+
+def _rows_of(folder: RunFolder, plan: Plan, cases: Sequence[Case]) -> list[Row]:
+    """Return a plan's rows of some programs in the order of budgets, methods and programs."""
+    by_key = {(row.budget, row.method, row.program): row for row in folder.rows.values()}
+    keys = [
+        (rule.text, method, case.name) for rule in plan.budgets for method in plan.methods for case in cases
+    ]
+    return [by_key[key] for key in keys if key in by_key]
+
+
+def _why_none(folder: RunFolder, cases: Sequence[Case]) -> str:
+    """Say why there is no row."""
+    if not cases:
+        return "no program was drawn; take a larger --sample"
+    left_out = [f"{item.program} was left out: {item.reason}" for item in folder.refused]
+    return "; ".join(left_out[:3]) + (f"; and {len(left_out) - 3} more" if len(left_out) > 3 else "")
+
+
+def _append(
+    options: argparse.Namespace, plan: Plan, texts: Sequence[str], rows: Sequence[Row], *, complete: bool
+) -> None:
+    """Append to a leaderboard, from a full set of rows only: what is left out would flatter."""
+    if not complete:
+        raise InputError(f"{options.append}: nothing was appended, as some programs have no rows")
+    words = ["burnish", "evaluate", *texts, "--methods", options.methods]
+    for rule in plan.budgets:
+        words += ["--budget", rule.text]
+    words += ["--objective", plan.objective, "--seed", str(plan.seed), "--jobs", str(options.jobs)]
+    for setting in plan.task.settings.settings:
+        if setting.name in plan.task.options:
+            words.append(f"--{setting.option}")
+            words += [] if setting.switch else [plan.task.options[setting.name]]
+    words += ["--sample", str(options.sample)] if options.sample else []
+    origin = Origin(
+        name=options.name or "",
+        command=shlex.join(words),
+        task=plan.task.id,
+        options=plan.task.options,
+        toolchain=toolchain(plan.task),
+        programs=tuple(texts),
+        sample=options.sample,
+        confidence=options.confidence,
+        policies=plan.policies,
+    )
+    for entry in append_rows(options.append, rows, origin):
+        print(f"{options.append}: {entry.name}, {entry.budget}: {entry.ratio:.4f}")

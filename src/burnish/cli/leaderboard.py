@@ -1,4 +1,4 @@
-"""burnish evaluate --verify: is what a leaderboard says so?"""
+"""burnish leaderboard: is what a leaderboard says so?"""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from burnish.cli.progress import SearchProgress
-from burnish.cli.results import task_named
-from burnish.cli.tables import ratio_text
+from burnish.cli.jobs.arguments import add_limits, limits_of
+from burnish.cli.jobs.results import task_named
+from burnish.cli.show.numbers import ratio_text
+from burnish.cli.show.progress import SearchProgress
+from burnish.cli.show.tables import narrow_table
 from burnish.core.errors import InputError
-from burnish.core.worker import GIB, Limits
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.leaderboard import Entry, read_leaderboard
@@ -27,9 +27,9 @@ from burnish.evaluation.verify import verify_entry
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     options = _parser().parse_args(arguments)
-    entries = read_leaderboard(options.verify)
+    entries = read_leaderboard(options.leaderboard)
     if not entries:
-        raise InputError(f"{options.verify}: no entry in it")
+        raise InputError(f"{options.leaderboard}: no entry in it")
     problems: dict[int, list[str]] = {}
     for number, entry in enumerate(entries):
         problems[number] = []
@@ -46,18 +46,17 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="burnish evaluate",
+        prog="burnish leaderboard",
         description="Verify a leaderboard: the rows are those that its entries were made of and cover the "
         "programs that they name; every trace is replayed in new processes and measured anew, and so are the "
         "references; the figures follow from that. Exit code 1 if anything differs.",
     )
     add = parser.add_argument
-    add("--verify", type=Path, required=True, metavar="LEADERBOARD", help="what --append wrote")
+    add("leaderboard", type=Path, metavar="FILE", help="what burnish evaluate wrote with --append")
     add("--sample", type=int, metavar="N", help="replay only so many rows of each entry, drawn by the seed")
     add("--seed", type=int, default=0)
     add("--json", action="store_true", help="print one line of JSON for each entry")
-    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one action; default: 60")
-    add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
+    add_limits(parser)
     return parser
 
 
@@ -73,7 +72,6 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
         for name, version in entry.toolchain.items()
         if here.get(name) != version
     ]
-    limits = Limits(options.deadline, int(options.memory * GIB))
     with SearchProgress(f"{entry.name}, {entry.budget}", "", quiet=options.json) as progress:
 
         def note(row: Row) -> None:
@@ -81,13 +79,13 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
 
         found = list(
             verify_entry(
-                options.verify,
+                options.leaderboard,
                 entry,
                 task,
                 cases,
                 sample=options.sample,
                 seed=options.seed,
-                limits=limits,
+                limits=limits_of(options),
                 note=note,
             )
         )
@@ -96,7 +94,7 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
 
 
 def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table = narrow_table()
     for name in ("name", "programs", "objective", "budget"):
         table.add_column(name, overflow="fold")
     for name in ("ratio", "+ = -", "fail"):

@@ -8,26 +8,27 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from burnish.cli.arguments import (
+from burnish.cli.jobs.arguments import (
+    add_limits,
     add_task,
     announce_policy,
     given_goals,
     given_settings,
+    limits_of,
     programs_help,
     split_at_dashes,
 )
-from burnish.cli.jobs import Job, SearchSettings
-from burnish.cli.kept import KeptResults
-from burnish.cli.outputs import OutputPaths
-from burnish.cli.overall_progress import OneScreen, OverallProgress
-from burnish.cli.results import RUN
-from burnish.cli.runs import Item, Run, workers_each
-from burnish.cli.tables import results_table
+from burnish.cli.jobs.job import Job, SearchSettings
+from burnish.cli.jobs.kept import KeptResults
+from burnish.cli.jobs.outputs import OutputPaths
+from burnish.cli.jobs.results import RUN
+from burnish.cli.jobs.runs import Item, Run, workers_each
+from burnish.cli.show.optimize_progress import OneScreen, OverallProgress
+from burnish.cli.show.results_table import results_table
 from burnish.core.errors import InputError
 from burnish.core.program_source import ProgramSource
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.core.worker import GIB, Limits
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks import task_for
@@ -80,7 +81,7 @@ def _settings(options: argparse.Namespace, task: Task, objective: str) -> Search
         seed=options.seed,
         workers=workers,
         memory=options.memory_file,
-        limits=Limits(options.deadline, int(options.memory * GIB)),
+        limits=limits_of(options),
         bundle=options.bundle,
     )
 
@@ -180,8 +181,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     bundle = "put the programs into the results: replaying takes neither the sources nor this front end"
     add("--bundle", action="store_true", help=bundle)
     add("--quiet", action="store_true", help="no progress line")
-    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one action; default: 60")
-    add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
+    add_limits(parser)
     add_task(parser, words, goals=True)
     return parser
 

@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.cli.arguments import split_at_dashes
-from burnish.cli.costs import cost_text
-from burnish.cli.results import Troubles, load_elsewhere, load_source, read_results, task_of
+from burnish.cli.jobs.arguments import split_at_dashes
+from burnish.cli.jobs.results import Troubles, load_elsewhere, load_source, read_results, task_of
+from burnish.cli.show.numbers import cost_text
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
 from burnish.core.result import Result
 from burnish.evaluation import replay_result

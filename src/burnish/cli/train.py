@@ -13,8 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from burnish.cli.arguments import add_settings, all_given
-from burnish.cli.train_progress import TrainProgress
+from burnish.cli.jobs.arguments import add_settings, all_given
+from burnish.cli.show.train_progress import TrainProgress
 from burnish.core.errors import InputError
 from burnish.training.algorithms import open_training, without_torch
 from burnish.training.config import Config, change_table, config_of, read_config, shipped

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.cli.progress import SearchProgress
-from burnish.cli.results import Troubles, check_same, load_elsewhere, load_source, read_results, task_of
+from burnish.cli.jobs.results import Troubles, check_same, load_elsewhere, load_source, read_results, task_of
+from burnish.cli.show.progress import SearchProgress
 from burnish.core.errors import InputError
 from burnish.core.program import Program, Workload
 from burnish.core.result import Result

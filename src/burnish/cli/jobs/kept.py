@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.cli.jobs import Job, SearchSettings
-from burnish.cli.results import read_results
+from burnish.cli.jobs.job import Job, SearchSettings
+from burnish.cli.jobs.results import read_results
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.confirm import toolchain

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.cli.jobs import Job, SearchSettings, optimize_job, write_results
-from burnish.cli.tables import results_table
+from burnish.cli.jobs.job import Job, SearchSettings, search_job, write_output
+from burnish.cli.show.progress import SearchProgress
+from burnish.cli.show.results_table import results_table
 from burnish.core.program import Program
+from burnish.core.result import Result
 from burnish.corpora import demo_units
+from burnish.files import default_cache, write_atomically
 from burnish.search import Budget
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 
@@ -21,23 +23,27 @@ def main(arguments: Sequence[str]) -> int:
         prog="burnish demo",
         description="Fetch the C library zopfli, optimize its files for size, and compare with clang.",
     )
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "burnish"
     parser.add_argument("--directory", type=Path, default=Path("demo"), help="for the objects; default: demo")
-    parser.add_argument("--sources", type=Path, default=cache, help="for what is fetched; default: a cache")
+    parser.add_argument(
+        "--sources", type=Path, default=default_cache(), help="for what is fetched; default: a cache"
+    )
     parser.add_argument("--budget", default="8s", help="for each file; default: 8s")
     options = parser.parse_args(arguments)
     settings = SearchSettings(Budget.parse(options.budget), "loaded-bytes")
     units = demo_units(options.sources)
     print(f"{len(units)} C files of {units[0].package}; {settings.budget.text} of search for each")
     options.directory.mkdir(parents=True, exist_ok=True)
-    results = []
+    results: list[Result] = []
     for unit in units:
         program = Program(unit.path, LANGUAGE, unit.compile())
         variants = {"O0": Program(unit.path, LANGUAGE, unit.compile("O0"))}
         output = options.directory / Path(unit.path).with_suffix(".o").name
         job = Job(program, (), output, variants=variants)
-        results.append(optimize_job(TASK, job, settings, quiet=False))
-    write_results(options.directory / "results.jsonl", results)
+        with SearchProgress(program.name, TASK.label(TASK.reference), quiet=False) as progress:
+            results.append(search_job(TASK, job, settings, progress))
+        write_output(TASK, job, results[-1], settings.limits)
+    rows = "".join(f"{result.to_json()}\n" for result in results)
+    write_atomically(options.directory / "results.jsonl", rows.encode())
     results_table(results, TASK)
     print(f"objects and results.jsonl are in {options.directory}")
     return 0 if all(result.valid for result in results) else 1

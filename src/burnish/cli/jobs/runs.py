@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from burnish.cli.interruption import Interruption
-from burnish.cli.jobs import Job, SearchSettings, Watcher, search_job, write_output
-from burnish.cli.kept import KeptResults
+from burnish.cli.jobs.interruption import Interruption
+from burnish.cli.jobs.job import Job, SearchSettings, Watcher, search_job, write_output
+from burnish.cli.jobs.kept import KeptResults
 from burnish.core.errors import BurnishError, CompileError, InputError, MissingTool
 from burnish.core.result import Result
 from burnish.core.task import Task

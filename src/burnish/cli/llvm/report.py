@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burnish.cli.show.numbers import change_text
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver import build_log
 from burnish.driver.report import Summary, change_percent, summarise
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(own)
     try:
         if options.advice:
-            from burnish.cli.report_advice import show_advice
+            from burnish.cli.llvm.report_advice import show_advice
 
             return show_advice(link, options.file, as_json=options.json)
         if link:
@@ -34,7 +35,7 @@ def main(arguments: list[str]) -> int:
         if options.against and not options.linked:
             raise InputError(f"--against {options.against}: of which program? --linked PROGRAM names it")
         if options.linked:
-            from burnish.cli.report_linked import show_linked
+            from burnish.cli.llvm.report_linked import show_linked
 
             return show_linked(options.linked, options.against, as_json=options.json)
         log = options.file or build_log.default_log()
@@ -135,8 +136,14 @@ def _table(summary: Summary, directory: Path) -> Table:
     table.add_column("level")
     table.add_column("loaded", f"{summary.loaded_bytes_before:,}", justify="right")
     table.add_column("now", f"{summary.loaded_bytes:,}", justify="right")
-    table.add_column("change", _percent(summary.loaded_bytes_before, summary.loaded_bytes), justify="right")
-    table.add_column(".text", _percent(summary.text_bytes_before, summary.text_bytes), justify="right")
+    table.add_column(
+        "change",
+        change_text(change_percent(summary.loaded_bytes_before, summary.loaded_bytes)),
+        justify="right",
+    )
+    table.add_column(
+        ".text", change_text(change_percent(summary.text_bytes_before, summary.text_bytes)), justify="right"
+    )
     table.add_column("")
     for record in summary.records:
         sizes = record.loaded_bytes_before, record.loaded_bytes
@@ -146,8 +153,8 @@ def _table(summary: Summary, directory: Path) -> Table:
             record.source,
             f"-{record.level}",
             *map(_bytes, sizes),
-            _percent(*sizes),
-            _percent(record.text_bytes_before, record.text_bytes),
+            change_text(change_percent(*sizes)),
+            change_text(change_percent(record.text_bytes_before, record.text_bytes)),
             record.action,
         ]
         table.add_row(*map(Text, row))
@@ -156,11 +163,6 @@ def _table(summary: Summary, directory: Path) -> Table:
 
 def _bytes(size: int | None) -> str:
     return "" if size is None else f"{size:,}"
-
-
-def _percent(before: int | None, after: int | None) -> str:
-    change = change_percent(before, after)
-    return "" if change is None else f"{change:+.2f} %" if change else "0 %"
 
 
 def _of_those_gone(summary: Summary) -> str:

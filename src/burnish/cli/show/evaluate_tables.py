@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from burnish.cli.tables import ratio_text
+from burnish.cli.show.numbers import ratio_text
+from burnish.cli.show.tables import narrow_table, sentences
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.rows import FAILURE_FACTOR, Row
 from burnish.evaluation.statistics import Mean, Pair, Summary, all_pairs, summarise, summarise_languages
+
+LEAST = 8  # columns of names, however wide the rest is
 
 
 def print_tables(rows: Sequence[Row], refused: Sequence[Refused] = (), *, confidence: float) -> None:
@@ -32,20 +34,12 @@ def print_tables(rows: Sequence[Row], refused: Sequence[Refused] = (), *, confid
         console.print(line, markup=False)
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for number, name in enumerate(columns):
-        if number:
-            table.add_column(name, justify="right", no_wrap=True)
-        else:
-            table.add_column(name, overflow="fold", min_width=8)
-    return table
-
-
 def _means(summaries: Sequence[Summary], apart: Sequence[Summary], confidence: float) -> Table:
     """Return a row for each method, and below it one for each language where there are several."""
     interval = f"[{confidence:.0%}]"
-    table = _table("method", f"ratio {interval}", "by project", "guarded", "total", "+ = -", "fail")
+    table = narrow_table(
+        "method", f"ratio {interval}", "by project", "guarded", "total", "+ = -", "fail", min_width=LEAST
+    )
     order = [item.method for item in summaries]
     for item in sorted([*summaries, *apart], key=lambda item: order.index(item.method)):
         mean = item.unguarded
@@ -71,8 +65,11 @@ def _projects(rows: Sequence[Row], confidence: float) -> Table:
     summaries = summarise(rows, confidence=confidence, by_project=True)
     columns = list(dict.fromkeys((item.budget, item.method) for item in summaries))
     budgets = {budget for budget, _ in columns}
-    table = _table(
-        "project", "", *(method if len(budgets) == 1 else f"{method}\n{budget}" for budget, method in columns)
+    table = narrow_table(
+        "project",
+        "",
+        *(method if len(budgets) == 1 else f"{method}\n{budget}" for budget, method in columns),
+        min_width=LEAST,
     )
     cells = {(item.project, item.budget, item.method): item for item in summaries}
     for project in dict.fromkeys(row.project for row in rows):
@@ -83,7 +80,9 @@ def _projects(rows: Sequence[Row], confidence: float) -> Table:
 
 
 def _pairs(pairs: Sequence[Pair], confidence: float) -> Table:
-    table = _table("methods", "budget", f"ratio [{confidence:.0%}]", "by project", "+ = -", "")
+    table = narrow_table(
+        "methods", "budget", f"ratio [{confidence:.0%}]", "by project", "+ = -", "", min_width=LEAST
+    )
     for item in pairs:
         mean = item.mean
         table.add_row(
@@ -118,5 +117,4 @@ def _notes(rows: Sequence[Row], refused: Sequence[Refused], confidence: float) -
             f"{late.method} on {late.program}."
         )
     notes += [f"Left out: {item.program}: {item.reason}" for item in refused]
-    checks = sorted({check for row in rows for check in row.checks})
-    return [*notes, *(f"{check[0].upper()}{check[1:]}." for check in checks)]
+    return [*notes, *sentences(check for row in rows for check in row.checks)]

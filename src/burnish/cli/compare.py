@@ -1,4 +1,4 @@
-"""burnish evaluate RESULTS: are results as good as they say? Noise is not called a gain."""
+"""burnish compare: are results as good as they say? Noise is not called a gain."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from burnish.cli.progress import SearchProgress
-from burnish.cli.results import Troubles, load_source, load_variants, read_results, task_of
-from burnish.cli.tables import heading_of, ratio_text
+from burnish.cli.jobs.results import Troubles, load_source, load_variants, read_results, task_of
+from burnish.cli.show.numbers import ratio_text
+from burnish.cli.show.progress import SearchProgress
+from burnish.cli.show.tables import heading_of, narrow_table, sentences
 from burnish.core.errors import InputError
 from burnish.core.limit import unlimited
 from burnish.core.result import Result
@@ -26,15 +25,15 @@ from burnish.evaluation.timing import Comparer, Effort
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     options = _parser().parse_args(arguments)
-    rows = read_results(options.results)
+    rows = [(row, path.parent) for path in options.results for row in read_results(path)]
     effort = Effort(options.repeats, options.confidence, options.seed)
     comparer = Comparer(effort)
     evaluated: list[Evaluated] = []
-    task = task_of(rows[0])
+    task = task_of(rows[0][0])
     troubles = Troubles(len(rows))
-    for row in rows:
+    for row, beside in rows:
         with troubles:
-            for item in _evaluate(row, options, comparer):
+            for item in _evaluate(row, beside, options, comparer):
                 evaluated.append(item)
                 if options.json:
                     print(json.dumps(asdict(item)), flush=True)
@@ -48,22 +47,26 @@ def main(arguments: Sequence[str]) -> int:
         for summary in summaries:
             print(json.dumps({"summary": asdict(summary)}))
     else:
-        _print(_Table(task, _size_of(task, rows)), evaluated, summaries, effort)
+        _print(_Table(task, _size_of(task, rows[0][0])), evaluated, summaries, effort)
     return 2 if troubles.any else 1 if any(item.failure for item in evaluated) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="burnish evaluate",
+        prog="burnish compare",
         description="Replay results in new processes, compare the programs' outputs with those of the "
         "unoptimized ones, and measure sizes and run times against baselines. Both take turns; "
         "a difference in time counts where an interval says so. Exit code 1 if a result fails.",
-        epilog="Methods compared with each other: burnish evaluate --out FOLDER --methods LIST --help. "
-        "Their tables and report once more: burnish evaluate FOLDER. A leaderboard verified: burnish "
-        "evaluate --verify LEADERBOARD.",
+        epilog="Methods are compared with each other by burnish evaluate.",
     )
     add = parser.add_argument
-    add("results", type=Path, metavar="RESULTS", help="what burnish optimize wrote with --result or --json")
+    add(
+        "results",
+        nargs="+",
+        type=Path,
+        metavar="RESULT",
+        help="what burnish optimize wrote with --result or --json",
+    )
     add("--against", metavar="BASELINES", help="with commas; default: the reference of each result")
     add("--repeats", type=int, default=Effort.repeats, help=f"rounds of runs; default: {Effort.repeats}")
     add("--confidence", type=float, default=Effort.confidence, help=f"default: {Effort.confidence}")
@@ -72,11 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _evaluate(row: Result, options: argparse.Namespace, comparer: Comparer) -> list[Evaluated]:
+def _evaluate(row: Result, beside: Path, options: argparse.Namespace, comparer: Comparer) -> list[Evaluated]:
+    """Measure a result once more; `beside` is the folder of the file that it is in."""
     task = task_of(row)
     named = task.reference if options.against is None else options.against
     against = [name for name in named.split(",") if name]
-    program = load_source(row, options.results.parent)
+    program = load_source(row, beside)
     if program.digest != row.digest:
         problem = "the program is not the one that the result is of: it was changed since"
         return [Evaluated(row.program, name, problem) for name in against]
@@ -87,14 +91,14 @@ def _evaluate(row: Result, options: argparse.Namespace, comparer: Comparer) -> l
             row,
             against,
             comparer=comparer,
-            variants=load_variants(row, options.results.parent),
+            variants=load_variants(row, beside),
             note=progress.note,
         )
 
 
-def _size_of(task: Task, rows: Sequence[Result]) -> str | None:
+def _size_of(task: Task, first: Result) -> str | None:
     """Return the exact objective that has a column: the first result's, or the last of those always shown."""
-    exact = (*task.shown.objectives, unlimited(rows[0].objective))
+    exact = (*task.shown.objectives, unlimited(first.objective))
     return next((name for name in reversed(exact) if name in task.exact_objectives), None)
 
 
@@ -102,7 +106,7 @@ def _print(
     figures: _Table, evaluated: Sequence[Evaluated], summaries: Sequence[Summary], effort: Effort
 ) -> None:
     console = Console(highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table = narrow_table()
     table.add_column("program", overflow="fold", min_width=14)
     table.add_column("against", no_wrap=True)
     table.add_column(
@@ -126,8 +130,8 @@ def _print(
             f"Times are of CPU, {effort.repeats} rounds in turn; a mean's interval is over the programs. "
             f"Where nothing differs, {1 - effort.confidence:.0%} of the verdicts may still say so."
         )
-    for check in sorted({check for item in evaluated for check in item.checks}):
-        console.print(f"{check[0].upper()}{check[1:]}.")
+    for line in sentences(check for item in evaluated for check in item.checks):
+        console.print(line)
     failed = dict.fromkeys(item.program for item in evaluated if item.failure)
     if failed:
         console.print(f"{len(failed)} of {len({item.program for item in evaluated})} failed.")

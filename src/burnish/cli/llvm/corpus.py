@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from burnish.cli.arguments import split_at_dashes
-from burnish.cli.corpus_progress import BuildProgress, FetchProgress
-from burnish.cli.corpus_tables import (
+from burnish.cli.jobs.arguments import split_at_dashes
+from burnish.cli.llvm.corpus_progress import BuildProgress, FetchProgress
+from burnish.cli.llvm.corpus_tables import (
     packages_table,
     print_summary,
     programs_table,

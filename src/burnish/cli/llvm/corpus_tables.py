@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from burnish.cli.show.tables import narrow_table
 from burnish.corpora.kernels import Kernel
 from burnish.corpora.pack import Row
 from burnish.corpora.store import SPLITS, Corpus
@@ -39,7 +40,7 @@ def print_summary(rows: Sequence[Row], *, detailed: bool = False) -> None:
 
 def packages_table(rows: Sequence[Row]) -> None:
     """Print how many files compiled, their share of those tried, what failed or was skipped, and sizes."""
-    table = _table("package", "compiled", "share", "fail", "skip", "k instrs", "kB", "stored")
+    table = narrow_table("package", "compiled", "share", "fail", "skip", "k instrs", "kB", "stored")
     for split in _splits(rows):
         inside = [row for row in rows if row.split == split]
         for package in sorted({row.package for row in inside}):
@@ -68,7 +69,9 @@ def _add(table: Table, name: str, rows: Sequence[Row]) -> None:
 
 
 def _sizes_table(rows: Sequence[Row]) -> None:
-    table = _table("split", "programs", *(f"{100 * q:.0f}%" for q in QUANTILES), "mean", "c", "c++", "llvm")
+    table = narrow_table(
+        "split", "programs", *(f"{100 * q:.0f}%" for q in QUANTILES), "mean", "c", "c++", "llvm"
+    )
     for split in _splits(rows):
         programs = [row for row in rows if row.split == split and row.is_program]
         if not programs:
@@ -87,7 +90,7 @@ def _sizes_table(rows: Sequence[Row]) -> None:
 
 def programs_table(rows: Iterable[Row]) -> None:
     """Print one row each."""
-    table = _table("program", "split", "language", "instructions", "")
+    table = narrow_table("program", "split", "language", "instructions", "", texts=("split", "language", ""))
     for row in rows:
         table.add_row(row.name, row.split, row.language, f"{row.instructions:,}", row.reason)
     Console().print(table)
@@ -139,11 +142,3 @@ def _splits(rows: Sequence[Row]) -> list[str]:
 def _kind(reason: str) -> str:
     """Return a reason without the names in it, so that like ones can be counted."""
     return re.sub(r"'[^']*'", "'...'", reason.partition("\n")[0])
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for number, column in enumerate(columns):
-        left = number == 0 or column in ("split", "language", "")
-        table.add_column(column, justify="left" if left else "right", overflow="fold", no_wrap=number > 0)
-    return table

@@ -1,14 +1,12 @@
-"""One program from the search to the file: what `optimize` and `demo` have in common."""
+"""One program from the search to the file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from burnish.cli.outputs import make_folders
-from burnish.cli.progress import SearchProgress
+from burnish.cli.jobs.outputs import make_folders
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
@@ -61,14 +59,6 @@ class Watcher(Protocol):
         """Tell that something was evaluated."""
 
 
-def optimize_job(task: Task, job: Job, settings: SearchSettings, *, quiet: bool) -> Result:
-    """Optimize a program under a live line, and write the output."""
-    with SearchProgress(job.program.name, task.label(task.reference), quiet=quiet) as progress:
-        result = search_job(task, job, settings, progress)
-    write_output(task, job, result, settings.limits)
-    return result
-
-
 def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher) -> Result:
     """Optimize a program; nothing is written.
 
@@ -93,11 +83,6 @@ def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher)
     )
     bundle = bundled(job.program, job.variants) if settings.bundle else {}
     return replace(result, source=job.source, bundle=bundle)
-
-
-def write_results(path: Path, results: Sequence[Result]) -> None:
-    """Write results as JSON lines."""
-    write_atomically(path, "".join(f"{result.to_json()}\n" for result in results).encode())
 
 
 def write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from burnish.cli.progress import Bars
+from burnish.cli.show.numbers import duration_text
+from burnish.cli.show.progress import Bars
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.compare import Figures, Plan, Refused
 from burnish.evaluation.rows import Row
@@ -75,9 +76,7 @@ class EvaluationProgress(Bars):
         return f"{budget}: {', '.join(means)}"
 
     def _time_left(self) -> str:
-        seconds = (time.monotonic() - self._start) / max(self._spent, 1e-9) * max(self._left, 0.0)
-        minutes, rest = divmod(int(seconds), 60)
-        return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+        return duration_text((time.monotonic() - self._start) / max(self._spent, 1e-9) * max(self._left, 0.0))
 
 
 def _weight(rule: BudgetRule) -> float:

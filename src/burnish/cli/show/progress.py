@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress as RichProgress
 from rich.status import Status
 
-from burnish.cli.costs import cost_text
+from burnish.cli.show.numbers import cost_text
 from burnish.search import Progress
 
 QUIET_SECONDS = 1.0  # nothing is shown for what takes less

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burnish.cli.show.numbers import change_text
 from burnish.driver.linked import KINDS, Linked, read_linked
 from burnish.driver.report import change_percent
 
@@ -69,14 +70,14 @@ def _table(program: Path, found: Linked, against: Path | None, other: Linked | N
     else:
         table.add_column("sections", overflow="fold")
     for kind in (*KINDS, "loaded", "bss"):
-        sizes = [_bytes(linked, kind) for linked in (other, found) if linked]
-        more = [_difference(*sizes), _percent(*sizes)] if other else [_names(kind, found)]
+        sizes = [_size_of(linked, kind) for linked in (other, found) if linked]
+        more = [_difference(*sizes), change_text(change_percent(*sizes))] if other else [_names(kind, found)]
         row = [kind, *(f"{size:,}" for size in sizes), *more]
         table.add_row(*map(Text, row), end_section=kind in (KINDS[-1], "loaded"))
     return table
 
 
-def _bytes(linked: Linked, kind: str) -> int:
+def _size_of(linked: Linked, kind: str) -> int:
     return linked.loaded_bytes if kind == "loaded" else linked.of_kind(kind)
 
 
@@ -88,8 +89,3 @@ def _names(kind: str, linked: Linked) -> str:
 
 def _difference(before: int, after: int) -> str:
     return f"{after - before:+,}" if after != before else "0"
-
-
-def _percent(before: int, after: int) -> str:
-    change = change_percent(before, after)
-    return "" if change is None else f"{change:+.2f} %" if change else "0 %"

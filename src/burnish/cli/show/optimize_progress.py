@@ -7,10 +7,10 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from burnish.cli.costs import cost_text
-from burnish.cli.jobs import SearchSettings, Watcher
-from burnish.cli.progress import Bars, SearchProgress
-from burnish.cli.runs import Item, Screen, Silent
+from burnish.cli.jobs.job import SearchSettings, Watcher
+from burnish.cli.jobs.runs import Item, Screen, Silent
+from burnish.cli.show.numbers import cost_text
+from burnish.cli.show.progress import Bars, SearchProgress
 from burnish.core.task import Task
 from burnish.search import Progress as SearchState
 

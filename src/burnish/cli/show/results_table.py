@@ -1,30 +1,20 @@
-"""Tables for people."""
+"""Results in a table of 80 columns: what was there, what came, and how sure that is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from burnish.cli.costs import cost_text
+from burnish.cli.show.numbers import cost_text, ratio_text
+from burnish.cli.show.tables import heading_of, narrow_table
 from burnish.core.limit import unlimited
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.weighted import is_weighted
 
 MOST_BASELINES = 3  # that fit on 80 columns
-
-
-def heading_of(task: Task, objective: str) -> str:
-    """Return what an objective is called in a narrow table."""
-    name = unlimited(objective)
-    if is_weighted(name):
-        return "weighted"
-    found = task.objective(name)
-    return found.heading or found.unit
 
 
 def results_table(results: Sequence[Result], task: Task) -> None:
@@ -44,7 +34,7 @@ class ResultsTable:
         self._task = task
         self._results = results
         self._baselines = task.shown.baselines or tuple(task.baselines)[:MOST_BASELINES]
-        self._table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+        self._table = narrow_table()
 
     def print(self) -> None:
         """Print it, and below it what the numbers alone do not say."""
@@ -151,8 +141,3 @@ def _costs(result: Result, objective: str) -> Mapping[str, float]:
 
 def _sum(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: sum(row[name] for row in rows) for name in rows[0]}
-
-
-def ratio_text(ratio: float, low: float | None, high: float | None) -> str:
-    """Write a ratio and its interval, where there is one."""
-    return f"{ratio:.3f}" if low is None or high is None else f"{ratio:.3f} [{low:.3f}, {high:.3f}]"

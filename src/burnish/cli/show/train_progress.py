@@ -13,6 +13,7 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColum
 from rich.progress import Progress as Bars
 from rich.text import Text
 
+from burnish.cli.show.numbers import duration_text
 from burnish.training.track import as_json
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class TrainProgress:
             return
         self._last |= progress.row
         left = progress.seconds_left
-        told = "" if left is None else f"{duration(left)} left"
+        told = "" if left is None else f"{duration_text(left)} left"
         done = progress.row["seconds"] / (progress.row["seconds"] + left) if left is not None else 0.0
         self._bar.update(self._task, completed=done, now=told)
         text = describe(self._last, progress)
@@ -95,10 +96,3 @@ def describe(metrics: dict[str, float], progress: run.Progress) -> str:
         best = progress.best.metrics[SCORE]
         words.append(f"-{progress.reference} / policy {metrics[SCORE]:.4f}, best {best:.4f}")
     return "  ".join(words)
-
-
-def duration(seconds: float) -> str:
-    """Write a duration as h:mm:ss."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from burnish.core.errors import InputError
 from burnish.core.setting import Setting
 from burnish.core.task import Task
+from burnish.core.worker import GIB, Limits
 from burnish.policies import find as policies
 from burnish.tasks import load_task, task_names
 
@@ -113,6 +114,18 @@ def _given(options: argparse.Namespace, task: Task, wanted: Iterable[Setting]) -
             f"--{strange[0].replace('_', '-')} is not for {task.name}; see {TASK} {task.name} --help"
         )
     return {setting.name: every[setting.name] for setting in wanted if setting.name in every}
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add the limits of worker processes."""
+    add = parser.add_argument
+    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one action; default: 60")
+    add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
+
+
+def limits_of(options: argparse.Namespace) -> Limits:
+    """Return the limits of worker processes."""
+    return Limits(options.deadline, int(options.memory * GIB))
 
 
 def announce_policy(name: str, task: Task, objective: str) -> None:

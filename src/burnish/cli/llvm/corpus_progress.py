@@ -16,7 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from burnish.cli.progress import Bars
+from burnish.cli.show.progress import Bars
 from burnish.corpora import building
 from burnish.corpora.manifest import Package
 

@@ -1,0 +1,88 @@
+"""What methods came to: for people or as JSON, when it is there and from its folder once more."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from burnish.cli.jobs.results import task_named
+from burnish.cli.show.evaluate_report import write_report, write_worths
+from burnish.cli.show.evaluate_tables import print_tables
+from burnish.cli.show.progress import SearchProgress
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.evaluation.cases import cases_of
+from burnish.evaluation.compare import Refused
+from burnish.evaluation.importance import worth_of_sample
+from burnish.evaluation.rows import Row, read_rows
+from burnish.evaluation.run_folder import ROWS, read_settings
+from burnish.evaluation.statistics import all_pairs, summarise, summarise_languages
+from burnish.search.budget import written
+from burnish.training.track import read_log
+
+
+def show_rows(
+    rows: Sequence[Row], refused: Sequence[Refused] = (), *, confidence: float, as_json: bool
+) -> None:
+    """Print the tables, or a line of JSON for each mean, then for each pair."""
+    if not as_json:
+        print_tables(rows, refused, confidence=confidence)
+        return
+    means = summarise(rows, confidence=confidence)
+    for summary in (*means, *summarise_languages(rows, confidence=confidence)):
+        print(json.dumps(asdict(summary)))
+    for pair in all_pairs(rows, confidence=confidence):
+        print(json.dumps({"pair": asdict(pair)}))
+
+
+def show_folder(options: argparse.Namespace) -> int:
+    """Show what a folder has, and write its report; return the exit code.
+
+    Raises:
+        InputError: it is not the folder of an evaluation, or has none of the rows that are asked for.
+    """
+    folder = options.out
+    settings = read_settings(folder)
+    rows = _chosen(read_rows(folder / ROWS), options)
+    if not rows:
+        raise InputError(f"{folder}: there are no such rows")
+    if options.worth:
+        write_worths(folder, _worths(rows, settings, options))
+    logs = {path.parent.name or path.stem: read_log(path) for path in options.training}
+    report = write_report(folder, rows, confidence=options.confidence, logs=logs)
+    show_rows(rows, confidence=options.confidence, as_json=options.json)
+    if not options.json:
+        print(f"wrote {report}")
+    return 1 if any(not row.valid for row in rows) else 0
+
+
+def _chosen(rows: Sequence[Row], options: argparse.Namespace) -> list[Row]:
+    """Return the rows that are asked for, in the order of budgets and methods."""
+    budgets = list(map(written, options.budget or ())) or list(dict.fromkeys(row.budget for row in rows))
+    methods = options.only.split(",") if options.only else list(dict.fromkeys(row.method for row in rows))
+    return [
+        row
+        for budget in budgets
+        for method in methods
+        for row in rows
+        if (row.budget, row.method) == (budget, method)
+    ]
+
+
+def _worths(
+    rows: Sequence[Row], settings: Mapping[str, Any], options: argparse.Namespace
+) -> list[dict[str, float]]:
+    """Take some winning traces apart."""
+    task = task_named(settings["task"], settings["options"])
+    with SearchProgress("passes", task.label(task.reference), quiet=options.json) as progress:
+
+        def load(name: str) -> Program:
+            return cases_of([name], task)[0].load()
+
+        def note(row: Row) -> None:
+            progress.note(f"taking apart {row.method}'s trace of {row.program}")
+
+        return worth_of_sample(task, rows, load, options.worth, options.seed, note=note)

@@ -1,0 +1,25 @@
+"""Numbers for people."""
+
+from __future__ import annotations
+
+
+def cost_text(cost: float) -> str:
+    """Write a cost, counts in full and times in three digits: 1234, 12.5, 0.0317."""
+    return f"{cost:.0f}" if cost >= 1000 or cost == int(cost) else f"{cost:.3g}"
+
+
+def ratio_text(ratio: float, low: float | None, high: float | None) -> str:
+    """Write a ratio and its interval, where there is one."""
+    return f"{ratio:.3f}" if low is None or high is None else f"{ratio:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def change_text(percent: float | None) -> str:
+    """Write a change: +1.25 %; nothing where it is not known."""
+    return "" if percent is None else f"{percent:+.2f} %" if percent else "0 %"
+
+
+def duration_text(seconds: float) -> str:
+    """Write a duration as h:mm:ss."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
