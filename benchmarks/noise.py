@@ -4,7 +4,7 @@
     python benchmarks/noise.py --comparisons 400 --kernels fft@small --repeats 10
     python benchmarks/noise.py --neighbours 2                while two other processes compute
 
-For each kernel clang's -O3 executable is compared with itself, as `burnish evaluate` compares a result with
+For each kernel clang's -O3 executable is compared with itself, as `burnish compare` compares a result with
 a baseline. `one run`: the 90th percentile of single runs over the shortest. `round`: the standard deviation
 of the logarithm of a round's ratio. `interval`: the median half-width of its interval; gains below it
 are not seen. `errs`: how often it leaves out 1, which should be 1 - confidence at most. `called`: how

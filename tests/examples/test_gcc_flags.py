@@ -87,7 +87,7 @@ def test_it_optimizes_and_what_it_found_is_replayed(installed: Path) -> None:
     assert result.cost <= result.baselines["Os"] < result.baselines["O0"]
     assert (installed / "m.o").read_bytes()[:4] == b"\x7fELF"
     assert "the same again" in run(installed, [*BURNISH, "replay", "r.jsonl"])
-    assert "matrix.c" in run(installed, [*BURNISH, "evaluate", "r.jsonl"])
+    assert "matrix.c" in run(installed, [*BURNISH, "compare", "r.jsonl"])
 
 
 def test_flags_are_applied_by_hand(installed: Path) -> None:

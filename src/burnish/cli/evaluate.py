@@ -59,8 +59,8 @@ def _refuse(names: set[str], why: str) -> None:
         InputError: there is something.
     """
     if names:
-        options = [f"--{name.removeprefix(DEST).replace('_', '-')}" for name in sorted(names - {"programs"})]
-        raise InputError(f"{', '.join(['PROGRAM'] * ('programs' in names) + options)}: {why}")
+        words = ("PROGRAM" if name == "programs" else f"--{name.removeprefix(DEST)}" for name in names)
+        raise InputError(f"{', '.join(sorted(words)).replace('_', '-')}: {why}")
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
@@ -72,10 +72,10 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         "what the reference does. Without programs and methods, show once more what a folder has, and write "
         "its report: report.html, which opens from disk, and its pictures. Exit code 1 if anything failed, "
         "2 if a program could not be used; the others are compared.",
-        epilog="burnish evaluate hot.c --methods mixed,O3 --out run     burnish evaluate --out run",
+        epilog="What a run came to, once more: burnish evaluate --out FOLDER.",
     )
     add = parser.add_argument
-    add("programs", nargs="*", metavar="PROGRAM", help=programs_help(words))
+    add("programs", nargs="*", default=[], metavar="PROGRAM", help=programs_help(words))
     add("--split", action="append", default=[], metavar="NAME", help="of the public corpus: train, val, test")
     add("--methods", metavar="LIST", help="searches, search@policy and baselines, with commas")
     rule = "short (1 s, or 5 times what the reference takes), long (ten times that), 10s, 500 evaluations"

@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="burnish replay",
         description="Replay every result in a file in new processes: the same state, the same cost? "
-        "Times are not measured again: see burnish evaluate. Exit code 1 if one differs, 2 if a "
+        "Times are not measured again: see burnish compare. Exit code 1 if one differs, 2 if a "
         "program is not there; the others are replayed.",
         epilog="--program is read with the result's options for the compiler, or with those that follow a "
         "double dash: burnish replay found.jsonl --program ../hot.c -- -I../include",

@@ -1,4 +1,4 @@
-"""burnish evaluate --methods and --verify."""
+"""burnish evaluate: methods compared, and a folder of that shown again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 
 from burnish.cli import main
-from burnish.evaluation.plots import improvement_plot
 from burnish.evaluation.rows import Row, read_rows
-from tests.evaluation.rows import row
 from tests.sources import DATA
 
 FILES = [str(DATA / name) for name in ("hash_table.c", "matrix.c")]
@@ -24,12 +22,7 @@ METHODS = ["--methods", "random,O3", "--objective", "ir-instructions"]
 
 WORDS = ["evaluate", *FILES, "--methods", "random,genetic", "--budget", "80"]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def fonts(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Have matplotlib open its fonts: it never closes them."""
-    figure = improvement_plot([row("a", 50.0)])
-    figure.savefig(tmp_path_factory.mktemp("fonts") / "a.svg")
+pytestmark = pytest.mark.usefixtures("fonts")
 
 
 def evaluate(folder: Path, *words: str) -> int:
@@ -159,7 +152,6 @@ def test_folder_of_something_else_is_refused(
         (["--methods", "random", "--out", "x", "--budget", "soon"], "expected short, long"),
         (["--methods", "random", "--out", "x", "--objective", "size"], "no objective named 'size'"),
         (["--methods", "random", "--out", "x", "--jobs", "999"], "999 jobs: expected 1 to"),
-        (["--verify", "nowhere.jsonl"], "nowhere.jsonl"),
     ],
 )
 def test_bad_words_are_told(
@@ -170,8 +162,7 @@ def test_bad_words_are_told(
     said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    programs = [] if "--verify" in words else FILES
-    assert main(["evaluate", *programs, *words]) == 2
+    assert main(["evaluate", *FILES, *words]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -231,19 +222,6 @@ def test_killed_run_goes_on_to_the_same_rows(tmp_path: Path, whole: list[Row], h
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_leaderboard_is_appended_to_and_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    board = tmp_path / "board.jsonl"
-    words = ["--methods", "random", "--budget", "6", "--out", str(tmp_path / "run"), "--name", "mine"]
-    assert main(["evaluate", FILES[0], *words, "--append", str(board)]) == 0
-    assert main(["evaluate", "--verify", str(board)]) == 0
-    assert "verified" in capsys.readouterr().out
-    board.write_text(board.read_text().replace('"count": 1', '"count": 2'))
-    assert main(["evaluate", "--verify", str(board), "--sample", "0", "--json"]) == 1
-    entries = list(map(json.loads, capsys.readouterr().out.splitlines()))
-    assert entries[0]["problems"] == ["1 rows, the entry says 2"]
-
-
-@pytest.mark.usefixtures("nothing_left")
 def test_runnable_program_is_run(tmp_path: Path) -> None:
     words = ["--methods", "random", "--budget", "2", "--out", str(tmp_path / "run")]
     assert main(["evaluate", "kernels:queens@small", *words]) == 0
@@ -260,7 +238,7 @@ def test_folder_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str
     log.parent.mkdir()
     log.write_text('{"steps": 1, "return": 0.1}\n')
     words = ["--only", "O3,random", "--budget", "80", "--worth", "1", "--training", str(log)]
-    assert main(["evaluate", *words, str(folder)]) == 0
+    assert main(["evaluate", *words, "--out", str(folder)]) == 0
     out = capsys.readouterr().out
     assert "O3 / random" in out and f"wrote {folder / 'report.html'}" in "".join(out.splitlines())
     report = (folder / "report.html").read_text()
@@ -278,8 +256,28 @@ def test_folder_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_other_folders_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
-    assert main(["evaluate", str(tmp_path), *words]) == 2
+    assert main(["evaluate", "--out", str(tmp_path), *words]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            [*FILES, "--split", "test", "--without", "gvn"],
+            "--split, --without, PROGRAM: expected --methods LIST",
+        ),
+        (["--append", "b.jsonl", "--budget", "3", "--seed", "1"], "error: --append: expected --methods LIST"),
+        (["--methods", "O3", "--only", "O3", "--worth", "1"], "--only, --worth: not with --methods"),
+    ],
+)
+def test_options_without_an_effect_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    folder = tmp_path / "run"
+    assert main(["evaluate", *words, "--out", str(folder)]) == 2
+    assert said in capsys.readouterr().err
+    assert not folder.exists()
 
 
 def test_a_policy_for_another_objective_is_announced(

@@ -18,7 +18,6 @@ from rich.console import Console
 
 from burnish.cli import main, train
 from burnish.cli.show import train_progress
-from burnish.cli.show.numbers import duration_text
 from burnish.training.config import Config, shipped
 from burnish.training.run import CONFIG
 from burnish.training.track import LOG, read_log
@@ -211,10 +210,6 @@ def slowly(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(*arguments)
 
     return call
-
-
-def test_durations_are_readable() -> None:
-    assert [duration_text(seconds) for seconds in (0.9, 61, 3600 + 62)] == ["0:00:00", "0:01:01", "1:01:02"]
 
 
 def test_a_configuration_is_what_the_training_is_opened_with(

@@ -98,7 +98,7 @@ def test_results_replay_from_another_folder(
     assert main(["replay", "../r.jsonl"]) == 0
     assert capsys.readouterr().out.count("the same again") == 3
     assert main(["validate", "../r.jsonl"]) == 0
-    assert main(["evaluate", "../r.jsonl"]) == 0
+    assert main(["compare", "../r.jsonl"]) == 0
 
 
 def test_program_elsewhere_is_compiled_as_the_result_says(

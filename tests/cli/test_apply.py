@@ -1,9 +1,10 @@
-"""burnish apply: idle steps, what matters, and the trace of a result."""
+"""burnish apply: each step, idle ones, what matters, and the trace of a result."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from burnish.cli import main
 from burnish.core.result import Result
 from burnish.tasks.llvm_passes import TASK
+from burnish.toolchain import find_tool
 from tests.sources import DATA, program
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -46,6 +48,44 @@ def row(*trace: str, source: str = MATRIX, fallback: str = "", digest: str = "")
         fallback=fallback,
         source=(source,),
     )
+
+
+def test_each_step_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = ["sroa<modify-cfg>", "multiply: simplifycfg", "clang<Oz>"]
+    assert main(["apply", MATRIX, *trace, "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["step"] for row in rows] == ["(opened)", *trace]
+    session = TASK.open(program("matrix.c"))
+    for row, text in zip(rows, ["", *trace], strict=True):
+        session.replay([text] if text else [])
+        for objective in TASK.exact_objectives:
+            assert row[objective] == session.measure(objective)
+
+
+def test_it_prints_what_opt_would_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["apply", MATRIX, "mem2reg", "globaldce"]) == 0
+    shown = capsys.readouterr().out
+    line = shown.splitlines()[-1]
+    assert line == "opt -passes='function(mem2reg),globaldce' opened.bc -o optimized.bc"
+    pipeline = line.split("'")[1]
+    command = [str(find_tool("opt")), "-disable-output", f"-passes={pipeline}"]
+    subprocess.run(command, input=program("matrix.c").content, check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([MATRIX, "simplifcfg"], "did you mean 'simplifycfg'"),
+        ([MATRIX, "multiply: globaldce"], "illegal at site 'multiply'"),
+        ([MATRIX, "nowhere: gvn"], "illegal at site 'nowhere'"),
+        (["missing.c"], "no such file"),
+    ],
+)
+def test_bad_actions_are_an_error(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["apply", *words]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert shown.count("\n") == 1
 
 
 def test_idle_steps_are_said_to_be_idle(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""burnish optimize and burnish evaluate on programs that are run."""
+"""burnish optimize and burnish compare on programs that are run."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def optimized(folder: Path, objective: str, *words: str) -> tuple[Path, Result]:
 
 
 def evaluated(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> list[dict[str, Any]]:
-    """Return what burnish evaluate prints as JSON."""
+    """Return what burnish compare prints as JSON."""
     capsys.readouterr()
-    main(["evaluate", str(path), "--repeats", "6", "--confidence", "0.9", "--json", *words])
+    main(["compare", str(path), "--repeats", "6", "--confidence", "0.9", "--json", *words])
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -60,15 +60,21 @@ def test_trade_off_and_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     rows = evaluated(capsys, path, "--against", "O3,Oz")
     assert [row["against"] for row in rows[:2]] == ["O3", "Oz"]
     assert rows[0]["checks"] == ["outputs were not compared: the program was not run"]
-    assert main(["evaluate", str(path)]) == 0
+    assert main(["compare", str(path)]) == 0
     assert "geometric mean" not in capsys.readouterr().out
+    again = tmp_path / "other" / "again.jsonl"
+    again.parent.mkdir()
+    again.write_text(path.read_text())
+    assert main(["compare", str(path), str(again)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("behave.c") == 2 and "2 programs" in shown
 
 
 @pytest.mark.usefixtures("nothing_left")
 def test_changed_program_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, result = optimized(tmp_path, "text-bytes")
     path.write_text(result.to_json().replace(result.digest, "0" * 32) + "\n")
-    assert main(["evaluate", str(path)]) == 1
+    assert main(["compare", str(path)]) == 1
     out = capsys.readouterr().out
     assert "failed: " in out and "1 of 1 failed" in out
 
