@@ -107,15 +107,18 @@ def _command(name: str, arguments: list[str]) -> int:
 
 def _of_today(name: str, arguments: list[str]) -> list[str]:
     """Return today's words for those of a command: `evaluate` was four, which its options tell apart."""
-    options = {word.partition("=")[0] for word in arguments if word.startswith("-")}
     if name == "passes":
         return ["apply", *arguments]
-    if name == "evaluate" and "--verify" in options:
+    if name != "evaluate":
+        return [name, *arguments]
+    options = {word.partition("=")[0] for word in arguments if word.startswith("-")}
+    plain = [number for number, word in enumerate(arguments) if not word.startswith("-")]
+    if "--verify" in options:
         return ["leaderboard", *(word.removeprefix("--verify=") for word in arguments if word != "--verify")]
-    if name == "evaluate" and arguments and not options & {"--methods", "--out", "-h", "--help"}:
+    if plain and not options & {"--methods", "--out", "-h", "--help"}:
         from pathlib import Path
 
-        folders = [n for n, word in enumerate(arguments) if not word.startswith("-") and Path(word).is_dir()]
+        folders = [number for number in plain if Path(arguments[number]).is_dir()]
         if folders:
             return [name, *arguments[: folders[0]], "--out", *arguments[folders[0] :]]
         return ["compare", *arguments]

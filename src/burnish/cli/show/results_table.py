@@ -24,10 +24,10 @@ def results_table(results: Sequence[Result], task: Task) -> None:
         results: Of one task.
         task: It, with any options.
     """
-    ResultsTable(task, results).print()
+    _ResultsTable(task, results).print()
 
 
-class ResultsTable:
+class _ResultsTable:
     """Results of one task, in a table of 80 columns."""
 
     def __init__(self, task: Task, results: Sequence[Result]) -> None:
