@@ -111,7 +111,7 @@ def bound(way: str, seconds: list[float], cores: int) -> float:
     """Return how many times faster than one environment a way can be."""
     if way == "one" or way.endswith("one core"):
         return 1.0
-    kind, count, workers = parts_of(way)
+    kind, count, workers, threads = parts_of(way)
     if kind == "ready":
         return float(min(cores, workers or WORKERS_A_CORE * cores, count))
     workers = min(count, workers or (WORKERS_A_CORE * cores if kind == "step" else count))
@@ -120,11 +120,12 @@ def bound(way: str, seconds: list[float], cores: int) -> float:
     return float(drawn.sum() / np.maximum(drawn.sum(axis=1) / cores, longest).sum())
 
 
-def parts_of(way: str) -> tuple[str, int, int | None]:
-    """Return what a name such as "step 32/8" says: the kind, environments, workers."""
+def parts_of(way: str) -> tuple[str, int, int | None, int | None]:
+    """Return what a name such as "step 32/4x2" says: the kind, environments, workers, threads of each."""
     kind, _, size = way.rpartition(" ")
-    count, _, workers = size.partition("/")
-    return kind, int(count), int(workers) if workers else None
+    count, _, rest = size.partition("/")
+    workers, _, threads = rest.partition("x")
+    return kind, int(count), int(workers) if workers else None, int(threads) if threads else None
 
 
 def paired(rates: list[float], others: list[float]) -> float:
@@ -262,12 +263,12 @@ Way = Loop | OnOneCore | InStep | WhenReady
 
 def make_way(name: str, programs: list[Program]) -> Way:
     """Return the environments that a name such as "step 8" stands for."""
-    kind, count, workers = parts_of(name)
+    kind, count, workers, threads = parts_of(name)
     make = partial(Env, TASK, programs, **OPTIONS)
     in_process = partial(make, limits=None)
     match kind:
         case "step" | "ready":
-            more = {"workers": workers, "programs": programs} | OPTIONS
+            more = {"workers": workers, "threads": threads, "programs": programs} | OPTIONS
             several = gymnasium.make_vec("burnish/LLVMPasses-v1", count, **more)
             assert isinstance(several, VectorEnv)
             return InStep(several) if kind == "step" else WhenReady(several)

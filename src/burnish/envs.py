@@ -57,12 +57,13 @@ def make_vector(
     num_envs: int = 1,
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     workers: int | None = None,
+    threads: int | None = None,
     **options: Any,
 ) -> VectorEnv:
-    """Make several of them whose compilers work at the same time, in so many workers at most."""
+    """Make several of them whose compilers work at the same time: see burnish.core.vector.VectorEnv."""
     found = load_task(task) if isinstance(task, str) else task
     one = partial(Env, found, find_programs(found, programs), **options)
-    return VectorEnv(one, num_envs, autoreset_mode, workers)
+    return VectorEnv(one, num_envs, autoreset_mode, workers, threads)
 
 
 def find_programs(task: Task, programs: Named | Sequence[Named] | Callable[[int], Program]) -> Programs:

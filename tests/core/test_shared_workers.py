@@ -114,7 +114,7 @@ def count_messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     write = child.write_message
 
     def listen(descriptor: int, message: Any) -> None:
-        sent.append(len(message))
+        sent.append(len(message[1]))
         write(descriptor, message)
 
     monkeypatch.setattr(child, "write_message", listen)

@@ -1,15 +1,16 @@
-"""What runs in a worker process: calls that arrive on a pipe, one after the other.
+"""What runs in a worker process: calls that arrive on a pipe.
 
-It imports neither gymnasium nor torch. Messages are pickles behind an 8-byte length. A request is a list of
-calls, each (function, arguments, whether an answer is wanted); replies are (kind, value) with the kinds
-below, as they come. A generator function answers with any number of ITEM and one VALUE. LOST always comes,
-and no other call is made then.
+It imports neither gymnasium nor torch. Messages are pickles behind an 8-byte length. A request is a number of
+threads and a list of calls, each (function, arguments, whether an answer is wanted); replies are (kind,
+value) with the kinds below, in the order of the calls. A generator function answers with any number of ITEM
+and one VALUE. LOST always comes, and no other call is made then.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import heapq
 import itertools
 import os
 import pickle
@@ -20,7 +21,9 @@ import struct
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from types import GeneratorType
 from typing import Any
@@ -39,6 +42,9 @@ LENGTH = struct.Struct("<Q")
 
 TRIM_EVERY = 50  # programs
 
+Request = tuple[Callable[..., Any], tuple[Any, ...], bool]
+Reply = tuple[int, Any]
+
 sessions: dict[int, Session] = {}  # of this process, by the number that the parent gave
 _openings = itertools.count(1)
 
@@ -51,12 +57,10 @@ def main(requests: int, replies: int, lifeline: int, memory_bytes: int, spin_sec
     poller = select.poll()
     poller.register(requests, select.POLLIN)
     while wait_for(poller, None, spin_seconds) and (request := read_message(requests)) is not None:
-        for call in request:
-            for reply in _answer(call):
-                if call[2] or reply[0] == LOST:
-                    write_message(replies, reply)
-                if reply[0] == LOST:
-                    return
+        threads, calls = request
+        serve = Together(threads).serve if min(threads, len(calls)) > 1 else _serve
+        if not serve(calls, replies):
+            return
 
 
 def wait_for(poller: select.poll, seconds: float | None, spin_seconds: float) -> bool:
@@ -130,7 +134,88 @@ def close_session(key: int) -> None:
         session.close()
 
 
-def _answer(call: tuple[Callable[..., Any], tuple[Any, ...], bool]) -> Iterator[tuple[int, Any]]:
+def _serve(calls: Sequence[Request], replies: int) -> bool:
+    """Answer calls, one after the other; return whether this process may go on."""
+    return all(_reply(call, _answer(call), replies) for call in calls)
+
+
+def _reply(call: Request, answers: Iterable[Reply], replies: int) -> bool:
+    for answer in answers:
+        if call[2] or answer[0] == LOST:
+            write_message(replies, answer)
+        if answer[0] == LOST:
+            return False
+    return True
+
+
+class Together:
+    """Calls that threads share: those of one session, or that make or drop it, in their order.
+
+    A thread takes the first call that may begin. So the first one without an answer is always under way.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._calls: Sequence[Request] = ()
+        self._replies = -1
+        self._answers: dict[int, list[Reply]] = {}  # those that wait for an earlier call's
+        self._told = 0  # calls whose answers are sent
+        self._goes_on = True
+        self._after: dict[int, list[int]] = {}  # the calls that wait for one
+        self._waits: list[int] = []  # for how many calls one waits
+        self._begin: list[int] = []  # a heap of those that wait for none
+        self._changed = threading.Condition()
+
+    def serve(self, calls: Sequence[Request], replies: int) -> bool:
+        """Answer all calls; return whether this process may go on."""
+        self._calls, self._replies = calls, replies
+        self._waits = [0] * len(calls)
+        last: dict[int, int] = {}
+        for number, (function, arguments, _) in enumerate(calls):
+            before = {last[key] for key in _keys(function, arguments) if key in last}
+            for other in before:
+                self._after.setdefault(other, []).append(number)
+            self._waits[number] = len(before)
+            last |= dict.fromkeys(_keys(function, arguments), number)
+        self._begin = [number for number, waits in enumerate(self._waits) if not waits]
+        for _ in range(min(self._threads, len(self._begin)) - 1):
+            _helpers().submit(self._work)
+        self._work()
+        with self._changed:
+            self._changed.wait_for(lambda: self._told == len(self._calls) or not self._goes_on)
+        return self._goes_on
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                if not self._begin or not self._goes_on:
+                    return
+                number = heapq.heappop(self._begin)
+            answers = list(_answer(self._calls[number]))
+            with self._changed:
+                self._answers[number] = answers
+                for other in self._after.get(number, ()):
+                    self._waits[other] -= 1
+                    if not self._waits[other]:
+                        heapq.heappush(self._begin, other)
+                while self._goes_on and self._told in self._answers:
+                    answers = self._answers.pop(self._told)
+                    self._goes_on = _reply(self._calls[self._told], answers, self._replies)
+                    self._told += 1
+                self._changed.notify_all()
+
+
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) - 1))
+
+
+def _keys(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the numbers of the sessions that a call is of."""
+    return arguments[: 2 if function in (fork_session, start_session) else 1]
+
+
+def _answer(call: Request) -> Iterator[Reply]:
     function, arguments, _ = call
     try:
         value = function(*arguments)

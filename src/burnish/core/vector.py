@@ -38,6 +38,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         num_envs: int | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         workers: int | None = None,
+        threads: int | None = None,
     ) -> None:
         """Make the environments.
 
@@ -75,7 +76,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._done = np.zeros(self.num_envs, dtype=bool)
         self._begun: dict[int, tuple[int, Callable[[], Next]]] = {}  # with the call that it waits for
         cores = len(os.sched_getaffinity(0))
-        self._groups = self._share(workers or WORKERS_A_CORE * cores)
+        self._groups = self._share(workers or WORKERS_A_CORE * cores, threads or 1)
         if len(self._groups) >= cores:  # whoever looks again and again takes a core
             for shared, _ in self._groups:
                 for worker in shared:
@@ -193,12 +194,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not 0 <= action < len(mask) or not mask[action]:
             env.step(action)
 
-    def _share(self, most: int) -> list[tuple[list[Worker], list[int]]]:
+    def _share(self, most: int, threads: int) -> list[tuple[list[Worker], list[int]]]:
         """Deal the environments to so many workers of each kind, in turn, and return who is in which."""
         first: dict[tuple[Limits, int] | None, Env] = {}
         groups: dict[Worker | None, list[int]] = {}
         for i, env in enumerate(self.envs):
             other = first.setdefault((env.worker.limits, i % most) if env.worker else None, env)
+            if env.worker:
+                env.worker.threads = threads
             if env.worker is not other.worker:
                 env.work_with(other)
             groups.setdefault(env.worker, []).append(i)

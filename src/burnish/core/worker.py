@@ -61,6 +61,7 @@ class Worker:
 
     `begin` starts a call and `finish` waits for it: calls that begin while others are under way go together,
     in one message. A call that kills the process, or is late, costs those behind it their turn (`Undone`).
+    Those of one message are shared by `threads`; where nobody knows which of them killed it, all are undone.
 
     `generation` counts the processes: what an earlier one held is gone. `begun` and `answered` count calls.
     """
@@ -70,12 +71,14 @@ class Worker:
         self.generation = self.begun = self.answered = 0
         # whoever waits and looks again and again on the only core takes the time of who works
         self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
+        self.threads = 1
         self.until = math.inf  # by time.monotonic(): no answer is waited for any longer
         self._since = 0.0  # by time.monotonic()
         self._process: Process | None = None
         self._sent: deque[Call] = deque()  # one message, without what is answered
         self._held: list[Call] = []  # the next one
         self._gathers = False
+        self._shared = False  # the message that is under way, by several threads
         self._first = 0  # of this process' calls
         self._bytes = 0.0  # of resident memory, near the beginning
         self._is_worn = False
@@ -157,11 +160,12 @@ class Worker:
             if call.told:
                 self._sent.append(call)
         self._held.clear()
+        self._shared = self.threads > 1 and len(message) > 1
         self._since = time.monotonic()
         try:
-            child.write_message(process.requests, message)
+            child.write_message(process.requests, (self.threads, message))
         except BrokenPipeError:
-            self._lose(self._bury(process))
+            self._lose(self._bury(process), is_anybodys=True)
         except BaseException:  # what cannot be pickled; Ctrl-C
             self.close()
             raise
@@ -185,12 +189,12 @@ class Worker:
             self.close()
             raise
         if reply is None:
-            self._lose(self._bury(process))
+            self._lose(self._bury(process), is_anybodys=True)
             return None
         self._since = time.monotonic()
         kind, value = reply
         if kind == child.LOST:
-            self._lose(value)
+            self._lose(value, is_anybodys=isinstance(value, CompilerMemory))
         elif kind != child.ITEM:
             call.answer = reply
             self._sent.popleft()
@@ -251,9 +255,10 @@ class Worker:
             self._is_worn = False
         return self._process
 
-    def _lose(self, error: Exception) -> None:
-        """Give the process up, with an answer for the call that was its turn."""
-        self._sent.popleft().answer = child.LOST, error
+    def _lose(self, error: Exception, is_anybodys: bool = False) -> None:
+        """Give the process up, with an answer for the call whose turn it was, if that is known."""
+        if not (self._shared and is_anybodys):
+            self._sent.popleft().answer = child.LOST, error
         self.close()
 
     def _bury(self, process: Process) -> CompilerCrash:
