@@ -20,7 +20,6 @@ GENERIC = ("core", "search", "agents", "policies", "portfolio", "training", "eva
 OF_LLVM = {
     "cli": "validate",
     "evaluation": "llvm_tools oracle report reproduce sanitize validate",
-    "portfolio": "plan",  # the defaults of its plan
 }
 """LLVM's own files in these rooms: the oracle of its traces."""
 
