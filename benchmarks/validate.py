@@ -36,7 +36,7 @@ from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.corpora.kernels import kernel_names, load_kernel
 from burnish.corpora.workloads import load_workload, workload_names
-from burnish.evaluation.validate import Validation, validate
+from burnish.evaluation.validate import Scrutiny, Validation, validate
 from burnish.files import LineFile, json_object, read_json_lines
 from burnish.tasks.llvm_passes.actions import PASSES
 
@@ -135,7 +135,8 @@ def check(
 ) -> dict[str, object]:
     """Validate one trace and return its row."""
     start = time.monotonic()
-    found = validate(task, program, trace, reduce_seconds=reduce_seconds, limits=LIMITS)
+    scrutiny = Scrutiny(reduce_seconds=reduce_seconds, limits=LIMITS)
+    found = validate(task, program, trace, scrutiny=scrutiny)
     row: dict[str, object] = {
         "program": program.name,
         "trace": trace,
@@ -159,7 +160,7 @@ def broken(program: Program, found: Validation, folder: Path) -> dict[str, objec
     if found.reproducer:
         name = f"{program.name.partition(':')[2]}-{abs(hash_of(row)):08x}"
         found.reproducer.write(folder / name)
-        row |= {"command": found.reproducer.command, "functions": found.reproducer.functions, "folder": name}
+        row |= {"command": found.reproducer.command, "functions": found.reproducer.sites, "folder": name}
     return row
 
 

@@ -11,10 +11,10 @@ from burnish.agents.cloning import Cloning, CloningConfig
 from burnish.agents.demonstrations import Demonstration
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.policy import Policy
+from burnish.core.reduce import shorten
 from burnish.core.vector import VectorEnv
 from burnish.core.walk import cost_after
 from burnish.corpora.references import resolve_one
-from burnish.evaluation.reduce import shorten
 from burnish.search import search
 
 torch.set_num_threads(1)  # the network is small; the compilers want the cores

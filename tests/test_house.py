@@ -41,9 +41,7 @@ LONG_SIGNATURES: Mapping[str, int] = {
     "src/burnish/evaluation/evaluate.py:evaluate_result": 8,
     "src/burnish/evaluation/importance.py:worth_of_sample": 7,
     "src/burnish/evaluation/job.py:optimize": 16,
-    "src/burnish/evaluation/oracle.py:build_and_run": 8,
     "src/burnish/evaluation/statistics.py:compare_pair": 7,
-    "src/burnish/evaluation/validate.py:validate": 8,
     "src/burnish/evaluation/verify.py:verify_entry": 8,
     "src/burnish/execution/run.py:execute": 7,
     "src/burnish/portfolio/breed.py:breed": 8,
@@ -87,7 +85,6 @@ SHARED_MODULES: Mapping[str, int] = {
     "graph": 2,
     "greedy": 2,
     "programs": 3,
-    "report": 2,
     "run": 3,
     "validate": 2,
 }

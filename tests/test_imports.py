@@ -30,7 +30,8 @@ ALLOWED: dict[str, set[str]] = {
     **{name: CORE | NEIGHBOURS | {"_native"} for name in BESIDE_TASKS},
     "policies": CORE | NEIGHBOURS | {"representations"},  # what was trained, to be used without torch
     **dict.fromkeys(MIDDLE, BELOW_ALL),
-    "tasks": BELOW_ALL | {"corpora"},  # where their programs come from
+    "llvm_validation": BELOW_ALL | {"corpora"},  # what tasks on LLVM share
+    "tasks": BELOW_ALL | {"corpora", "llvm_validation"},  # where their programs come from
     **dict.fromkeys(ABOVE, BELOW_ALL | MIDDLE),
     "training": BELOW_ALL | MIDDLE | {"evaluation"},
     "portfolio": BELOW_ALL | MIDDLE | ABOVE,

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from burnish.cli import main, validate
+from burnish.cli.jobs import results
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.corpora.kernels import load_kernel
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from tests.evaluation.broken_passes import MOODS, broken_task
+from tests.evaluation.negating_task import NEGATING
 from tests.sources import DATA
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -128,6 +130,28 @@ def test_sanitizers_find_nothing_in_a_kernel(tmp_path: Path, capsys: pytest.Capt
     shown = capsys.readouterr().out
     assert "AddressSanitizer finds nothing in the optimized program" in shown
     assert "sanitizers (address and undefined) find nothing in the source" in shown
+
+
+def test_task_of_others_is_validated_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(results, "load_task", lambda name: NEGATING)
+    Path("mine.counters").write_text("a=12 b=7")
+    source = Program("mine.counters", "counters", b"a=12 b=7")
+    right, wrong = result(source, "halve"), result(source, "halve", "negate", "add(1)")
+    assert main(["validate", written(tmp_path, right)]) == 0
+    assert "mine.counters: 1 step: right\n" in capsys.readouterr().out
+    assert main(["validate", written(tmp_path, right, wrong)]) == 1
+    shown = capsys.readouterr().out
+    assert "mine.counters: 3 steps: WRONG: the program does something else: 2 counters are below 0" in shown
+    assert "the shortest that is wrong, after " in shown
+    assert "  count negate\n  see mine.counters.reproducer/README.md\n" in shown
+    assert Path("mine.counters.reproducer/trace.txt").read_text() == "negate\n"
+    assert main(["validate", written(tmp_path, right), "--sanitize", "address"]) == 2
+    assert "counting-v4 has no sanitizers" in capsys.readouterr().err
+    assert main(["validate", written(tmp_path, right), "--run", ""]) == 2
+    assert "programs of this task are not run with arguments" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

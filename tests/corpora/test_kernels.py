@@ -13,7 +13,7 @@ import pytest
 
 from burnish import _native
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.program import Run
+from burnish.core.program import Program, Run
 from burnish.corpora.kernels import (
     FLAGS,
     FOLDER,
@@ -24,6 +24,7 @@ from burnish.corpora.kernels import (
     kernels,
     load_kernel,
 )
+from burnish.corpora.module_source import ModuleSource
 from burnish.corpora.references import resolve, resolve_one
 from burnish.toolchain import find_tool
 from tests.sources import workload_of
@@ -120,6 +121,20 @@ def test_names_of_programs_may_choose_sizes() -> None:
     assert program == load_kernel("fft") and program.workload is not None
     assert [run.name for run in program.workload.runs] == ["medium", "large"]
     assert len(resolve("kernels:q*@small")) == len([name for name in NAMES if name.startswith("q")])
+
+
+def test_a_program_takes_other_inputs_of_its_kernel() -> None:
+    source = ModuleSource("O3")
+    small = source.load("kernels:fft@small").program
+    every = source.with_inputs(small)
+    assert every.workload and [run.name for run in every.workload.runs] == ["small", "medium", "large"]
+    assert every.content == small.content  # as clang makes it at -O3
+    medium = source.with_inputs(small, ["medium"])
+    assert medium.workload and [run.name for run in medium.workload.runs] == ["medium"]
+    other = Program("mine.c", "llvm", b"")
+    assert source.with_inputs(other, ["medium"]) is other
+    with pytest.raises(UnknownName):
+        source.with_inputs(small, ["huge"])
 
 
 def test_the_module_does_not_name_where_burnish_is_installed() -> None:

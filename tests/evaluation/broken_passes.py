@@ -20,6 +20,7 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
+from burnish.tasks.llvm_passes.modules import emit_object
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 
 MOODS = """
@@ -59,7 +60,8 @@ def broken_task(*actions: str) -> Task:
     """Return the task with more actions.
 
     They are LLVM's function passes by their names, "mode+1", "crash", "hang", "invalid", after which the
-    verifier has something to say, and "unstable", after which the digest is another in every process.
+    verifier has something to say, "no-code", after which code generation fails, and "unstable", after which
+    the digest is another in every process.
     """
     return replace(TASK, actions=(*TASK.actions, *actions), open=partial(open_broken, actions=actions))
 
@@ -75,7 +77,7 @@ class BrokenSession(Session):
         super().__init__((*inner.actions, *more))
         self.inner = inner
         self.more = more
-        self.told = told  # "invalid" and "unstable", where they were applied
+        self.told = told  # "invalid", "no-code" and "unstable", where they were applied
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         there = site == WHOLE_PROGRAM or site in self.inner.sites()
@@ -97,7 +99,7 @@ class BrokenSession(Session):
                 os.abort()
             case "hang":
                 time.sleep(3600)
-            case "invalid" | "unstable":
+            case "invalid" | "unstable" | "no-code":
                 self.told += how
             case "mode+1":
                 text = re.sub(
@@ -123,6 +125,12 @@ class BrokenSession(Session):
         if "invalid" in self.told:
             raise CompilerCrash("instruction does not dominate all uses")
         return self.inner.verify()
+
+    def object_code(self) -> bytes:
+        if "no-code" in self.told:
+            raise CompilerCrash("cannot select")
+        options = self.inner.options
+        return emit_object(self.inner.module, options.level, options.cpu)  # which _break changed
 
     def sites(self) -> tuple[str, ...]:
         return self.inner.sites()

@@ -9,11 +9,11 @@ import pytest
 
 from burnish.core.errors import IllegalAction, InputError
 from burnish.core.program import Run, Workload
+from burnish.core.validator import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, UNSTABLE
 from burnish.core.worker import GIB, Limits
 from burnish.corpora.kernels import load_kernel
-from burnish.evaluation.oracle import BEHAVIOUR, CRASH, HANG, INVALID
-from burnish.evaluation.validate import MEMORY, UNSTABLE, Validation, validate
-from burnish.execution import RunLimits
+from burnish.evaluation.validate import Scrutiny, Validation, validate
+from burnish.llvm_validation.sanitize import MEMORY
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from tests.evaluation.broken_passes import broken_task, moods
@@ -21,21 +21,18 @@ from tests.sources import program
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
-BROKEN = broken_task("mode+1", "crash", "hang", "invalid", "unstable")
+BROKEN = broken_task("mode+1", "crash", "hang", "invalid", "no-code", "unstable")
 LIMITS = Limits(deadline_seconds=10, memory_bytes=GIB)
-RUN_LIMITS = RunLimits(timeout_seconds=1)
+SCRUTINY = Scrutiny(limits=LIMITS)
+ADDRESS = Scrutiny(("address",), limits=LIMITS)
 BETWEEN = ("sroa<modify-cfg>", "gvn", "globaldce")
 
 
-def check(tmp_path: Path, *trace: str, sanitize_address: bool = False, limits: Limits = LIMITS) -> Validation:
-    return validate(
-        BROKEN,
-        moods(tmp_path),
-        trace,
-        sanitize_address=sanitize_address,
-        limits=limits,
-        run_limits=RUN_LIMITS,
-    )
+def check(
+    tmp_path: Path, *trace: str, sanitizers: tuple[str, ...] = (), limits: Limits = LIMITS
+) -> Validation:
+    scrutiny = Scrutiny(sanitizers, timeout_seconds=1, limits=limits)
+    return validate(BROKEN, moods(tmp_path), trace, scrutiny=scrutiny)
 
 
 def test_right_trace_is_right_on_all_inputs(tmp_path: Path) -> None:
@@ -50,9 +47,7 @@ def test_right_trace_is_right_on_all_inputs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["fft", "quicksort", "json"])
 def test_levels_of_clang_are_right_on_kernels(name: str) -> None:
-    found = validate(
-        TASK, load_kernel(name), ("clang<Oz>", "clang<O3>"), sanitize_address=True, limits=LIMITS
-    )
+    found = validate(TASK, load_kernel(name), ("clang<Oz>", "clang<O3>"), scrutiny=ADDRESS)
     assert found.failure is None
     assert "AddressSanitizer finds nothing in the optimized program" in found.checks
 
@@ -78,7 +73,9 @@ def test_program_that_does_something_else_is_caught_and_the_trace_reduced(
 
 
 @pytest.mark.parametrize(
-    ("action", "kind"), [("crash", CRASH), ("hang", HANG), ("invalid", INVALID)], ids=str
+    ("action", "kind"),
+    [("crash", CRASH), ("hang", HANG), ("invalid", INVALID), ("no-code", CODE_GENERATION)],
+    ids=str,
 )
 def test_compiler_that_fails_is_caught_and_the_trace_reduced(tmp_path: Path, action: str, kind: str) -> None:
     limits = Limits(deadline_seconds=2, memory_bytes=GIB)
@@ -99,20 +96,20 @@ def test_trace_that_does_not_repeat_is_wrong_although_outputs_are_right(tmp_path
 def test_memory_error_that_changes_no_output_takes_the_sanitizer(tmp_path: Path) -> None:
     trace = ("mode+1",) * 4
     assert check(tmp_path, *trace).failure is None
-    found = check(tmp_path, *trace, sanitize_address=True)
+    found = check(tmp_path, *trace, sanitizers=("address",))
     assert found.failure and found.failure.kind == MEMORY
     assert "heap-buffer-overflow" in found.failure.detail
 
 
 def test_memory_error_of_the_program_itself_is_not_the_trace_s(tmp_path: Path) -> None:
     source = moods(tmp_path, mode=4)
-    found = validate(TASK, source, ("gvn",), sanitize_address=True, limits=LIMITS)
+    found = validate(TASK, source, ("gvn",), scrutiny=ADDRESS)
     assert found.failure is None
     assert found.checks[-1].startswith("unoptimized, the program already has errors")
 
 
 def test_without_a_workload_it_says_that_outputs_were_not_compared() -> None:
-    found = validate(TASK, program("matrix.c"), ("clang<Oz>",), limits=LIMITS)
+    found = validate(TASK, program("matrix.c"), ("clang<Oz>",), scrutiny=SCRUTINY)
     assert found.failure is None
     assert found.checks[-1] == "outputs were not compared: the program has no workload"
 
@@ -125,7 +122,7 @@ def test_trace_that_cannot_be_applied_is_an_input_error(tmp_path: Path) -> None:
 def test_program_that_is_already_wrong_is_an_input_error(tmp_path: Path) -> None:
     workload = Workload((Run("none", expected=b"something"),))
     with pytest.raises(InputError, match="at -O0 the program does not do what it should: input 'none'"):
-        validate(TASK, replace(moods(tmp_path), workload=workload), (), limits=LIMITS)
+        validate(TASK, replace(moods(tmp_path), workload=workload), (), scrutiny=SCRUTINY)
 
 
 def test_program_that_is_not_the_same_twice_is_an_input_error(tmp_path: Path) -> None:
@@ -136,14 +133,14 @@ def test_program_that_is_not_the_same_twice_is_an_input_error(tmp_path: Path) ->
     )
     source = replace(load_program(path), workload=Workload((Run("none"),)))
     with pytest.raises(InputError, match="is not the same twice"):
-        validate(TASK, source, (), limits=LIMITS)
+        validate(TASK, source, (), scrutiny=SCRUTINY)
 
 
 def test_miscompilation_of_llvm_is_caught() -> None:
     """structurizecfg, which is not among the actions for that reason: the positive control."""
     task = broken_task("structurizecfg")
     trace = ("globaldce", "sroa<modify-cfg>", "structurizecfg", "simplifycfg")
-    found = validate(task, load_kernel("quicksort"), trace, limits=LIMITS)
+    found = validate(task, load_kernel("quicksort"), trace, scrutiny=SCRUTINY)
     assert found.failure and found.failure.kind == BEHAVIOUR
     assert found.reduced and found.reduced.trace == ("structurizecfg",)
     assert found.reproducer and "structurizecfg" in found.reproducer.command

@@ -90,6 +90,21 @@ def test_it_optimizes_and_what_it_found_is_replayed(installed: Path) -> None:
     assert "matrix.c" in run(installed, [*BURNISH, "compare", "r.jsonl"])
 
 
+def test_what_it_found_is_validated(installed: Path) -> None:
+    (installed / "sums.c").write_text(
+        "#include <stdio.h>\nint main(int n, char **words) "
+        '{ int c, sum = n; while ((c = getchar()) != EOF) sum += c; printf("%d\\n", sum); }\n'
+    )
+    (installed / "input.txt").write_text("some text")
+    words = [*BURNISH, "optimize", "sums.c", "--task", "gcc_flags", "--result", "sums.jsonl"]
+    run(installed, [*words, "--budget", "6 evaluations"])
+    inputs = ["--run", "", "--run", "a 'b c' < input.txt"]
+    shown = run(installed, [*BURNISH, "validate", "sums.jsonl", *inputs])
+    assert ": right\n" in shown
+    assert "prints the same as unoptimized on 2 inputs" in shown
+    assert "was not compared (--run)" in run(installed, [*BURNISH, "validate", "sums.jsonl"])
+
+
 def test_flags_are_applied_by_hand(installed: Path) -> None:
     shown = run(installed, [*BURNISH, "apply", "--task", "gcc_flags", "matrix.c", "Os", "fno-tree-ter"])
     assert shown.splitlines()[-1] == "gcc -c -Os -fno-tree-ter"

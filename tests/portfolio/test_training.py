@@ -130,6 +130,33 @@ def test_time_is_fitted_by_size() -> None:
     np.testing.assert_allclose(fit_time(features, seconds), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "objectives"),
+    [
+        ("sequence-values", ("ir-instructions", "text-bytes")),
+        ("sequence-values-text", ("text-bytes",)),
+        ("sequence-values-loaded", ("loaded-bytes while slowdown<=1.05",)),
+        ("sequence-values-seconds", ("seconds",)),
+        ("sequence-values-without-outliners", ("ir-instructions",)),
+    ],
+)
+def test_shipped_configurations_say_what_is_searched_for_and_seen(
+    name: str, objectives: tuple[str, ...]
+) -> None:
+    table = read_config(name).algorithm
+    assert tuple(table["objectives"]) == objectives
+    assert table["observations"] == ["autophase", "opcode-counts"]
+
+
+def test_a_plan_that_does_not_say_takes_the_task_s(tmp_path: Path) -> None:
+    words = ['programs=[{use="random:0..1:300"}]', 'validation=[{use="random:0..1:300"}]']
+    words += ["algorithm.objectives=[]", "algorithm.observations=[]", f'algorithm.state="{tmp_path}"']
+    training = SequenceValuesTraining(read_config("sequence-values", words), tmp_path, lambda _: None)
+    assert training.objectives == ("ir-instructions",)
+    assert training.observations == ("opcode-counts",)
+    training.close()
+
+
 def test_whole_training_on_random_programs(tmp_path: Path) -> None:
     config = read_config(
         "sequence-values",

@@ -12,6 +12,11 @@ class Behaviour(ABC):
     """Runs a program in a state and compares what it did: bytes that it prints, arrays within a tolerance."""
 
     inputs = 1  # how many a program is run on
+    same = "does the same as"  # of two runs that do not differ
+
+    def within(self, seconds: float) -> Behaviour:
+        """Return a behaviour of which no run takes longer; by default this one, where nothing has limits."""
+        return self
 
     @abstractmethod
     def run(self, session: Session, expected: Any = None) -> Any:

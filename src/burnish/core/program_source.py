@@ -99,6 +99,10 @@ class ProgramSource(ABC):
         """Return how a program is run that brings that along, though its content may be read elsewhere."""
         return None
 
+    def with_inputs(self, program: Program, names: Sequence[str] | None = None) -> Program:
+        """Return a program that brings inputs along with some of them, or for None with all; others as is."""
+        return program
+
     def file(self, name: str) -> Path | None:
         """Return the path of a program's file; None where it is not a file that a user has."""
         return Path(os.path.abspath(name))  # noqa: PTH100 - without a look at links

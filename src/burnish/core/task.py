@@ -15,6 +15,7 @@ from burnish.core.program_source import FileSource, ProgramSource
 from burnish.core.session import Session
 from burnish.core.setting import Setting
 from burnish.core.trace import Trace
+from burnish.core.validator import Validator
 from burnish.core.weighted import is_weighted, weighted_objective
 
 Opener = Callable[[Program], Session]
@@ -81,6 +82,8 @@ class Task:
     """How a state is written to a file, by the end of its name; the first is the default."""
     behaviour: Callable[[Program], Behaviour | None] | None = field(default=None, repr=False)
     """What to compare outputs by; None where the program is not run."""
+    validator: Callable[[], Validator] = field(default=Validator, repr=False)
+    """What else may be wrong with a state, and how a failure is shown without burnish."""
     commandline: Callable[[Trace], str] | None = None  # of a tool that leads there, without burnish
     toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
     shown: Presentation = Presentation()

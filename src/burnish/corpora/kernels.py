@@ -18,6 +18,7 @@ FOLDER = Path(__file__).with_name("kernels")
 FLAGS = ("-std=c17", "-ffp-contract=off", "-fno-ident")
 LINK_ARGUMENTS = ("-lm",)
 DEFAULT_SIZES = ("small",)
+PREFIX = "kernels:"  # of their names
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level
     name, sizes = split_sizes(name, sizes)
     runs = choose_runs(name, find_kernel(name).runs, sizes)
     return Program(
-        f"kernels:{name}", "llvm", _bitcode(name, level), Workload(runs, link_arguments=LINK_ARGUMENTS)
+        f"{PREFIX}{name}", "llvm", _bitcode(name, level), Workload(runs, link_arguments=LINK_ARGUMENTS)
     )
 
 

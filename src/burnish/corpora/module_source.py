@@ -9,6 +9,7 @@ from pathlib import Path
 from burnish.core.program import Program, Workload
 from burnish.core.program_source import Loaded, ProgramSource
 from burnish.corpora.compile_commands import without_all_unknown
+from burnish.corpora.kernels import PREFIX, load_kernel
 from burnish.corpora.references import (
     command_of,
     database_of,
@@ -63,6 +64,13 @@ class ModuleSource(ProgramSource):
     def workload(self, name: str) -> Workload | None:
         """Return how a program of a runnable suite is run."""
         return self.load(name).program.workload if is_runnable(name) else None
+
+    def with_inputs(self, program: Program, names: Sequence[str] | None = None) -> Program:
+        """Return a kernel with inputs of some sizes, or for None of all; any other program as it is."""
+        if not program.name.startswith(PREFIX):
+            return program
+        kernel = load_kernel(program.name.removeprefix(PREFIX), names, level=self.level)
+        return replace(program, workload=kernel.workload)
 
     def file(self, name: str) -> Path | None:
         """See ProgramSource; a file that a build compiles twice has a name for each time."""

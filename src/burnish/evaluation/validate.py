@@ -6,20 +6,27 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from burnish.core.errors import CompilerCrash, ReplayError
-from burnish.core.program import Program, Workload
+from burnish.core.errors import CompilerCrash, InputError, ReplayError
+from burnish.core.program import Program
+from burnish.core.reduce import Reduced, reduce_trace
 from burnish.core.task import Task
 from burnish.core.trace import Trace
+from burnish.core.validator import UNSTABLE, Broken, Failure, Reproducer
 from burnish.core.worker import Limits
-from burnish.evaluation.oracle import Failure, Oracle
-from burnish.evaluation.reduce import Reduced, reduce_trace
+from burnish.evaluation.confirm import toolchain
+from burnish.evaluation.oracle import Oracle
 from burnish.evaluation.remeasure import replay
-from burnish.evaluation.reproduce import Reproducer, reproduce
-from burnish.evaluation.sanitize import check_module
-from burnish.execution import RunLimits
+from burnish.evaluation.trace_folder import trace_folder
 
-UNSTABLE = "the trace does not lead to the same state twice"
-MEMORY = "AddressSanitizer finds a memory error"
+
+@dataclass(frozen=True)
+class Scrutiny:
+    """How closely a trace is looked at."""
+
+    sanitizers: tuple[str, ...] = ()  # some of the task's
+    reduce_seconds: float = math.inf  # how long to look for a shorter trace that fails
+    timeout_seconds: float = 10.0  # of a run of the program
+    limits: Limits = Limits()  # of the compiler's processes
 
 
 @dataclass(frozen=True)
@@ -38,26 +45,19 @@ def validate(
     program: Program,
     trace: Trace,
     *,
-    sanitize_address: bool = False,
-    reduce_seconds: float = math.inf,
-    limits: Limits = Limits(),
-    run_limits: RunLimits = RunLimits(),
+    scrutiny: Scrutiny = Scrutiny(),
     note: Callable[[str], None] = lambda _: None,
 ) -> Validation:
-    """Replay a trace in two new processes, verify the module, and compare what the program does.
+    """Replay a trace in two new processes, verify the state, and compare what the program does.
 
-    The optimized program runs on all inputs of its workload; what it prints and its exit code must be
-    those of the unoptimized program, and what the inputs expect. A program without a workload is
-    replayed and verified only.
+    The optimized program runs on all its inputs; what it does must be what the unoptimized one does
+    (`Task.behaviour`), and what the inputs expect. One that cannot be run is replayed and verified only.
 
     Args:
         task: What the trace is of.
         program: What it is applied to.
         trace: Its entries.
-        sanitize_address: Also run the optimized program under AddressSanitizer.
-        reduce_seconds: How long to look for a shorter trace that fails.
-        limits: Of the compiler's processes.
-        run_limits: Of the program's.
+        scrutiny: How closely to look.
         note: Told what happens now.
 
     Raises:
@@ -67,41 +67,55 @@ def validate(
     unstable = None
     checks: tuple[str, ...] = ()
     try:
-        checks = _replayed(task, program, trace, limits)
+        session, checks = replay(task, program, trace, limits=scrutiny.limits)
+        session.shutdown()
     except ReplayError as error:
         unstable = Failure(UNSTABLE, str(error))
     except CompilerCrash:  # of which the oracle has more to say
         pass
     note("running the program unoptimized")
-    with Oracle(task, program, limits=limits, run_limits=run_limits) as oracle:
+    with Oracle(task, program, limits=scrutiny.limits, timeout_seconds=scrutiny.timeout_seconds) as oracle:
         note("running the optimized program")
-        failure = oracle.check(trace)
-        if failure:
-            return _reduced(oracle, trace, failure, checks, reduce_seconds, note)
-        if not program.workload:
-            checks += ("outputs were not compared: the program has no workload",)
-            return Validation(checks, unstable, compared=False)
-        inputs = len(program.workload.runs)
-        checks += (f"prints the same as unoptimized on {inputs} input{'s' if inputs > 1 else ''}",)
-        if unstable or not sanitize_address:
+        if failure := oracle.check(trace):
+            return _reduced(oracle, trace, failure, checks, scrutiny.reduce_seconds, note)
+        if not oracle.behaviour:
+            why = "the program has no workload" if task.behaviour else "the task does not run programs"
+            return Validation((*checks, f"outputs were not compared: {why}"), unstable, compared=False)
+        inputs = f"{oracle.behaviour.inputs} input{'s' if oracle.behaviour.inputs > 1 else ''}"
+        checks += (f"{oracle.behaviour.same} unoptimized on {inputs}",)
+        if unstable or not scrutiny.sanitizers:
             return Validation(checks, unstable)
-        note("running under AddressSanitizer")
-        return _sanitized(oracle, trace, program.workload, checks)
+        note("running under sanitizers")
+        return _sanitized(oracle, trace, scrutiny.sanitizers, checks)
 
 
-def _sanitized(oracle: Oracle, trace: Trace, workload: Workload, checks: tuple[str, ...]) -> Validation:
-    """Look for memory errors that the passes made: those of the unoptimized program are its own."""
-    if found := check_module(oracle.unoptimized, workload, oracle.limits):
-        return Validation((*checks, f"unoptimized, the program already has errors: {found[0]}"))
-    if found := check_module(oracle.bitcode(trace), workload, oracle.limits):
-        return Validation(checks, Failure(MEMORY, "; ".join(found)))
-    return Validation((*checks, "AddressSanitizer finds nothing in the optimized program"))
+def check_sanitizers(task: Task, names: tuple[str, ...]) -> None:
+    """Check that a task has sanitizers.
+
+    Raises:
+        InputError: it has not.
+    """
+    known = task.validator().sanitizers
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"no sanitizer named {name!r}; known: {', '.join(known)}"
+                if known
+                else f"--sanitize {name}: {task.id} has no sanitizers"
+            )
 
 
-def _replayed(task: Task, program: Program, trace: Trace, limits: Limits) -> tuple[str, ...]:
-    session, checks = replay(task, program, trace, limits=limits)
-    session.shutdown()
-    return checks
+def _sanitized(oracle: Oracle, trace: Trace, names: tuple[str, ...], checks: tuple[str, ...]) -> Validation:
+    """Let the task look for errors that change no output, and are not the program's own."""
+    check = oracle.task.validator().check_state
+    if not check:
+        return Validation(checks)
+    with oracle.unoptimized() as unoptimized:
+        session, seconds = oracle.states.session(trace), oracle.limits.deadline_seconds
+        found = check(oracle.program, unoptimized, session, names, seconds)
+    if isinstance(found, Failure):
+        return Validation(checks, found)
+    return Validation((*checks, found) if found else checks)
 
 
 def _reduced(
@@ -115,7 +129,7 @@ def _reduced(
     """Find the shortest trace that fails in the same way, and what shows it without burnish."""
 
     def still_fails(part: Trace) -> bool:
-        note(f"reducing: {len(part)} of {len(trace)} passes")
+        note(f"reducing: {len(part)} of {len(trace)} steps")
         found = oracle.check(part)
         return found is not None and found.kind == failure.kind
 
@@ -123,4 +137,15 @@ def _reduced(
     least = oracle.check(reduced.trace)
     assert least
     note("writing a reproducer")
-    return Validation(checks, failure, reduced, reproduce(oracle, reduced.trace, least))
+    broken = Broken(
+        oracle.program,
+        reduced.trace,
+        least,
+        oracle.expected,
+        oracle.states.session,
+        toolchain(oracle.task),
+        oracle.limits.deadline_seconds,
+    )
+    reproduce = oracle.task.validator().reproduce
+    reproducer = reproduce(broken) if reproduce else trace_folder(oracle.task, broken)
+    return Validation(checks, failure, reduced, reproducer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from burnish.core.behaviour import Behaviour
@@ -12,20 +13,30 @@ from burnish.core.session import Session
 from burnish.execution.build import link
 from burnish.execution.check import differences, limits_after, run_all
 from burnish.execution.folder import temporary_folder
-from burnish.execution.run import PATIENT, Execution
+from burnish.execution.run import PATIENT, Execution, RunLimits
 
 
 class ObjectBehaviour(Behaviour):
     """Links a state's object and runs it on all inputs of a workload; outputs are compared byte by byte."""
 
-    def __init__(self, name: str, workload: Workload) -> None:
+    same = "prints the same as"
+
+    def __init__(self, name: str, workload: Workload, limits: RunLimits = PATIENT) -> None:
         self.name = name
         self.workload = workload
+        self.limits = limits
         self.inputs = len(workload.runs)
+
+    def within(self, seconds: float) -> ObjectBehaviour:
+        """See Behaviour."""
+        return ObjectBehaviour(self.name, self.workload, RunLimits(timeout_seconds=seconds))
 
     def run(self, session: Session, expected: Sequence[Execution] | None = None) -> tuple[Execution, ...]:
         """See Behaviour."""
-        limits = PATIENT if expected is None else limits_after(expected)
+        limits = self.limits
+        if expected is not None:
+            seconds = min(limits.timeout_seconds, limits_after(expected).timeout_seconds)
+            limits = replace(limits, timeout_seconds=seconds)
         with temporary_folder() as folder:
             try:
                 executable = link(session.object_code(), self.workload, folder / "program")

@@ -12,9 +12,9 @@ from burnish.training.collect import WORTH_KEEPING
 class Plan:
     """The keys of [algorithm]: how much of each stage."""
 
-    objectives: tuple[str, ...] = ("ir-instructions", "text-bytes")
-    """Searched for in turn, and measured; the policy is for the configuration's own objective."""
-    observations: tuple[str, ...] = ("autophase", "opcode-counts")
+    objectives: tuple[str, ...] = ()
+    """Searched for in turn, and measured; by default the configuration's own, which the policy is for."""
+    observations: tuple[str, ...] = ()  # what the policy sees; by default the task's first one
     search: str = "12s"  # budget for each program
     searched: int = 400  # programs
     worth: float = WORTH_KEEPING  # reference / cost from which a trace is a candidate

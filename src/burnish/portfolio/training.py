@@ -70,7 +70,9 @@ class SequenceValuesTraining:
         self.task = task_of(config)
         self.reference = self.task.reference
         self.objective = self.task.objective(config.objective).name
-        self.objectives = tuple(self.task.objective(name).name for name in self.plan.objectives)
+        names = self.plan.objectives or (self.objective,)
+        self.objectives = tuple(self.task.objective(name).name for name in names)
+        self.observations = self.plan.observations or (self.task.observation().name,)
         if self.objective not in self.objectives:
             raise InputError(f"{config.name}: algorithm.objectives: {self.objective} is not among them")
         self.programs = choose(config.programs, "programs", self.task)
@@ -191,7 +193,7 @@ class SequenceValuesTraining:
         self._policy = SequenceValues(
             task=self.task.id,
             objective=self.objective,
-            observations=plan.observations,
+            observations=self.observations,
             traces=table.traces,
             suffixes=attributes_first(suffixes, left)[: plan.suffixes],
             prior_actions=prior.actions,
@@ -214,7 +216,7 @@ class SequenceValuesTraining:
                 traces,
                 self.state / f"{name}.jsonl",
                 objectives=self.objectives,
-                observations=self.plan.observations,
+                observations=self.observations,
                 jobs=self.jobs,
                 progress=lambda done, total: self.note(f"{name}: {done} of {total} programs"),
             )

@@ -17,12 +17,12 @@ from threading import Lock
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.reduce import shorten
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.walk import cost_after
 from burnish.core.worker import Limits, Worker
-from burnish.evaluation.reduce import shorten
 from burnish.files import LineFile, json_object, read_json_lines
 from burnish.search import Budget, search
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Presentation, Task
+from burnish.core.validator import Validator
 from burnish.execution.object_behaviour import object_behaviour
 from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, indices, opt_commandline
 from burnish.tasks.llvm_passes.baselines import baselines
@@ -45,6 +46,7 @@ def make_task(options: Options = Options()) -> Task:
         make_source=partial(_source, options.level),
         emitters={".o": write_object, ".bc": write_bitcode, ".ll": write_text},
         behaviour=object_behaviour,
+        validator=partial(_validator, options.level),
         commandline=opt_commandline,
         toolchain=_toolchain,
         shown=Presentation(
@@ -57,6 +59,13 @@ def _source(level: str) -> ProgramSource:
     from burnish.corpora.module_source import ModuleSource  # which workers that step environments do not need
 
     return ModuleSource(level)
+
+
+def _validator(level: str) -> Validator:
+    from burnish.llvm_validation import llvm_validator  # as above
+    from burnish.tasks.llvm_passes.tool_commands import tool_command
+
+    return llvm_validator(level, tool_command)
 
 
 def _toolchain() -> Mapping[str, str]:

@@ -5,41 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from burnish import _native
-from burnish.core.errors import CompilerCrash, CompilerTimeout, MissingTool
+from burnish.core.errors import CompileError, CompilerCrash, CompilerTimeout, MissingTool
 from burnish.core.program import Run, Workload
+from burnish.core.reduce import reduce_trace
 from burnish.core.trace import Trace, split_entry
-from burnish.evaluation.confirm import toolchain
-from burnish.evaluation.llvm_tools import ToolCommand, find_llvm_tool, only_functions, tool_command
-from burnish.evaluation.oracle import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, Failure, Oracle
-from burnish.evaluation.reduce import reduce_trace
-from burnish.evaluation.report import Running, Shown, command_line, readme, script
-from burnish.execution import Execution, differences
+from burnish.core.validator import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, Broken, Reproducer
+from burnish.execution import Execution, differences, link, run_all
+from burnish.execution.check import limits_after
 from burnish.execution.folder import temporary_folder
+from burnish.llvm_validation.bug_report import Running, Shown, command_line, readme, script
+from burnish.llvm_validation.code_generation import generate_code
+from burnish.llvm_validation.stock_tools import FindCommand, ToolCommand, find_llvm_tool, only_functions
 
 SHOWS = 1  # the exit code of reproduce.sh
 NARROWING_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class Reproducer:
-    """The files of such a folder."""
-
-    files: dict[str, bytes] = field(repr=False)
-    command: str  # of opt or clang, that shows it; "" where only burnish does
-    functions: tuple[str, ...] = ()  # what it has to work on; () for all
-
-    def write(self, folder: Path) -> None:
-        """Write the folder."""
-        for name, content in self.files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-            if path.suffix == ".sh":
-                path.chmod(0o755)
+NOTE = "the installed tools of LLVM do not show it"
 
 
 @dataclass(frozen=True)
@@ -52,7 +35,7 @@ class _Case:
     functions: tuple[str, ...] = ()
 
 
-def reproduce(oracle: Oracle, trace: Trace, failure: Failure) -> Reproducer:
+def reproduce(broken: Broken, *, level: str, find_command: FindCommand) -> Reproducer:
     """Find the smallest case that LLVM's own tools show, and write it down.
 
     The module is that before the last pass, so that one pass shows it. Where that works on functions, those
@@ -60,38 +43,40 @@ def reproduce(oracle: Oracle, trace: Trace, failure: Failure) -> Reproducer:
     are the module and the trace, and the text says so.
 
     Args:
-        oracle: Of the program.
-        trace: A 1-minimal one that fails.
-        failure: How it does.
+        broken: A 1-minimal trace that fails, of modules.
+        level: clang's, for code generation.
+        find_command: Which command of those tools does what entries do.
     """
-    levels = ("O0", oracle.task.reference) if failure.kind == BEHAVIOUR else (oracle.task.reference,)
-    for case in _cases(oracle, trace, failure.kind):
-        for level in levels:  # -O0 acquits the back end
-            if not _shows(oracle, case, failure.kind, level):
+    levels = ("O0", level) if broken.failure.kind == BEHAVIOUR else (level,)
+    for case in _cases(broken, find_command):
+        for each in levels:  # -O0 acquits the back end
+            if not _shows(broken, case, each):
                 continue
-            least = _fewer_functions(oracle, case, failure.kind, level)
-            files = _files(oracle, trace, failure, least, level)
+            least = _fewer_functions(broken, case, each)
+            files = _files(broken, least, each)
             if _script_shows(files):
-                return Reproducer(files, command_line(least.command, level), least.functions)
-    before = _module(oracle, trace[:-1], ".bc")
-    shown = Shown(oracle.program.name, trace, str(failure), None, toolchain(oracle.task))
-    return Reproducer({"before.bc": before, "README.md": readme(shown)} | _trace_file(trace), "")
+                return Reproducer(files, command_line(least.command, each), least.functions)
+    before = _module(broken, broken.trace[:-1], ".bc")
+    shown = Shown(broken.program.name, broken.trace, str(broken.failure), None, broken.versions)
+    files = {"before.bc": before, "README.md": readme(shown)} | _trace_file(broken.trace)
+    return Reproducer(files, note=NOTE)
 
 
-def _cases(oracle: Oracle, trace: Trace, kind: str) -> Iterator[_Case]:
+def _cases(broken: Broken, find_command: FindCommand) -> Iterator[_Case]:
     """Yield what may show it, the best first."""
+    trace = broken.trace
     try:
         find_llvm_tool("opt")
     except MissingTool:
         return
-    if kind == CODE_GENERATION:
+    if broken.failure.kind == CODE_GENERATION:
         for suffix in (".ll", ".bc"):
-            yield _Case(_module(oracle, trace, suffix), suffix, None)
+            yield _Case(_module(broken, trace, suffix), suffix, None)
         return
     site, action = split_entry(trace[-1]) if trace else ("", "")
     for suffix in (".ll", ".bc"):
-        if trace and (command := tool_command([action])):
-            content = _module(oracle, trace[:-1], suffix)
+        if trace and (command := find_command([action])):
+            content = _module(broken, trace[:-1], suffix)
             if site:
                 try:
                     yield _Case(only_functions(content, suffix, [site]), ".ll", command, (site,))
@@ -99,27 +84,36 @@ def _cases(oracle: Oracle, trace: Trace, kind: str) -> Iterator[_Case]:
                     continue
             else:
                 yield _Case(content, suffix, command)
-    if len(trace) > 1 and (command := tool_command(trace)):
-        yield _Case(_module(oracle, (), ".bc"), ".bc", command)
+    if len(trace) > 1 and (command := find_command(trace)):
+        yield _Case(_module(broken, (), ".bc"), ".bc", command)
 
 
-def _shows(oracle: Oracle, case: _Case, kind: str, level: str) -> bool:
+def _shows(broken: Broken, case: _Case, level: str) -> bool:
     """Return whether the tools that are installed fail in the same way."""
+    kind = broken.failure.kind
     after = case.content
     if case.command:
         try:
-            after = case.command.run(after, case.suffix, seconds=oracle.limits.deadline_seconds)
+            after = case.command.run(after, case.suffix, seconds=broken.deadline_seconds)
         except CompilerTimeout:
             return kind == HANG
         except CompilerCrash:
             return kind in (CRASH, INVALID)
     if kind not in (BEHAVIOUR, CODE_GENERATION):
         return False
-    found = oracle.look_at(after, level)
-    return found is not None and found.kind == kind
+    workload = broken.program.workload
+    assert workload  # or it would not have come so far
+    try:
+        code = generate_code(after, level, broken.deadline_seconds)
+        with temporary_folder() as folder:
+            executable = link(code, workload, folder / "program")
+            seen = run_all(executable, workload, limits=limits_after(broken.expected))
+    except (CompileError, CompilerTimeout):
+        return kind == CODE_GENERATION
+    return kind == BEHAVIOUR and bool(differences(workload, seen, broken.expected))
 
 
-def _fewer_functions(oracle: Oracle, case: _Case, kind: str, level: str) -> _Case:
+def _fewer_functions(broken: Broken, case: _Case, level: str) -> _Case:
     """Leave the pass as few functions as it takes: delta debugging once more."""
     if not (case.command and case.command.on_functions):
         return case
@@ -130,7 +124,7 @@ def _fewer_functions(oracle: Oracle, case: _Case, kind: str, level: str) -> _Cas
 
     def still_shows(functions: Trace) -> bool:
         try:
-            return _shows(oracle, narrowed(functions), kind, level)
+            return _shows(broken, narrowed(functions), level)
         except CompilerCrash:  # not all can be marked
             return False
 
@@ -140,17 +134,17 @@ def _fewer_functions(oracle: Oracle, case: _Case, kind: str, level: str) -> _Cas
     return narrowed(reduce_trace(everything, still_shows, seconds=NARROWING_SECONDS).trace)
 
 
-def _files(oracle: Oracle, trace: Trace, failure: Failure, case: _Case, level: str) -> dict[str, bytes]:
+def _files(broken: Broken, case: _Case, level: str) -> dict[str, bytes]:
     """Return the files of the folder."""
+    trace, failure, workload = broken.trace, broken.failure, broken.program.workload
     source = f"before{case.suffix}"
     shown = Shown(
-        oracle.program.name, trace, str(failure), case.command, toolchain(oracle.task), level, case.functions
+        broken.program.name, trace, str(failure), case.command, broken.versions, level, case.functions
     )
     files = {source: case.content} | _trace_file(trace)
-    workload = oracle.program.workload
     if failure.kind != BEHAVIOUR or workload is None:
         return files | {"README.md": readme(shown), "reproduce.sh": script(case.command, source, level)}
-    run, right, wrong = _first_difference(workload, failure.seen, oracle.reference)
+    run, right, wrong = _first_difference(workload, failure.seen, broken.expected)
     files |= {f"files/{name}": content for name, content in workload.files}
     files |= {f"objects/{i}.o": content for i, content in enumerate(workload.objects)}
     files |= {"stdin": run.stdin, "expected": right.output, "actual": wrong.output}
@@ -170,8 +164,8 @@ def _first_difference(
     raise AssertionError("a failure without a difference")
 
 
-def _module(oracle: Oracle, trace: Trace, suffix: str) -> bytes:
-    content = oracle.states.session(trace).observe("ir" if suffix == ".ll" else "bitcode")
+def _module(broken: Broken, trace: Trace, suffix: str) -> bytes:
+    content = broken.session(trace).observe("ir" if suffix == ".ll" else "bitcode")
     return content.encode() if isinstance(content, str) else bytes(content)
 
 
@@ -183,7 +177,7 @@ def _script_shows(files: dict[str, bytes]) -> bool:
     """Run the script, as whoever reads the report will."""
     tools = {"OPT": str(find_llvm_tool("opt")), "CLANG": str(find_llvm_tool("clang"))}
     with temporary_folder() as folder:
-        Reproducer(files, "").write(folder)
+        Reproducer(files).write(folder)
         done = subprocess.run(
             [str(folder / "reproduce.sh")],
             env=os.environ | tools | {"TMPDIR": str(folder)},

@@ -12,21 +12,21 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash, CompilerTimeout
 from burnish.core.worker import Limits
 from burnish.corpora.kernels import load_kernel
-from burnish.evaluation.llvm_tools import ToolCommand, only_functions, tool_command
-from burnish.evaluation.validate import validate
-from burnish.tasks.llvm_passes import TASK
+from burnish.evaluation.validate import Scrutiny, validate
+from burnish.llvm_validation.stock_tools import ToolCommand, only_functions
+from burnish.tasks.llvm_passes.tool_commands import tool_command
 from burnish.toolchain import find_tool
 from tests.evaluation.broken_passes import broken_task
 from tests.sources import program
 
-LIMITS = Limits(deadline_seconds=20)
+SCRUTINY = Scrutiny(limits=Limits(deadline_seconds=20))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder that shows what structurizecfg does to quicksort."""
     found = validate(
-        broken_task("structurizecfg"), load_kernel("quicksort"), ("gvn", "structurizecfg"), limits=LIMITS
+        broken_task("structurizecfg"), load_kernel("quicksort"), ("gvn", "structurizecfg"), scrutiny=SCRUTINY
     )
     assert found.reproducer
     folder = tmp_path_factory.mktemp("reproducer")
@@ -76,47 +76,6 @@ def test_report_has_what_a_bug_report_needs(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize(
-    "entry",
-    [
-        "mem2reg",
-        "globaldce",
-        "licm<allowspeculation>",
-        "clang<Oz>",
-        "clang<O3>",
-        "clang<Oz;inline-threshold=75>",
-        "inliner-wrapper<threshold=100>",
-        "module-inline<threshold=25>",
-        "jump-threading<threshold=12>",
-    ],
-)
-def test_stock_tools_make_the_same_of_an_entry(entry: str) -> None:
-    session = TASK.open(program("dispatch.c"))
-    content = bytes(session.observe("bitcode"))  # type: ignore[arg-type]
-    command = tool_command([entry])
-    assert command
-    after = _native.Module(command.run(content, ".bc", seconds=60))
-    session.replay([entry])
-    assert list(after.opcode_counts()) == list(session.observe("opcode-counts"))
-
-
-@pytest.mark.parametrize(
-    ("entries", "command"),
-    [
-        (["mem2reg", "globaldce"], "opt '-passes=function(mem2reg),globaldce' before.ll -o after.bc"),
-        (["clang<Os>"], "clang -Os -x ir -emit-llvm -c before.ll -o after.bc"),
-        (["structurizecfg"], "opt '-passes=function(structurizecfg)' before.ll -o after.bc"),
-        (["argpromotion<max-elements=8>"], "None"),
-        (["main: gvn"], "None"),
-        (["no-such-pass"], "None"),
-        ([], "None"),
-    ],
-)
-def test_commands_of_entries(entries: list[str], command: str) -> None:
-    assert str(tool_command(entries)) == command
-
-
-@pytest.mark.usefixtures("nothing_left")
 def test_marked_functions_are_left_alone() -> None:
     content = program("matrix.c").content
     before = dict(_native.Module(content).instruction_count_by_function())
@@ -133,11 +92,3 @@ def test_tool_that_fails_or_hangs_is_a_crash() -> None:
         ToolCommand("opt", ("-passes=no-such-pass",)).run(b"", ".ll", seconds=60)
     with pytest.raises(CompilerTimeout):
         ToolCommand("opt", ("-passes=mem2reg",)).run(program("matrix.c").content, ".bc", seconds=0)
-
-
-@pytest.mark.parametrize(
-    "entry", ["outline<call-cost=1>", "hoist-common", "hoist-common<no-free>", "sink-common"]
-)
-def test_stock_tools_have_nothing_for_our_own_passes(entry: str) -> None:
-    assert tool_command([entry]) is None
-    assert tool_command(["mem2reg", entry]) is None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from burnish.core.trace import Trace
-from burnish.evaluation.llvm_tools import ToolCommand
+from burnish.llvm_validation.stock_tools import ToolCommand
 
 SECONDS = 60  # after which the script calls it a hang
 

@@ -1,26 +1,17 @@
-"""One entry of a trace, as LLVM's own tools run it."""
+"""LLVM's own tools, opt and clang, on a module."""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from burnish import _native
-from burnish.core.action import Action
 from burnish.core.errors import CompilerCrash, CompilerTimeout, MissingTool
 from burnish.execution.folder import temporary_folder
-from burnish.tasks.llvm_passes.actions import OURS, as_opt_pipeline
 from burnish.toolchain import find_tool
-
-# The passes that native/passes.h adds: LLVM takes their parameters as options of the process.
-_OPTIONS = {
-    "inliner-wrapper": ("inliner-wrapper", "threshold", "-inline-threshold"),
-    "module-inline": ("module-inline", "threshold", "-inline-threshold"),
-    "jump-threading": ("function(jump-threading)", "threshold", "-jump-threading-threshold"),
-}
 
 
 @dataclass(frozen=True)
@@ -69,34 +60,8 @@ class ToolCommand:
             return destination.read_bytes()
 
 
-def tool_command(entries: Sequence[str]) -> ToolCommand | None:
-    """Return the command that runs a few entries; None where LLVM's tools cannot.
-
-    They have nothing for an entry at a site: `only_functions` leaves a pass nothing else.
-    """
-    if pipeline := as_opt_pipeline(entries):
-        return ToolCommand("opt", (f"-passes={pipeline}",))
-    return _alone(entries[0]) if len(entries) == 1 else None
-
-
-def _alone(text: str) -> ToolCommand | None:
-    """Return the command for one pass that is not LLVM's own, or not one of the task's."""
-    if text.startswith(OURS):
-        return None
-    action = Action.parse(text)
-    name, words = action.kind, action.parameters
-    values = dict(word.split("=") for word in words if "=" in word)
-    if name == "clang":
-        options = [word for value in values.values() for word in ("-mllvm", f"-inline-threshold={value}")]
-        return ToolCommand("clang", (f"-{words[0]}", *options))
-    if name in _OPTIONS and values:
-        pipeline, parameter, option = _OPTIONS[name]
-        return ToolCommand("opt", (f"-passes={pipeline}", f"{option}={values[parameter]}"))
-    try:
-        _native.check_pipeline(text, function_level=True)
-    except _native.PipelineError:
-        return None
-    return ToolCommand("opt", (f"-passes=function({text})",))
+FindCommand = Callable[[Sequence[str]], ToolCommand | None]
+"""Returns the command that does what a few entries of a trace do; None where there is none."""
 
 
 def only_functions(content: bytes, suffix: str, kept: Sequence[str]) -> bytes:
