@@ -9,7 +9,7 @@ else the machine does hits all of them:
 - `one`: one environment, `Env.step` in a loop: its worker and this process take turns;
 - `one, one core`, `ready 4, one core`: the processes of such a way are bound to one core;
 - `step N`: `gymnasium.make_vec(id, N)`, burnish.core.vector.VectorEnv: all wait for the slowest pass;
-- `step N/W`: the same with at most W worker processes;
+- `step N/W`, `step N/WxT`: the same with at most W worker processes, of T threads each;
 - `ready N`, `ready N/W`: the same by `send` and `ready`: none waits for another;
 - `async N`: Gymnasium's AsyncVectorEnv: a process for each environment, and its worker;
 - `async in process N`: the same with `limits=None`: the compiler runs in the environment's process, and
@@ -17,7 +17,7 @@ else the machine does hits all of them:
 
 Ratios are medians of the rounds' own. Passes differ a hundredfold in time: with two environments in step, the
 bound is not two but 1.1 (printed for each N and W from the times of one environment's steps: the sum on two
-cores, or the longest sum of a worker, whichever is more). Memory is what the processes of a way have to
+cores, or the longest time of a worker, whichever is more). Memory is what the processes of a way have to
 themselves, or their shares of what several have, at the end.
 """
 
@@ -116,7 +116,9 @@ def bound(way: str, seconds: list[float], cores: int) -> float:
         return float(min(cores, workers or WORKERS_A_CORE * cores, count))
     workers = min(count, workers or (WORKERS_A_CORE * cores if kind == "step" else count))
     drawn = np.random.default_rng(0).choice(seconds, size=(5000, count))
-    longest = np.max([drawn[:, i::workers].sum(axis=1) for i in range(workers)], axis=0)
+    shares = [drawn[:, i::workers] for i in range(workers)]
+    together = min(threads or 1, cores)
+    longest = np.max([np.maximum(one.sum(axis=1) / together, one.max(axis=1)) for one in shares], axis=0)
     return float(drawn.sum() / np.maximum(drawn.sum(axis=1) / cores, longest).sum())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -34,13 +35,14 @@ HALVE = TASK.actions.index("halve")
 Make = Callable[..., VectorEnv]
 
 
-@pytest.fixture
-def vector(nothing_left: None) -> Iterator[Make]:
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def vector(nothing_left: None, request: pytest.FixtureRequest) -> Iterator[Make]:
     """Return a function that makes a vector of environments in so many workers; it is closed at the end."""
     made: list[VectorEnv] = []
 
     def make(num_envs: int, workers: int, **options: Any) -> VectorEnv:
-        made.append(VectorEnv(partial(Env, FAILING, counters("a=900"), **options), num_envs, workers=workers))
+        make_one = partial(Env, FAILING, counters("a=900"), **options)
+        made.append(VectorEnv(make_one, num_envs, workers=workers, threads=request.param))
         return made[-1]
 
     yield make
@@ -108,6 +110,51 @@ def test_the_deadline_holds_for_each_call(nothing_left: None) -> None:
         worker.finish(calls[3])
 
 
+def test_threads_share_the_calls_of_a_message(worker: Worker) -> None:
+    """Two wait for each other, which none could alone; the answers come in the order of the calls."""
+    worker.threads = 2
+    worker.call(square, 1)
+    with gathered([worker]):
+        calls = [worker.begin(meet) for _ in range(2)] + [worker.begin(square, 3)]
+    assert [worker.finish(call) for call in calls] == [True, True, 9]
+
+
+@pytest.mark.parametrize("failure", ["segfault", "eat-memory"])
+def test_whoever_may_have_killed_the_process_is_undone(worker: Worker, failure: str) -> None:
+    worker.threads = 2
+    with gathered([worker]):
+        calls = [worker.begin(time.sleep, 15), worker.begin(fail, failure), worker.begin(square, 3)]
+    for call in calls:
+        with pytest.raises(Undone):
+            worker.finish(call)
+    with pytest.raises(CompilerCrash, match=r"SIGSEGV|out of memory"):
+        worker.call(fail, failure)
+
+
+def test_threads_leave_a_session_s_calls_in_order(worker: Worker) -> None:
+    worker.threads = 2
+    with gathered([worker]):
+        worker.begin(child.open_session, 1, TASK.open, counters("a=900 b=7"), ())
+        worker.begin(child.fork_session, 1, 2)
+        for _ in range(20):
+            for key in (1, 2):
+                worker.begin(child.call_session, key, "apply", SUBTRACT, "a")
+        digests = [worker.begin(child.call_session, key, "digest") for key in (1, 2)]
+        worker.post(child.close_session, 1)
+        last = worker.begin(child.call_session, 2, "cost", "total")
+    assert [worker.finish(call) for call in digests] == ["a=880 b=7"] * 2
+    assert worker.finish(last) == 888
+
+
+_meeting = threading.Barrier(2)
+
+
+def meet() -> bool:
+    """Return once another thread is here, too."""
+    _meeting.wait(timeout=20)
+    return True
+
+
 def count_messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets the number of calls of each message that is sent from now on."""
     sent: list[int] = []
@@ -137,9 +184,9 @@ def test_a_step_is_one_message_a_worker(vector: Make, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_sharing_changes_nothing(nothing_left: None, mode: str) -> None:
     seen = []
-    for workers in (1, 2, 5):
+    for workers, threads in ((1, 1), (2, 1), (5, 1), (1, 3), (2, 2)):
         make = partial(Env, TASK, PROGRAMS, max_steps=5, order="sample", sites=1)
-        several = VectorEnv(make, 5, mode, workers)
+        several = VectorEnv(make, 5, mode, workers, threads)
         rng = np.random.default_rng(0)
         rows: list[Any] = [several.reset(seed=7)]
         for _ in range(25):
@@ -147,8 +194,8 @@ def test_sharing_changes_nothing(nothing_left: None, mode: str) -> None:
             rows.append(several.step([int(rng.choice(np.flatnonzero(m))) if m.any() else 0 for m in masks]))
         seen.append(rows)
         several.close()
-    assert_same(seen[0], seen[1])
-    assert_same(seen[0], seen[2])
+    for other in seen[1:]:
+        assert_same(seen[0], other)
 
 
 @pytest.mark.parametrize("failure", ["segfault", "give-up"])
@@ -161,7 +208,10 @@ def test_a_crash_costs_its_own_episode_only(vector: Make, failure: str) -> None:
     assert terminated.tolist() == [False, False, True, False, True]
     assert rewards[[2, 4]].tolist() == [-1, -1]
     assert infos["cost"][[0, 1, 3]].tolist() == [450, 899, 899]
-    assert several.envs[0].worker and several.envs[0].worker.generation == 2
+    worker = several.envs[0].worker
+    assert worker
+    in_turn = worker.threads == 1 or failure == "give-up"  # else each call is made again, alone
+    assert worker.generation == 2 if in_turn else worker.generation > 2
     infos = several.step([SUBTRACT] * 5)[-1]
     assert infos["cost"].tolist() == [449, 898, 901, 898, 901]
     assert several.get_attr("trace")[0] == ("halve", "subtract(1)", "subtract(1)")
@@ -187,7 +237,8 @@ def test_a_worker_killed_between_steps_costs_one_episode(vector: Make) -> None:
     assert several.envs[0].worker and several.envs[0].worker.pid
     os.kill(several.envs[0].worker.pid, signal.SIGKILL)
     _, _, terminated, _, infos = several.step([SUBTRACT] * 3)
-    assert terminated.tolist() == [True, False, False]
+    threads = several.envs[0].worker.threads
+    assert terminated.tolist() == [threads == 1, False, False]  # of several, each call is made again
     assert infos["cost"][1:].tolist() == [899] * 2
 
 

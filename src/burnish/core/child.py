@@ -212,7 +212,9 @@ def _helpers() -> ThreadPoolExecutor:
 
 def _keys(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the numbers of the sessions that a call is of."""
-    return arguments[: 2 if function in (fork_session, start_session) else 1]
+    if function in (call_session, open_session, close_session):
+        return arguments[:1]
+    return arguments[:2] if function in (fork_session, start_session) else ()
 
 
 def _answer(call: Request) -> Iterator[Reply]:
