@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -108,51 +107,6 @@ def test_the_deadline_holds_for_each_call(nothing_left: None) -> None:
         worker.finish(call)
     with pytest.raises(CompilerTimeout, match="no answer within 1 seconds"):
         worker.finish(calls[3])
-
-
-def test_threads_share_the_calls_of_a_message(worker: Worker) -> None:
-    """Two wait for each other, which none could alone; the answers come in the order of the calls."""
-    worker.threads = 2
-    worker.call(square, 1)
-    with gathered([worker]):
-        calls = [worker.begin(meet) for _ in range(2)] + [worker.begin(square, 3)]
-    assert [worker.finish(call) for call in calls] == [True, True, 9]
-
-
-@pytest.mark.parametrize("failure", ["segfault", "eat-memory"])
-def test_whoever_may_have_killed_the_process_is_undone(worker: Worker, failure: str) -> None:
-    worker.threads = 2
-    with gathered([worker]):
-        calls = [worker.begin(time.sleep, 15), worker.begin(fail, failure), worker.begin(square, 3)]
-    for call in calls:
-        with pytest.raises(Undone):
-            worker.finish(call)
-    with pytest.raises(CompilerCrash, match=r"SIGSEGV|out of memory"):
-        worker.call(fail, failure)
-
-
-def test_threads_leave_a_session_s_calls_in_order(worker: Worker) -> None:
-    worker.threads = 2
-    with gathered([worker]):
-        worker.begin(child.open_session, 1, TASK.open, counters("a=900 b=7"), ())
-        worker.begin(child.fork_session, 1, 2)
-        for _ in range(20):
-            for key in (1, 2):
-                worker.begin(child.call_session, key, "apply", SUBTRACT, "a")
-        digests = [worker.begin(child.call_session, key, "digest") for key in (1, 2)]
-        worker.post(child.close_session, 1)
-        last = worker.begin(child.call_session, 2, "cost", "total")
-    assert [worker.finish(call) for call in digests] == ["a=880 b=7"] * 2
-    assert worker.finish(last) == 888
-
-
-_meeting = threading.Barrier(2)
-
-
-def meet() -> bool:
-    """Return once another thread is here, too."""
-    _meeting.wait(timeout=20)
-    return True
 
 
 def count_messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
