@@ -119,7 +119,7 @@ def bound(way: str, seconds: list[float], cores: int) -> float:
     shares = [drawn[:, i::workers] for i in range(workers)]
     together = min(threads or 1, cores)
     longest = np.max([np.maximum(one.sum(axis=1) / together, one.max(axis=1)) for one in shares], axis=0)
-    return float(drawn.sum() / np.maximum(drawn.sum(axis=1) / cores, longest).sum())
+    return drawn.sum() / float(np.maximum(drawn.sum(axis=1) / cores, longest).sum())
 
 
 def parts_of(way: str) -> tuple[str, int, int | None, int | None]:
@@ -267,7 +267,6 @@ def make_way(name: str, programs: list[Program]) -> Way:
     """Return the environments that a name such as "step 8" stands for."""
     kind, count, workers, threads = parts_of(name)
     make = partial(Env, TASK, programs, **OPTIONS)
-    in_process = partial(make, limits=None)
     match kind:
         case "step" | "ready":
             more = {"workers": workers, "threads": threads, "programs": programs} | OPTIONS
@@ -277,7 +276,7 @@ def make_way(name: str, programs: list[Program]) -> Way:
         case "async":
             return InStep(gymnasium.vector.AsyncVectorEnv([make] * count))
         case "async in process":
-            return InStep(gymnasium.vector.AsyncVectorEnv([in_process] * count))
+            return InStep(gymnasium.vector.AsyncVectorEnv([partial(make, limits=None)] * count))
     raise SystemExit(f"no way named {name!r}")
 
 
