@@ -119,7 +119,7 @@ def bound(way: str, seconds: list[float], cores: int) -> float:
     shares = [drawn[:, i::workers] for i in range(workers)]
     together = min(threads or 1, cores)
     longest = np.max([np.maximum(one.sum(axis=1) / together, one.max(axis=1)) for one in shares], axis=0)
-    return drawn.sum() / float(np.maximum(drawn.sum(axis=1) / cores, longest).sum())
+    return float(drawn.sum() / np.maximum(drawn.sum(axis=1) / cores, longest).sum())
 
 
 def parts_of(way: str) -> tuple[str, int, int | None, int | None]:
