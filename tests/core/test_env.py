@@ -119,7 +119,7 @@ def test_several_observations_are_one_message(monkeypatch: pytest.MonkeyPatch) -
     write = child.write_message
 
     def listen(descriptor: int, message: Any) -> None:
-        sent.append([function.__name__ for function, *_ in message])
+        sent.append([function.__name__ for function, *_ in message[1]])
         write(descriptor, message)
 
     monkeypatch.setattr(child, "write_message", listen)
