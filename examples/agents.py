@@ -6,7 +6,7 @@ demonstrations.
 
 import torch
 
-from burnish import Budget, Env, Program, Sandbox, load_task
+from burnish import Budget, Env, Problem, Program, Sandbox, load_task
 from burnish.agents.cloning import Cloning, CloningConfig
 from burnish.agents.demonstrations import Demonstration
 from burnish.agents.networks.mlp import MLP, MLPConfig
@@ -24,7 +24,7 @@ unseen = resolve_one("kernels:mergesort")
 
 
 def teach(program: Program) -> Demonstration:
-    found = search(task, program, method="genetic", budget=Budget(evaluations=200), seed=0)
+    found = search(Problem(task, program), Budget(evaluations=200), method="genetic", seed=0)
     root = Sandbox(task.open, program)
     # without what changes nothing
     trace, cost = shorten(found.trace, lambda part: cost_after(root, part, "ir-instructions"))

@@ -27,7 +27,7 @@ from burnish.evaluation.leaderboard import (
     text_digest,
 )
 from burnish.evaluation.rows import Row, write_rows
-from burnish.evaluation.verify import verify_entry
+from burnish.evaluation.verify import Replays, verify_entry
 from tests.core.counting_task import TASK, counters
 from tests.evaluation.rows import row
 
@@ -53,7 +53,7 @@ def real() -> list[Row]:
 
 def problems(path: Path, entry: Entry, cases: list[Case] = CASES, **options: Any) -> list[str]:
     """Return what is wrong with an entry."""
-    return list(verify_entry(path, entry, TASK, cases, limits=LIMITS, **options))
+    return list(verify_entry(path, entry, TASK, cases, replays=Replays(**options, limits=LIMITS)))
 
 
 def test_entry_by_hand(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_tampered_entry_is_caught(
     path = tmp_path / "board.jsonl"
     append_rows(path, real, ORIGIN)
     line = json.loads(path.read_text().splitlines()[0])
-    found = problems(path, Entry.from_json(json.dumps(line | {field: value})), sample=0)
+    found = problems(path, Entry.from_json(json.dumps(line | {field: value})), count=0)
     assert any(said in text for text in found), found
 
 

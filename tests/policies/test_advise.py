@@ -17,6 +17,7 @@ from burnish.agents.policy import FlatHead, Policy
 from burnish.core.env import Env
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import State
+from burnish.core.problem import Problem
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
 from burnish.policies.advise import PolicyAdviser, adviser_of, load_adviser
@@ -103,9 +104,8 @@ def test_rollouts_end_where_nothing_is_legal_and_where_the_compiler_dies() -> No
 def test_a_budget_cuts_rollouts_off() -> None:
     task = replace(failing_task(TASK, "hang"), initial_traces=((),))
     adviser = adviser_of(ByHand(actions=("halve", "hang"), logits=(1.0, 0.0)), task)
-    found = search(
-        task, counters("a=8"), budget=Budget(seconds=2), method="random", adviser=adviser, workers=1
-    )
+    problem = Problem(task, counters("a=8"))
+    found = search(problem, Budget(seconds=2, workers=1), method="random", adviser=adviser)
     assert found.trace[:3] == ("halve", "halve", "halve")
     assert found.seconds < Limits().deadline_seconds / 2  # of which every hang would have taken all
 
@@ -188,12 +188,10 @@ def test_an_exported_policy_steers_a_search_of_passes(method: str, tmp_path: Pat
     seen: list[Progress] = []
     results = [
         search(
-            replace(LLVM, initial_traces=()),  # the reference would be tried first
-            source,
+            Problem(replace(LLVM, initial_traces=()), source),  # the reference would be tried first
+            Budget(evaluations=20, workers=workers),
             method=method,
-            budget=Budget(evaluations=20),
             adviser=adviser,
-            workers=workers,
             progress=seen.append,
         )
         for workers in (1, 2)

@@ -14,7 +14,7 @@ from burnish.core.task import Task
 from burnish.core.walk import replay_legal
 from burnish.portfolio import breed as breed_module
 from burnish.portfolio import portfolio as portfolio_module
-from burnish.portfolio.breed import CARRIED, SURVIVORS, PortfolioSetup, breed
+from burnish.portfolio.breed import CARRIED, SURVIVORS, PortfolioEffort, PortfolioSetup, breed
 from burnish.portfolio.candidates import CANDIDATES
 from burnish.portfolio.cover import MOST
 from burnish.portfolio.portfolio import Generation, Portfolio
@@ -32,7 +32,7 @@ BREEDING: dict[str, Any] = {"count": 2, "slowest": 9.0, "seed": 0}
 def test_portfolio_is_bred_on_many_programs(tmp_path: Path) -> None:
     state = tmp_path / "portfolio.jsonl"
     first = [("halve",), ("subtract(3)",)]
-    *_, portfolio = breed(SETUP, PROGRAMS, first, state, generations=4, **BREEDING)
+    *_, portfolio = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=4, **BREEDING))
     assert portfolio.programs == [program.name for program in PROGRAMS[:2]]
     assert portfolio.references.tolist() == [14, 33]
     assert portfolio.traces[:2] == first
@@ -48,7 +48,9 @@ def test_portfolio_is_bred_on_many_programs(tmp_path: Path) -> None:
 def test_what_is_left_to_sites_is_in_no_sequence(tmp_path: Path) -> None:
     setup = PortfolioSetup(COUNTING, "total", 1, ("add", "subtract(3"))
     first = [("halve",), ("subtract(3)", "subtract(1)", "add(1)")]
-    *_, portfolio = breed(setup, PROGRAMS, first, tmp_path / "portfolio.jsonl", generations=4, **BREEDING)
+    *_, portfolio = breed(
+        setup, PROGRAMS, first, tmp_path / "portfolio.jsonl", PortfolioEffort(generations=4, **BREEDING)
+    )
     assert portfolio.traces[:2] == [("halve",), ("subtract(1)",)]
     assert {action for trace in portfolio.traces for action in trace} == {"halve", "subtract(1)"}
 
@@ -70,7 +72,7 @@ def test_offspring_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     state = tmp_path / "portfolio.jsonl"
     everywhere = BREEDING | {"count": 3}
     first = [("halve",), ("subtract(3)",)]
-    *_, portfolio = breed(SETUP, PROGRAMS, first, state, generations=3, **everywhere)
+    *_, portfolio = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **everywhere))
     *_, head, line = (json.loads(text) for text in state.read_text().splitlines())
     for row in (head, line):
         tried = [*map(tuple, row["traces"]), *map(tuple, row["dropped"])]
@@ -90,9 +92,9 @@ def test_generation_that_nobody_survives_is_one(tmp_path: Path, monkeypatch: pyt
     setup = PortfolioSetup(Task(**{**vars(TASK), "initial_traces": tuple(first)}), "total", 1)
     state = tmp_path / "portfolio.jsonl"
     everywhere = BREEDING | {"count": 3}
-    *_, before = breed(setup, solved, first, state, generations=3, **everywhere)
+    *_, before = breed(setup, solved, first, state, PortfolioEffort(generations=3, **everywhere))
     assert before.traces == first and before.dropped
-    (after,) = breed(setup, solved, first, state, generations=3, **everywhere)
+    (after,) = breed(setup, solved, first, state, PortfolioEffort(generations=3, **everywhere))
     assert after.traces == before.traces and after.dropped == before.dropped
     assert after.generations == 3
 
@@ -116,15 +118,15 @@ def test_worth_is_what_is_added_or_what_the_parent_adds_less() -> None:
 def test_portfolio_is_widened_to_more_programs(tmp_path: Path) -> None:
     state = tmp_path / "portfolio.jsonl"
     first = [("halve",), ("subtract(3)",)]
-    *_, before = breed(SETUP, PROGRAMS, first, state, generations=3, **BREEDING)
+    *_, before = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **BREEDING))
     wider = BREEDING | {"count": 3}
-    (after,) = breed(SETUP, PROGRAMS, first, state, generations=1, **wider)
+    (after,) = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=1, **wider))
     assert after.programs == [program.name for program in PROGRAMS]
     assert after.traces == [("halve",), *before.chosen(CARRIED)[0]]
     assert set(before.traces) == set(after.traces) | after.dropped
     assert_costs_are_right(after)
     written = state.read_text()
-    *_, more = breed(SETUP, PROGRAMS, first, state, generations=2, **wider)
+    *_, more = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=2, **wider))
     assert state.read_text().startswith(written)
     assert_costs_are_right(more)
 
@@ -151,9 +153,9 @@ def test_sequences_are_chosen_by_gain_for_time() -> None:
 def test_every_other_generation_leaves_entries_out(tmp_path: Path) -> None:
     state = tmp_path / "portfolio.jsonl"
     first = [("halve",), ("halve", "add(1)", "halve")]
-    *_, portfolio = breed(SETUP, PROGRAMS, first, state, generations=2, **BREEDING)
+    *_, portfolio = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=2, **BREEDING))
     assert set(portfolio.traces[2:]) == {("add(1)", "halve"), ("halve", "halve"), ("halve", "add(1)")}
-    *_, portfolio = breed(SETUP, PROGRAMS, first, state, generations=3, **BREEDING)
+    *_, portfolio = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **BREEDING))
     assert 5 < len(portfolio.traces) <= 5 + CANDIDATES
 
 
@@ -161,22 +163,38 @@ def test_every_other_generation_leaves_entries_out(tmp_path: Path) -> None:
 def test_breeding_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     state = tmp_path / "portfolio.jsonl"
     first = [("halve",), ("subtract(3)",)]
-    *_, before = breed(SETUP, PROGRAMS, first, state, generations=2, **BREEDING)
+    *_, before = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=2, **BREEDING))
     written = state.read_text()
     state.write_text(written + '{"traces": [["hal')
-    *_, after = breed(SETUP, PROGRAMS, first, state, generations=3, **BREEDING)
+    *_, after = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **BREEDING))
     assert state.read_text().startswith(written)
     assert after.generations == 3 and after.traces[: len(before.traces)] == before.traces
     assert len(after.traces) > len(before.traces)
-    (finished,) = breed(SETUP, PROGRAMS, first, state, generations=3, **BREEDING)
+    (finished,) = breed(SETUP, PROGRAMS, first, state, PortfolioEffort(generations=3, **BREEDING))
     assert finished.traces == after.traces
     np.testing.assert_array_equal(finished.costs, after.costs)
     with pytest.raises(InputError, match="bred for total, expected largest"):
-        list(breed(PortfolioSetup(COUNTING, "largest", 1), PROGRAMS, first, state, generations=3, **BREEDING))
+        list(
+            breed(
+                PortfolioSetup(COUNTING, "largest", 1),
+                PROGRAMS,
+                first,
+                state,
+                PortfolioEffort(generations=3, **BREEDING),
+            )
+        )
     with pytest.raises(InputError, match="which is not there any more"):
-        list(breed(SETUP, PROGRAMS[1:], first, state, generations=3, **BREEDING))
+        list(breed(SETUP, PROGRAMS[1:], first, state, PortfolioEffort(generations=3, **BREEDING)))
     with pytest.raises(InputError, match="on none of the programs"):
-        list(breed(SETUP, PROGRAMS, first, tmp_path / "x", generations=3, **BREEDING | {"slowest": 0.0}))
+        list(
+            breed(
+                SETUP,
+                PROGRAMS,
+                first,
+                tmp_path / "x",
+                PortfolioEffort(generations=3, **BREEDING | {"slowest": 0.0}),
+            )
+        )
 
 
 def test_failing_sequence_adds_nothing(tmp_path: Path) -> None:
@@ -187,8 +205,7 @@ def test_failing_sequence_adds_nothing(tmp_path: Path) -> None:
         PROGRAMS,
         first,
         tmp_path / "portfolio.jsonl",
-        generations=1,
-        **BREEDING,
+        PortfolioEffort(generations=1, **BREEDING),
     )
     assert np.isinf(portfolio.costs[0]).all() and np.isfinite(portfolio.costs[1:]).all()
     assert portfolio.chosen(3)[0] == [("halve", "halve")]

@@ -11,6 +11,7 @@ import pytest
 
 from burnish.core.env import Env
 from burnish.core.guide import Adviser, Guide, Prediction, Prior, in_order
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
@@ -67,8 +68,8 @@ def preferring(task: Task, sites: int, sure: float = 3.0) -> Preferring:
 
 
 def guided(task: Task, method: str, adviser: Adviser, budget: int) -> Result:
-    options = {"budget": Budget(evaluations=budget), "seed": 1, "workers": 1, "limits": LIMITS}
-    return search(task, one_of(task), method=method, adviser=adviser, **options)
+    problem = Problem(task, one_of(task), limits=LIMITS)
+    return search(problem, Budget(evaluations=budget, workers=1), method=method, seed=1, adviser=adviser)
 
 
 def played(policy: Preferring, program: Program) -> Trace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import UnknownName
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
-from burnish.search.run import run
+from burnish.search.run import Method, run
 from burnish.search.space import Batch, Proposals, Space
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.asking_task import TASK as ASKING
@@ -38,8 +40,10 @@ FINITE = ("greedy", "beam")  # they end by themselves
 
 
 def searched(task: Task, method: str, budget: str, program: Program = PROGRAM, **options: Any) -> Result:
-    options = {"workers": 1, "limits": LIMITS} | options
-    return search(task, program, method=method, budget=Budget.parse(budget), **options)
+    """Search on one worker by default; options that a problem or a budget has are theirs."""
+    problem = Problem(task, program, options.pop("objective", None), limits=options.pop("limits", LIMITS))
+    limit = replace(Budget.parse(budget), workers=options.pop("workers", 1))
+    return search(problem, limit, method=method, **options)
 
 
 def told(result: Result) -> tuple[object, ...]:
@@ -188,7 +192,8 @@ def test_search_that_has_nothing_new_ends(budget: str) -> None:
         while True:
             yield Batch([(), ("halve",)])
 
-    result = run("stubborn", stubborn, TASK, PROGRAM, budget=Budget.parse(budget), workers=1)
+    limit = replace(Budget.parse(budget), workers=1)
+    result = run(Method("stubborn", stubborn), Problem(TASK, PROGRAM), limit)
     assert result.evaluations == 2
 
 
@@ -198,7 +203,7 @@ def test_search_that_has_nothing_new_ends_in_time(monkeypatch: pytest.MonkeyPatc
             yield Batch([(), ("halve",)])
 
     monkeypatch.setattr(importlib.import_module("burnish.search.run"), "PATIENCE", math.inf)
-    result = run("stubborn", stubborn, TASK, PROGRAM, budget=Budget(seconds=0.2), workers=1)
+    result = run(Method("stubborn", stubborn), Problem(TASK, PROGRAM), Budget(seconds=0.2, workers=1))
     assert result.seconds >= 0.2
 
 
@@ -226,6 +231,6 @@ def test_unknown_search_is_named() -> None:
 
 
 def test_look_ahead_finds_the_optimum() -> None:
-    method = partial(beam, width=2, lookahead=2)
-    result = run("look-ahead", method, TASK, PROGRAM, budget=Budget(evaluations=3000), workers=1)
+    method = Method("look-ahead", partial(beam, width=2, lookahead=2))
+    result = run(method, Problem(TASK, PROGRAM), Budget(evaluations=3000, workers=1))
     assert result.cost == OPTIMUM

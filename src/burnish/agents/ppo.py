@@ -75,24 +75,27 @@ class Batch:
     returns: Tensor  # float32[N]
 
 
-def gae(
-    rewards: Floats,
-    values: Floats,
-    next_values: Floats,
-    terminated: NDArray[np.bool_],
-    over: NDArray[np.bool_],
-    *,
-    discount: float,
-    gae_lambda: float,
-) -> Floats:
-    """Return generalized advantage estimates (Schulman et al. 2015), of arrays with the time as first axis.
+@dataclass(frozen=True)
+class Trajectory:
+    """What happened in T steps of episodes, one after the other; the time is the first axis of all arrays."""
+
+    rewards: Floats
+    values: Floats  # V(s_t)
+    next_values: Floats  # V(s_{t+1})
+    terminated: NDArray[np.bool_]  # whether an episode terminated with the step,
+    over: NDArray[np.bool_]  # or was truncated
+
+
+def gae(trajectory: Trajectory, *, discount: float, gae_lambda: float) -> Floats:
+    """Return generalized advantage estimates (Schulman et al. 2015), with the time as first axis.
 
     A_t = d_t + discount gae_lambda A_{t+1}, without the second term where an episode is `over`, and
     d_t = r_t + discount V(s_{t+1}) - V(s_t), without the second term where it `terminated`. After the last
     step, and where an episode was truncated, `next_values` therefore stand for all that would follow.
     """
-    deltas = rewards + discount * next_values * ~terminated - values
-    keep = discount * gae_lambda * ~over
+    following_values = trajectory.next_values * ~trajectory.terminated
+    deltas = trajectory.rewards + discount * following_values - trajectory.values
+    keep = discount * gae_lambda * ~trajectory.over
     advantages = np.zeros_like(deltas)
     following = np.zeros_like(deltas[0])
     for t in range(len(deltas) - 1, -1, -1):
@@ -182,12 +185,9 @@ class PPO:
         if len(cut):
             ends = [e.observations[-1] for e, i in zip(played, last, strict=True) if not terminated[i]]
             next_values[cut] = self._values(ends)
+        rewards = np.concatenate([episode.rewards for episode in played])
         advantages = gae(
-            np.concatenate([episode.rewards for episode in played]),
-            values,
-            next_values,
-            terminated,
-            over,
+            Trajectory(rewards, values, next_values, terminated, over),
             discount=self.config.discount,
             gae_lambda=self.config.gae_lambda,
         )

@@ -16,6 +16,7 @@ from burnish.cli.show.progress import SearchProgress
 from burnish.cli.show.tables import heading_of, narrow_table, sentences
 from burnish.core.errors import InputError
 from burnish.core.limit import unlimited
+from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.evaluate import Evaluated, Summary, evaluate_result, ratio_of, summarise
@@ -86,12 +87,10 @@ def _evaluate(row: Result, beside: Path, options: argparse.Namespace, comparer: 
         return [Evaluated(row.program, name, problem) for name in against]
     with SearchProgress(row.program, task.label(task.reference), quiet=options.json) as progress:
         return evaluate_result(
-            task,
-            program,
+            Problem(task, program, variants=load_variants(row, beside)),
             row,
             against,
             comparer=comparer,
-            variants=load_variants(row, beside),
             note=progress.note,
         )
 

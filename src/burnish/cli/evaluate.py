@@ -165,7 +165,9 @@ def _run(plan: Plan, cases: Sequence[Case], folder: RunFolder, options: argparse
         plan,
         cases,
         jobs=options.jobs,
-        is_done=lambda program, attempt: folder.is_done(program, attempt[1], attempt[0].text, plan.seed),
+        is_done=lambda program, attempt: folder.is_done(
+            program, attempt.method, attempt.rule.text, plan.seed
+        ),
         known=folder.known,
     )
     done = _rows_of(folder, plan, cases)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,16 +75,25 @@ def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome
     """Try to make a smaller object than `reference`, which clang made by the job."""
     start = time.monotonic()
     before = sizes_of(reference, job)
+    unimproved = Outcome(job, "kept", before=before)
     if why_not := too_small(before.text_bytes if before else None):
-        return Outcome(job, "kept", why_not, None, before)
+        return replace(unimproved, reason=why_not)
+    with _budget(build) as budget:
+        if budget is None:
+            return replace(unimproved, reason="the build's budget is used up")
+        request = _request(build, job, before, budget, start)
+        found = _improved(build, unimproved, reference, request, workspace)
+        return replace(found, seconds=time.monotonic() - start)
+
+
+@contextmanager
+def _budget(build: Build) -> Iterator[FileBudget | None]:
+    """Yield what a search may take; None where the build's budget is used up."""
     if build.options.build_seconds is None:
-        request = _request(build, job, before, build.options.budget, start)
-        return _improved(build, job, reference, request, before, start, workspace)
+        yield build.options.budget
+        return
     with shares.share(build.options, build.clang_seconds) as seconds:
-        if not seconds:
-            return Outcome(job, "kept", "the build's budget is used up", None, before)
-        request = _request(build, job, before, FileBudget(seconds=seconds), start)
-        return _improved(build, job, reference, request, before, start, workspace)
+        yield FileBudget(seconds=seconds) if seconds else None
 
 
 def _request(
@@ -108,23 +119,15 @@ def _request(
 
 
 def _improved(
-    build: Build,
-    job: Job,
-    reference: Path,
-    request: OptimizeRequest,
-    before: ObjectSizes | None,
-    start: float,
-    workspace: Path,
+    build: Build, unimproved: Outcome, reference: Path, request: OptimizeRequest, workspace: Path
 ) -> Outcome:
     try:
-        better = improve(job, reference, request, build.optimizer, build.waits, workspace)
+        better = improve(unimproved.job, reference, request, build.optimizer, build.waits, workspace)
     except Unimproved as why:
-        seconds = time.monotonic() - start
-        return Outcome(job, "kept", str(why), None, before, why.evaluations, seconds)
+        return replace(unimproved, reason=str(why), evaluations=why.evaluations)
     except Exception as error:  # burnish's boundary to a build, which never fails because of it
-        why_not = f"{type(error).__name__}: {error}"
-        return Outcome(job, "kept", why_not, None, before, 0, time.monotonic() - start)
-    return Outcome(job, "optimized", "", better, before, better.evaluations, time.monotonic() - start)
+        return replace(unimproved, reason=f"{type(error).__name__}: {error}")
+    return replace(unimproved, action="optimized", better=better, evaluations=better.evaluations)
 
 
 def kept(outcome: Outcome, why: str) -> Outcome:

@@ -6,7 +6,7 @@ import math
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -173,11 +173,11 @@ def run_clock(workload: Workload, what: str = SECONDS) -> Clock:
 
     It raises Miscompiled where a run crashes or does not end, and MissingTool without such a counter.
     """
-    cpu = quiet_core()
+    limits = replace(PATIENT, cpu=quiet_core())
     counters = () if what == SECONDS else (what,)
 
     def measure(executable: Path, run: Run) -> float:
-        done = execute(executable, run, files=workload.files, limits=PATIENT, cpu=cpu, counters=counters)
+        done = execute(executable, run, files=workload.files, limits=limits, counters=counters)
         if done.killed or done.status < 0:
             raise Miscompiled(f"input {run.name!r}: {done.ending}")
         return done.cpu_seconds if what == SECONDS else done.counters[what]

@@ -30,8 +30,8 @@ from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
 from burnish.policies.find import find_adviser
-from burnish.portfolio.breed import PortfolioSetup, breed
-from burnish.portfolio.costs import CostTable, fill
+from burnish.portfolio.breed import PortfolioEffort, PortfolioSetup, breed
+from burnish.portfolio.costs import CostTable, TableSetup, fill
 from burnish.portfolio.cover import by_gain_for_time, greedy_cover
 from burnish.portfolio.network import SequenceValueLearner
 from burnish.portfolio.plan import Plan
@@ -40,7 +40,7 @@ from burnish.portfolio.seconds import fit_time, reached
 from burnish.portfolio.sequence_values import WORST, SequenceValues
 from burnish.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
 from burnish.search import Budget
-from burnish.training.collect import Found, collect
+from burnish.training.collect import Found, collect, problems_of
 from burnish.training.config import Config
 from burnish.training.learning import task_of
 from burnish.training.programs import Chosen, choose
@@ -146,10 +146,8 @@ class SequenceValuesTraining:
         found: list[Found] = []
         for part in _parts(self.programs, plan.searched, plan.chunk):
             found = collect(
-                self.task,
-                part,
+                problems_of(self.task, part, self.objectives),
                 self.state / "found.jsonl",
-                objectives=self.objectives,
                 budget=Budget.parse(plan.search),
                 jobs=self.jobs,
                 progress=lambda item, count: self.note(f"searched {count}: {item.program} {item.ratio:.3f}"),
@@ -209,15 +207,13 @@ class SequenceValuesTraining:
     def _table(
         self, name: str, programs: Chosen, count: int, traces: Sequence[Trace]
     ) -> Generator[Mapping[str, float], None, CostTable]:
+        setup = TableSetup(self.task, self.objectives, self.observations, self.jobs)
         for part in _parts(programs, count, self.plan.chunk):
             table = fill(
-                self.task,
+                setup,
                 part,
                 traces,
                 self.state / f"{name}.jsonl",
-                objectives=self.objectives,
-                observations=self.observations,
-                jobs=self.jobs,
                 progress=lambda done, total: self.note(f"{name}: {done} of {total} programs"),
             )
             best = table.log_ratios(self.objective).max(axis=1).mean()
@@ -230,15 +226,18 @@ class SequenceValuesTraining:
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
         setup = PortfolioSetup(self.task, self.objective, self.jobs, self.plan.left_to_sites)
+        effort = PortfolioEffort(
+            count=self.plan.portfolio_programs,
+            slowest=self.plan.slowest,
+            generations=self.plan.generations,
+            seed=self.config.run.seed,
+        )
         for portfolio in breed(
             setup,
             self.programs,
             first,
             self.state / f"portfolio-{file_name(self.objective)}.jsonl",
-            count=self.plan.portfolio_programs,
-            slowest=self.plan.slowest,
-            generations=self.plan.generations,
-            seed=self.config.run.seed,
+            effort,
         ):
             chosen, added = portfolio.chosen(self.plan.size)
             yield {"portfolio": len(portfolio.traces), "portfolio/ratio": math.exp(sum(added))}
