@@ -19,8 +19,8 @@ from stable_baselines3.common.logger import Logger
 from burnish.agents.policy import Policy
 from burnish.agents.ppo import (
     PPO,
-    Batch,
     PPOConfig,
+    RolloutBatch,
     Trajectory,
     gae,
     kl_divergence,
@@ -224,7 +224,7 @@ def test_updates_agree_with_stable_baselines(
     ours.optimizer.load_state_dict(copy.deepcopy(theirs.policy.optimizer.state_dict()))
     size = buffer.buffer_size
     masks = torch.tensor(buffer.action_masks.reshape(size, -1) > 0) if masked else torch.ones(size, 4) > 0
-    batch = Batch(
+    batch = RolloutBatch(
         list(buffer.observations.reshape(size, -1)),
         masks,
         torch.tensor(buffer.actions.reshape(size)).long(),

@@ -21,7 +21,7 @@ from burnish.evaluation.cases import Case, cases_of, sampled
 from burnish.evaluation.compare import (
     Attempt,
     Figures,
-    Plan,
+    MethodComparison,
     Refused,
     attempts_at,
     compare_methods,
@@ -42,10 +42,12 @@ CASES = [Case(program.name, "p", PROGRAMS, index) for index, program in enumerat
 LIMITS = Limits(deadline_seconds=20)
 
 
-def plan(*methods: str, task: Task = TASK, budgets: Sequence[str] = ("12",), seed: int = 0) -> Plan:
+def plan(
+    *methods: str, task: Task = TASK, budgets: Sequence[str] = ("12",), seed: int = 0
+) -> MethodComparison:
     """Return a plan for the counting task."""
     rules = tuple(BudgetRule.parse(text, task) for text in budgets)
-    return Plan(task, "total", methods, rules, seed, LIMITS)
+    return MethodComparison(task, "total", methods, rules, seed, LIMITS)
 
 
 def rows_of(items: Iterator[Row | Figures | Refused]) -> list[Row]:

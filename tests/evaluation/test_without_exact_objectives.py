@@ -12,7 +12,7 @@ from burnish.core.result import Result
 from burnish.core.worker import Limits
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case
-from burnish.evaluation.compare import Plan, compare_methods
+from burnish.evaluation.compare import MethodComparison, compare_methods
 from burnish.evaluation.confirm import confirm, measure_baselines
 from burnish.evaluation.evaluate import evaluate_result, summarise
 from burnish.evaluation.rows import Row
@@ -59,7 +59,7 @@ def test_results_are_evaluated_against_baselines() -> None:
 def test_methods_are_compared_and_their_rows_verified() -> None:
     case = Case(PROGRAM.name, "p", [PROGRAM], 0)
     rules = (BudgetRule.parse("60", TASK),)
-    plan = Plan(TASK, "size", ("greedy", "random"), rules, 0, LIMITS, QUICK)
+    plan = MethodComparison(TASK, "size", ("greedy", "random"), rules, 0, LIMITS, QUICK)
     rows = [item for item in compare_methods(plan, [case]) if isinstance(item, Row)]
     assert {row.method for row in rows} == {"greedy", "random"}
     assert all(not row.failure and row.cost is not None and row.cost < 31 for row in rows)

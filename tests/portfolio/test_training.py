@@ -22,7 +22,7 @@ from burnish.portfolio.training import SequenceValuesTraining
 from burnish.search import Budget
 from burnish.training.collect import collect, problems_of, read_found
 from burnish.training.config import read_config
-from burnish.training.run import Listener, Progress, train
+from burnish.training.run import IterationProgress, Listener, train
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
@@ -173,7 +173,7 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
             "run.validate_every=6",
         ],
     )
-    told: list[Progress] = []
+    told: list[IterationProgress] = []
     outcome = train(config, tmp_path / "run", SequenceValuesTraining, Listener(progress=told.append))
     assert outcome.why == "finished"
     assert {item.seconds_left for item in told} == {None}

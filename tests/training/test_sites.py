@@ -22,7 +22,7 @@ from burnish.search import Budget
 from burnish.training.algorithms import open_training
 from burnish.training.collect import collect, problems_of
 from burnish.training.config import config_of
-from burnish.training.run import Outcome, train
+from burnish.training.run import TrainingOutcome, train
 from burnish.training.validate import SCORE
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls, optimum
@@ -34,7 +34,7 @@ CALLS = calls("main 4: f f g; f 2: h; g 6: h; h 5:")
 
 def trained(
     task: Task, program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: Any
-) -> Outcome:
+) -> TrainingOutcome:
     """Train by a configuration, on one program."""
     monkeypatch.setattr("burnish.training.learning.load_task", lambda name: task)
     file = folder / f"program.{task.language}"

@@ -63,7 +63,7 @@ class PPOConfig:
 
 
 @dataclass(frozen=True)
-class Batch:
+class RolloutBatch:
     """N steps to learn from."""
 
     observations: Sequence[Any]  # N
@@ -172,7 +172,7 @@ class PPO:
         rate = self.optimizer.param_groups[0]["lr"]
         return SAVED.counted(self) | summary(played) | losses | {"learning_rate": rate}
 
-    def batch(self, played: Sequence[Episode]) -> Batch:
+    def batch(self, played: Sequence[Episode]) -> RolloutBatch:
         """Return what there is to learn from episodes whose notes are log-probability and value."""
         notes = np.concatenate([episode.notes for episode in played])
         values = notes[:, 1]
@@ -193,14 +193,14 @@ class PPO:
         )
         device = self.policy.encoder.device
         numbers = (notes[:, 0], values, advantages, advantages + values)
-        return Batch(
+        return RolloutBatch(
             [observation for episode in played for observation in episode.observations[:-1]],
             as_mask([mask for episode in played for mask in episode.masks[:-1]], device),
             torch.tensor([action for episode in played for action in episode.actions], device=device),
             *(torch.tensor(column, dtype=torch.float32, device=device) for column in numbers),
         )
 
-    def update(self, batch: Batch, rng: np.random.Generator) -> dict[str, float]:
+    def update(self, batch: RolloutBatch, rng: np.random.Generator) -> dict[str, float]:
         """Take a gradient step on each minibatch of each epoch; return the means of what was measured."""
         config, seen, size = self.config, [], len(batch.actions)
         rows = self._rows(batch.observations)
@@ -267,7 +267,7 @@ class PPO:
                 return lambda chosen: whole[chosen.to(whole.device)]
         return lambda chosen: self.policy.collate([observations[i] for i in chosen.tolist()])
 
-    def _loss(self, rows: Any, batch: Batch, chosen: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def _loss(self, rows: Any, batch: RolloutBatch, chosen: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         config, masks, before = self.config, batch.masks[chosen], batch.log_probs[chosen]
         found, values = self.policy.evaluate(rows, masks)
         log_probs = found.gather(1, batch.actions[chosen, None]).squeeze(1)

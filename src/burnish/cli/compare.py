@@ -19,7 +19,7 @@ from burnish.core.limit import unlimited
 from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.evaluation.evaluate import Evaluated, Summary, evaluate_result, ratio_of, summarise
+from burnish.evaluation.evaluate import Evaluated, MeanRatio, evaluate_result, ratio_of, summarise
 from burnish.evaluation.timing import Comparer, Effort
 
 
@@ -102,7 +102,7 @@ def _size_of(task: Task, first: Result) -> str | None:
 
 
 def _print(
-    figures: _Table, evaluated: Sequence[Evaluated], summaries: Sequence[Summary], effort: Effort
+    figures: _Table, evaluated: Sequence[Evaluated], summaries: Sequence[MeanRatio], effort: Effort
 ) -> None:
     console = Console(highlight=False)
     table = narrow_table()
@@ -159,7 +159,7 @@ class _Table:
             first = ("", "", "")
         return rows
 
-    def means(self, summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
+    def means(self, summaries: Sequence[MeanRatio]) -> list[tuple[str, ...]]:
         """Return rows for the means of the exact objective and of what is noisy, against one baseline."""
         by_goal = {summary.objective: summary for summary in summaries}
         size = by_goal.get(self.size or "")
@@ -174,6 +174,6 @@ class _Table:
         return rows or [(*first, "", "", _programs(summaries[0]))]
 
 
-def _programs(mean: Summary) -> str:
+def _programs(mean: MeanRatio) -> str:
     failed = f", {mean.failures} failed" if mean.failures else ""
     return f"{mean.programs} program{'' if mean.programs == 1 else 's'}{failed}"

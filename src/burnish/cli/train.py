@@ -20,7 +20,7 @@ from burnish.training.algorithms import open_training, without_torch
 from burnish.training.config import Config, change_table, config_of, read_config, shipped
 
 if TYPE_CHECKING:
-    from burnish.training.run import Outcome
+    from burnish.training.run import TrainingOutcome
 
 INTERRUPTED = "interrupted"
 WHY = {
@@ -127,7 +127,7 @@ def _stop_politely(progress: TrainProgress) -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _report(outcome: Outcome) -> None:
+def _report(outcome: TrainingOutcome) -> None:
     """Say how it ended, and where everything is."""
     from burnish.training.card import card_path
     from burnish.training.run import CURVES

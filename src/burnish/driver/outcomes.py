@@ -12,15 +12,15 @@ from pathlib import Path
 from burnish.driver import shares
 from burnish.driver.budgets import FileBudget
 from burnish.driver.build_log import Action, Record
-from burnish.driver.improve import Improved, Limits, ObjectSizes, improve, object_sizes
-from burnish.driver.jobs import Job, Plan
+from burnish.driver.improve import Deadlines, Improved, ObjectSizes, improve, object_sizes
+from burnish.driver.jobs import ClangJob, ClangJobs
 from burnish.driver.refusals import refusal
 from burnish.driver.requests import (
     DEFAULT_OBJECTIVE,
     Compiled,
+    DriverOptions,
     Optimizer,
     OptimizeRequest,
-    Options,
     Unimproved,
 )
 from burnish.driver.worth import too_small
@@ -36,10 +36,10 @@ LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
 class Build:
     """What every step of one command needs."""
 
-    plan: Plan
-    options: Options
+    plan: ClangJobs
+    options: DriverOptions
     optimizer: Optimizer
-    waits: Limits
+    waits: Deadlines
     workspace: Path
     compiled: Compiled
 
@@ -48,7 +48,7 @@ class Build:
         """What clang took for one file."""
         return self.compiled.clang_seconds / max(1, len(self.plan.compilations))
 
-    def refusal(self, job: Job) -> str | None:
+    def refusal(self, job: ClangJob) -> str | None:
         """Return why the compilation is left to clang."""
         return refusal(job, every_level=self.options.objective is not None)
 
@@ -57,7 +57,7 @@ class Build:
 class Outcome:
     """What became of one compilation."""
 
-    job: Job
+    job: ClangJob
     action: Action
     reason: str = ""
     better: Improved | None = None  # where the action is "optimized"
@@ -66,12 +66,12 @@ class Outcome:
     seconds: float = 0.0
 
 
-def passed_through(job: Job, why: str, reference: Path | None = None) -> Outcome:
+def passed_through(job: ClangJob, why: str, reference: Path | None = None) -> Outcome:
     """Return the outcome of a compilation that is clang's alone; `reference` is its object."""
     return Outcome(job, "passed through", why, before=sizes_of(reference, job) if reference else None)
 
 
-def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome:
+def attempt(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
     """Try to make a smaller object than `reference`, which clang made by the job."""
     start = time.monotonic()
     before = sizes_of(reference, job)
@@ -97,7 +97,7 @@ def _budget(build: Build) -> Iterator[FileBudget | None]:
 
 
 def _request(
-    build: Build, job: Job, before: ObjectSizes | None, budget: FileBudget, start: float
+    build: Build, job: ClangJob, before: ObjectSizes | None, budget: FileBudget, start: float
 ) -> OptimizeRequest:
     ended = build.compiled.ended if len(build.plan.compilations) == 1 else start
     options = build.options
@@ -159,7 +159,7 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
     )
 
 
-def sizes_of(path: Path, job: Job) -> ObjectSizes | None:
+def sizes_of(path: Path, job: ClangJob) -> ObjectSizes | None:
     """Return the sizes of an object, or of a program; None where it is neither."""
     try:
         return object_sizes(path, job)

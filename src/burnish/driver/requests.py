@@ -23,7 +23,7 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class Options:
+class DriverOptions:
     """burnish's own options of a drop-in compiler."""
 
     objective: str | None = None  # None: loaded-bytes, and only where clang is told -Os or -Oz

@@ -31,7 +31,7 @@ MEMORY_BYTES = 256 * GIB  # of a process that runs methods; its workers have lim
 
 
 @dataclass(frozen=True)
-class Plan:
+class MethodComparison:
     """What is compared."""
 
     task: Task
@@ -91,7 +91,7 @@ class _Running:
 
 
 def compare_methods(
-    plan: Plan,
+    plan: MethodComparison,
     cases: Sequence[Case],
     *,
     jobs: int = 1,
@@ -143,14 +143,14 @@ def compare_methods(
             worker.close()
 
 
-def attempts_at(plan: Plan, number: int) -> list[Attempt]:
+def attempts_at(plan: MethodComparison, number: int) -> list[Attempt]:
     """Return all attempts at a program: the budgets in their order, the methods turned by one each time."""
     turn = number % len(plan.methods)
     methods = plan.methods[turn:] + plan.methods[:turn]
     return [Attempt(method, rule) for rule in plan.budgets for method in methods]
 
 
-def _send(worker: Worker, plan: Plan, item: _Running, core: int) -> None:
+def _send(worker: Worker, plan: MethodComparison, item: _Running, core: int) -> None:
     case = replace(item.case, programs=())  # the process gets the one program
     worker.send(
         evaluate_program,
@@ -164,7 +164,7 @@ def _send(worker: Worker, plan: Plan, item: _Running, core: int) -> None:
 
 
 def _collect(
-    worker: Worker, plan: Plan, running: dict[Worker, _Running], core: int
+    worker: Worker, plan: MethodComparison, running: dict[Worker, _Running], core: int
 ) -> Generator[Row | Figures | Refused]:
     item = running[worker]
     try:
@@ -190,7 +190,7 @@ def _collect(
 
 
 def evaluate_program(
-    plan: Plan,
+    plan: MethodComparison,
     case: Case,
     problem: Problem,
     figures: Figures | None,
@@ -206,7 +206,7 @@ def evaluate_program(
         yield make_attempt(plan, case, problem, figures, attempt)
 
 
-def measure_program(plan: Plan, case: Case, problem: Problem) -> Figures:
+def measure_program(plan: MethodComparison, case: Case, problem: Problem) -> Figures:
     """Measure what the methods are held against."""
     names = dict.fromkeys([next(iter(plan.task.baselines)), plan.task.reference])
     costs = measure_baselines(problem, list(names))
@@ -218,7 +218,9 @@ def measure_program(plan: Plan, case: Case, problem: Problem) -> Figures:
     return Figures(case.name, problem.program.digest, seconds, costs, problem.program.key)
 
 
-def make_attempt(plan: Plan, case: Case, problem: Problem, figures: Figures, attempt: Attempt) -> Row:
+def make_attempt(
+    plan: MethodComparison, case: Case, problem: Problem, figures: Figures, attempt: Attempt
+) -> Row:
     """Run a method within its budget, then replay what it found and check it."""
     budget = attempt.rule.budget(figures.pipeline_seconds)
     row = _blank(plan, case, figures, attempt)
@@ -240,7 +242,7 @@ def make_attempt(plan: Plan, case: Case, problem: Problem, figures: Figures, att
     return _with_measured(row, plan, figures, found, seen)
 
 
-def _blank(plan: Plan, case: Case, figures: Figures, attempt: Attempt) -> Row:
+def _blank(plan: MethodComparison, case: Case, figures: Figures, attempt: Attempt) -> Row:
     budget: Budget = attempt.rule.budget(figures.pipeline_seconds)
     unoptimized = next(iter(plan.task.baselines))
     return Row(
@@ -258,7 +260,7 @@ def _blank(plan: Plan, case: Case, figures: Figures, attempt: Attempt) -> Row:
     )
 
 
-def _check_claim(plan: Plan, found: Result, seen: Measured) -> None:
+def _check_claim(plan: MethodComparison, found: Result, seen: Measured) -> None:
     """Compare what a method says of its trace with what was measured."""
     claimed, cost = found.cost, seen.costs[plan.objective]
     if plan.task.objective(plan.objective).noisy or claimed == float("inf"):
@@ -267,7 +269,7 @@ def _check_claim(plan: Plan, found: Result, seen: Measured) -> None:
         raise ReplayError(f"{found.method} says that its trace costs {claimed:g}; replayed it costs {cost:g}")
 
 
-def _with_measured(row: Row, plan: Plan, figures: Figures, found: Result, seen: Measured) -> Row:
+def _with_measured(row: Row, plan: MethodComparison, figures: Figures, found: Result, seen: Measured) -> Row:
     timing: dict[str, Any] = {}
     if seen.comparison:
         names = ("ratio", "low", "high", "verdict", "confidence", "repeats")

@@ -34,7 +34,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
-class Summary:
+class MeanRatio:
     """The geometric mean of a ratio over programs.
 
     Its interval is over which programs there are, and over what is not known of each one's ratio.
@@ -107,7 +107,7 @@ def evaluate_result(
     return evaluated
 
 
-def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 0) -> list[Summary]:
+def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 0) -> list[MeanRatio]:
     """Return each objective's mean ratio against each baseline, over all programs that have it."""
     summaries = []
     for against in dict.fromkeys(row.against for row in evaluated):
@@ -124,7 +124,7 @@ def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 
                 low, high = map(math.exp, bootstrap_interval(logs, intervals, confidence, seed=seed))
             mean = math.exp(math.fsum(logs) / len(logs))
             noisy = any(goal in row.noisy for row in rows)
-            summaries.append(Summary(goal, noisy, against, len(logs), failures, mean, low, high))
+            summaries.append(MeanRatio(goal, noisy, against, len(logs), failures, mean, low, high))
     return summaries
 
 

@@ -23,6 +23,7 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
 from burnish.core.worker import Limits
+from burnish.policies.choose import Actor
 from burnish.tasks import TASKS, load_task
 from burnish.training.algorithms import Note, settings_of
 from burnish.training.checkpoint import FILE, diverged, load_checkpoint
@@ -34,7 +35,6 @@ from burnish.training.expert import (
     read_demonstrations,
 )
 from burnish.training.export import export
-from burnish.training.greedy import Actor
 from burnish.training.programs import choose
 from burnish.training.standardize import Observations, has_features, random_observations, standardize
 from burnish.training.tables import from_table

@@ -19,7 +19,8 @@ from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask
 from burnish.core.worker import Limits, Worker
-from burnish.training.greedy import Actor, Greedy
+from burnish.policies.choose import Actor
+from burnish.training.greedy import Greedy
 
 SCORE = "validation/ratio"
 NOTHING_YET = 0.0  # the score of a training that has no policy yet
