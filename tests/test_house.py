@@ -37,7 +37,6 @@ SHARED_CLASSES: Mapping[str, int] = {
     "Run": 2,
 }
 SHARED_MODULES: Mapping[str, int] = {
-    "alone": 2,
     "archive": 2,
     "budgets": 2,
     "build": 3,

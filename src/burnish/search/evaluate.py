@@ -18,9 +18,9 @@ from burnish.core.session import Part
 from burnish.core.trace import Trace, split_entry
 from burnish.core.view import Observed
 from burnish.core.worker import Worker, wait
-from burnish.search.alone import at_site, evaluate_alone, moved
 from burnish.search.prefix_tree import Ask
 from burnish.search.reached import evaluate_traces, look_at, take_parts
+from burnish.search.site_alone import at_site, evaluate_alone, moved
 from burnish.search.space import NOT_TRIED, Batch, Evaluation
 
 CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
