@@ -40,7 +40,6 @@ SHARED_MODULES: Mapping[str, int] = {
     "archive": 2,
     "budgets": 2,
     "build": 3,
-    "evaluate": 2,
     "export": 2,
     "graph": 2,
     "greedy": 2,

@@ -19,7 +19,7 @@ from burnish.core.trace import Trace
 from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
-from burnish.search.evaluate import Evaluator
+from burnish.search.evaluator import Evaluator
 from burnish.search.mcts import mcts
 from burnish.search.prefix_tree import Ask, PrefixTree
 from burnish.search.random import random_search

@@ -18,7 +18,7 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace, entry, split_entry
 from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
-from burnish.search.evaluate import Evaluator
+from burnish.search.evaluator import Evaluator
 from burnish.search.partwise import partwise
 from burnish.search.run import Method, run
 from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space

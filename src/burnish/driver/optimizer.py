@@ -19,7 +19,7 @@ from burnish.core.worker import Limits
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget, Method
-from burnish.search.evaluate import Evaluator
+from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
 from burnish.search.run import Observer, run
 from burnish.search.space import Proposals, Space

@@ -27,7 +27,7 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace, entry
 from burnish.files import LineFile, json_object, read_json_lines
 from burnish.portfolio.cover import greedy_cover
-from burnish.search.evaluate import Evaluator
+from burnish.search.evaluator import Evaluator
 from burnish.search.mutation import draw_suffix
 from burnish.search.space import Batch
 from burnish.training.collect import LIMITS

@@ -16,7 +16,7 @@ from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.budget import Budget
-from burnish.search.evaluate import BudgetSpent, Evaluator
+from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.prefix_tree import NOTHING
 from burnish.search.space import Batch, Evaluation, Proposals, Space
 

@@ -16,7 +16,7 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import GIB, Limits
 from burnish.search import prefix_tree
-from burnish.search.evaluate import BudgetSpent, Evaluator
+from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.prefix_tree import Ask, PrefixTree
 from burnish.search.space import NOT_TRIED, Batch, Evaluation
 from burnish.tasks.llvm_passes import TASK as LLVM
