@@ -37,7 +37,6 @@ SHARED_CLASSES: Mapping[str, int] = {
     "Run": 2,
 }
 SHARED_MODULES: Mapping[str, int] = {
-    "budgets": 2,
     "build": 3,
     "export": 2,
     "graph": 2,

@@ -18,7 +18,7 @@ import pytest
 from burnish.core.errors import CompilerCrash
 from burnish.core.worker import Limits, Worker
 from burnish.driver import optimizer, shares
-from burnish.driver.budgets import FileBudget
+from burnish.driver.file_budget import FileBudget
 from burnish.driver.requests import DriverOptions, OptimizeRequest, Unimproved
 from burnish.driver.shares import BuildShare
 from tests.sources import program

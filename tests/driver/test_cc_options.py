@@ -8,7 +8,7 @@ import pytest
 
 from burnish.cli.llvm import cc
 from burnish.core.errors import InputError
-from burnish.driver.budgets import FileBudget
+from burnish.driver.file_budget import FileBudget
 from burnish.driver.requests import DriverOptions
 
 

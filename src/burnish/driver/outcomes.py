@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from burnish.driver import shares
-from burnish.driver.budgets import FileBudget
 from burnish.driver.build_log import Action, Record
+from burnish.driver.file_budget import FileBudget
 from burnish.driver.improve import Deadlines, Improved, ObjectSizes, improve, object_sizes
 from burnish.driver.jobs import ClangJob, ClangJobs
 from burnish.driver.refusals import refusal

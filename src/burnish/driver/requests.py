@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.driver.budgets import DEFAULT, FileBudget
+from burnish.driver.file_budget import DEFAULT, FileBudget
 
 DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the most that the expected run time may come to, in units of clang's own

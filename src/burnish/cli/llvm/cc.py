@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.errors import BurnishError, InputError, UnknownName
-from burnish.driver.budgets import DEFAULT, FileBudget
 from burnish.driver.compiling import compile_and_improve
+from burnish.driver.file_budget import DEFAULT, FileBudget
 from burnish.driver.requests import OBJECTIVES, Compiled, DriverOptions, Optimized, Optimizer, OptimizeRequest
 
 HELP = """\
