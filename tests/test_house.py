@@ -41,7 +41,7 @@ SHARED_MODULES: Mapping[str, int] = {
     "export": 2,
     "graph": 2,
     "greedy": 2,
-    "programs": 3,
+    "programs": 2,
     "run": 3,
     "validate": 2,
 }

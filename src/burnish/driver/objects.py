@@ -9,10 +9,10 @@ from pathlib import Path
 
 from burnish.core.errors import InputError
 from burnish.driver import build_log
+from burnish.driver.compile_and_link import improve_program
 from burnish.driver.improve import limits
 from burnish.driver.jobs import ClangJob, ClangJobs
 from burnish.driver.outcomes import Build, Outcome, attempt, kept, passed_through, record, sizes_of
-from burnish.driver.programs import improve_program
 from burnish.driver.requests import Compiled, DriverOptions, Optimizer
 from burnish.driver.worth import too_small
 from burnish.files import write_atomically
