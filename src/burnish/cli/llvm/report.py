@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from burnish.cli.show.numbers import change_text
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver import build_log
-from burnish.driver.report import BuildSummary, change_percent, summarise
+from burnish.driver.build_summary import BuildSummary, change_percent, summarise
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from burnish.driver import build_log
 from burnish.driver.advice import MeasuredAdvice, Measurements, measure_advice
+from burnish.driver.build_summary import change_percent
 from burnish.driver.linking import read_link_command
-from burnish.driver.report import change_percent
 
 if TYPE_CHECKING:
     from rich.table import Table
