@@ -37,7 +37,7 @@ SHARED_CLASSES: Mapping[str, int] = {
     "Run": 2,
 }
 SHARED_MODULES: Mapping[str, int] = {
-    "build": 3,
+    "build": 2,
     "export": 2,
     "graph": 2,
     "greedy": 2,

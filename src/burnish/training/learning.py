@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from burnish.agents.demonstrations import Demonstration
-from burnish.agents.networks.build import build_encoder
 from burnish.agents.networks.encoder import Encoder
+from burnish.agents.networks.from_table import build_encoder
 from burnish.agents.policy import Critic, Head, Policy
 from burnish.core.env import Env
 from burnish.core.env_spaces import ActionSpace
