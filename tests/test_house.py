@@ -39,7 +39,6 @@ SHARED_CLASSES: Mapping[str, int] = {
 SHARED_MODULES: Mapping[str, int] = {
     "build": 2,
     "export": 2,
-    "graph": 2,
     "greedy": 2,
     "programs": 2,
     "run": 3,
