@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from burnish import _native
 from burnish.core.errors import CompileError, InputError
-from burnish.corpora.build import FLAGS, TIMELESS, compile_folder
 from burnish.corpora.building import WORK, FileGroup, Item, PackageJob, PackProgress, build, recipe_of
 from burnish.corpora.compile_commands import NAME, Command, read_compile_commands, without_unknown
 from burnish.corpora.manifest import Package
@@ -24,6 +23,7 @@ from burnish.corpora.public import folder_groups, unit_row
 from burnish.corpora.repair import first_error
 from burnish.corpora.store import open_corpus
 from burnish.corpora.tree import SourceTree, index_tree
+from burnish.corpora.units import FLAGS, TIMELESS, compile_folder
 from burnish.programs import link_programs, load_program
 from burnish.toolchain import C_SUFFIXES, IR_SUFFIXES, clang_version, compile_to_bitcode
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.corpora.build import FLAGS, Failed, Skipped, Unit, compile_folder
 from burnish.corpora.building import FileGroup, PackageJob, recipe_of
 from burnish.corpora.manifest import Package, packages_in
 from burnish.corpora.pack import PackRow
 from burnish.corpora.splits import repeat_reason
 from burnish.corpora.tree import SourceTree, folder_of, index_tree
+from burnish.corpora.units import FLAGS, Failed, Skipped, Unit, compile_folder
 from burnish.files import default_cache
 from burnish.toolchain import C_SUFFIXES, clang_version
 
