@@ -12,8 +12,8 @@ from burnish.core.errors import Miscompiled
 from burnish.core.program import Workload
 from burnish.core.recent import Recent
 from burnish.execution.alone import alone, quiet_core
-from burnish.execution.build import link
 from burnish.execution.check import differences, limits_after, run_all
+from burnish.execution.executable import link
 from burnish.execution.folder import temporary_folder
 from burnish.execution.measurements import Known, MeasurementCache, key_of
 from burnish.execution.run import PATIENT, Execution, RunLimits, execute
