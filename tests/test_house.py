@@ -40,7 +40,7 @@ SHARED_MODULES: Mapping[str, int] = {
     "export": 2,
     "greedy": 2,
     "programs": 2,
-    "run": 3,
+    "run": 2,
     "validate": 2,
 }
 EMPTY_WORDS = re.compile("(?i)utils?|common|helpers?|misc|manager|handler|wrapper|base")

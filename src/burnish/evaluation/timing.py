@@ -17,7 +17,7 @@ from burnish.evaluation.intervals import centre, fewest, signed_rank_interval
 from burnish.execution import execute, link
 from burnish.execution.alone import alone, quiet_core
 from burnish.execution.folder import temporary_folder
-from burnish.execution.run import PATIENT
+from burnish.execution.running import PATIENT
 from burnish.execution.stopwatch import SECONDS
 
 FASTER, SLOWER, NO_DIFFERENCE, IDENTICAL = "faster", "slower", "no difference beyond noise", "identical"

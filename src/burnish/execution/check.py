@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from burnish.core.program import Workload
-from burnish.execution.run import PATIENT, Execution, RunLimits, execute
+from burnish.execution.running import PATIENT, Execution, RunLimits, execute
 
 SHOWN = 40  # bytes of an output, around the first difference
 

@@ -16,7 +16,7 @@ from burnish.execution.check import differences, limits_after, run_all
 from burnish.execution.executable import link
 from burnish.execution.folder import temporary_folder
 from burnish.execution.measurements import Known, MeasurementCache, key_of
-from burnish.execution.run import PATIENT, Execution, RunLimits, execute
+from burnish.execution.running import PATIENT, Execution, RunLimits, execute
 
 REPEATS = 3  # of each input; the least counts
 KEPT = 4096  # measurements that are remembered
