@@ -34,7 +34,7 @@ from burnish.training.expert import (
     make_demonstrations,
     read_demonstrations,
 )
-from burnish.training.export import export
+from burnish.training.export_best import export
 from burnish.training.programs import choose
 from burnish.training.standardize import Observations, has_features, random_observations, standardize
 from burnish.training.tables import from_table
