@@ -20,7 +20,7 @@ from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask
 from burnish.core.worker import Limits, Worker
 from burnish.policies.choose import Actor
-from burnish.training.greedy import Greedy
+from burnish.training.greedy_play import Greedy
 
 SCORE = "validation/ratio"
 NOTHING_YET = 0.0  # the score of a training that has no policy yet
@@ -103,7 +103,7 @@ def hold_out(
 def play_all(
     actor: Actor, held: Sequence[Held], make: Callable[[Sequence[Program]], Env], count: int
 ) -> list[Played]:
-    """Play every program once, the most probable action in each state: see burnish.training.greedy.
+    """Play every program once, the most probable action in each state: see burnish.training.greedy_play.
 
     Each environment acts as soon as it is ready, alone: what comes out does not depend on the others.
 
