@@ -37,7 +37,6 @@ SHARED_CLASSES: Mapping[str, int] = {
     "Run": 2,
 }
 SHARED_MODULES: Mapping[str, int] = {
-    "programs": 2,
     "run": 2,
     "validate": 2,
 }

@@ -40,10 +40,10 @@ from burnish.portfolio.seconds import fit_time, reached
 from burnish.portfolio.sequence_values import WORST, SequenceValues
 from burnish.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
 from burnish.search import Budget
+from burnish.training.chosen_programs import Chosen, choose
 from burnish.training.collect import Found, collect, problems_of
 from burnish.training.config import Config
 from burnish.training.learning import task_of
-from burnish.training.programs import Chosen, choose
 from burnish.training.tables import from_table
 from burnish.training.validate import NOTHING_YET, SCORE
 

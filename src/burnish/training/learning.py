@@ -27,6 +27,7 @@ from burnish.policies.choose import Actor
 from burnish.tasks import TASKS, load_task
 from burnish.training.algorithms import Note, settings_of
 from burnish.training.checkpoint import FILE, diverged, load_checkpoint
+from burnish.training.chosen_programs import choose
 from burnish.training.config import Config
 from burnish.training.expert import (
     DEMONSTRATIONS,
@@ -35,7 +36,6 @@ from burnish.training.expert import (
     read_demonstrations,
 )
 from burnish.training.export_best import export
-from burnish.training.programs import choose
 from burnish.training.standardize import Observations, has_features, random_observations, standardize
 from burnish.training.tables import from_table
 from burnish.training.validate import Played, hold_out, measure, play_all
