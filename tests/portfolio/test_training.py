@@ -22,7 +22,7 @@ from burnish.portfolio.training import SequenceValuesTraining
 from burnish.search import Budget
 from burnish.training.collect import collect, problems_of, read_found
 from burnish.training.config import read_config
-from burnish.training.run import IterationProgress, Listener, train
+from burnish.training.loop import IterationProgress, Listener, train
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 

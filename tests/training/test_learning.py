@@ -24,7 +24,7 @@ from burnish.training.checkpoint import load_checkpoint
 from burnish.training.config import Config, Expert, Source, config_of, read_config, shipped
 from burnish.training.expert import DEMONSTRATIONS
 from burnish.training.learning import PolicyTraining
-from burnish.training.run import Listener, TrainingOutcome, train
+from burnish.training.loop import Listener, TrainingOutcome, train
 from burnish.training.track import LOG, TIMES, read_log
 from burnish.training.validate import SCORE
 from tests.conftest import children

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from burnish.training.config import Config, config_of
-from burnish.training.run import train
+from burnish.training.loop import train
 from burnish.training.validate import SCORE
 
 

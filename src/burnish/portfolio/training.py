@@ -51,7 +51,7 @@ SUFFIX = ".npz"
 
 
 class SequenceValuesTraining:
-    """A Training (burnish.training.run); an iteration is some programs of a stage, or an epoch."""
+    """A Training (burnish.training.loop); an iteration is some programs of a stage, or an epoch."""
 
     ends = True
 

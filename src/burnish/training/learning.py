@@ -50,7 +50,7 @@ class Heads:
 
 
 class PolicyTraining:
-    """A Training (burnish.training.run) of a learner (burnish.agents.learner)."""
+    """A Training (burnish.training.loop) of a learner (burnish.agents.learner)."""
 
     ends = False
 

@@ -18,7 +18,7 @@ import torch
 from burnish.core.errors import InputError
 from burnish.training.checkpoint import FILE, load_checkpoint, locked
 from burnish.training.config import Config
-from burnish.training.run import IterationProgress, Listener, TrainingOutcome, train
+from burnish.training.loop import IterationProgress, Listener, TrainingOutcome, train
 from burnish.training.track import LOG, TIMES, read_log
 from burnish.training.validate import SCORE
 from tests.training.walk import Walk, walk_config
