@@ -37,7 +37,6 @@ SHARED_CLASSES: Mapping[str, int] = {
     "Run": 2,
 }
 SHARED_MODULES: Mapping[str, int] = {
-    "validate": 2,
 }
 EMPTY_WORDS = re.compile("(?i)utils?|common|helpers?|misc|manager|handler|wrapper|base")
 

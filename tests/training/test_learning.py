@@ -26,7 +26,7 @@ from burnish.training.expert import DEMONSTRATIONS
 from burnish.training.learning import PolicyTraining
 from burnish.training.loop import Listener, TrainingOutcome, train
 from burnish.training.track import LOG, TIMES, read_log
-from burnish.training.validate import SCORE
+from burnish.training.validation import SCORE
 from tests.conftest import children
 
 SETTINGS: dict[str, dict[str, Any]] = {

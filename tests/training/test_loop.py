@@ -20,7 +20,7 @@ from burnish.training.checkpoint import FILE, load_checkpoint, locked
 from burnish.training.config import Config
 from burnish.training.loop import IterationProgress, Listener, TrainingOutcome, train
 from burnish.training.track import LOG, TIMES, read_log
-from burnish.training.validate import SCORE
+from burnish.training.validation import SCORE
 from tests.training.walk import Walk, walk_config
 
 

@@ -23,7 +23,7 @@ from burnish.training.algorithms import open_training
 from burnish.training.collect import collect, problems_of
 from burnish.training.config import config_of
 from burnish.training.loop import TrainingOutcome, train
-from burnish.training.validate import SCORE
+from burnish.training.validation import SCORE
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls, optimum
 from tests.core.splitting_task import OPTIMUM, pieces

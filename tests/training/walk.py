@@ -13,7 +13,7 @@ import torch
 
 from burnish.training.config import Config, config_of
 from burnish.training.loop import train
-from burnish.training.validate import SCORE
+from burnish.training.validation import SCORE
 
 
 class Walk:

@@ -131,7 +131,7 @@ def _report(outcome: TrainingOutcome) -> None:
     """Say how it ended, and where everything is."""
     from burnish.training.card import card_path
     from burnish.training.loop import CURVES
-    from burnish.training.validate import SCORE
+    from burnish.training.validation import SCORE
 
     print(f"{WHY[outcome.why]}, after iteration {outcome.iteration}")
     if outcome.best and outcome.policy:

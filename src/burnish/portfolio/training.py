@@ -45,7 +45,7 @@ from burnish.training.collect import Found, collect, problems_of
 from burnish.training.config import Config
 from burnish.training.learning import task_of
 from burnish.training.tables import from_table
-from burnish.training.validate import NOTHING_YET, SCORE
+from burnish.training.validation import NOTHING_YET, SCORE
 
 SUFFIX = ".npz"
 

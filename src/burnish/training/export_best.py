@@ -14,7 +14,7 @@ from burnish.agents.policy import Policy
 from burnish.agents.tabular import QTable
 from burnish.policies.choose import ActionPolicy, Actor, choose
 from burnish.policies.load import load_action_policy
-from burnish.training.validate import Played, measure
+from burnish.training.validation import Played, measure
 
 
 class Exported:

@@ -38,7 +38,7 @@ from burnish.training.expert import (
 from burnish.training.export_best import export
 from burnish.training.standardize import Observations, has_features, random_observations, standardize
 from burnish.training.tables import from_table
-from burnish.training.validate import Played, hold_out, measure, play_all
+from burnish.training.validation import Played, hold_out, measure, play_all
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from burnish.training.checkpoint import Best, Checkpoint, diverged, load_checkpo
 from burnish.training.config import Config, config_of, difference
 from burnish.training.plot import plot_log
 from burnish.training.track import LOG, JsonLines, Row, Tracker, open_trackers
-from burnish.training.validate import NOTHING_YET, SCORE
+from burnish.training.validation import NOTHING_YET, SCORE
 
 CONFIG = "config.json"
 CURVES = "curves.png"

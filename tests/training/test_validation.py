@@ -17,7 +17,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.worker import Limits
 from burnish.training.greedy_play import Greedy, looks_same
-from burnish.training.validate import SCORE, Held, Played, hold_out, measure, play_all
+from burnish.training.validation import SCORE, Held, Played, hold_out, measure, play_all
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
