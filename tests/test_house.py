@@ -36,8 +36,7 @@ LONG_SIGNATURES: Mapping[str, int] = {
 SHARED_CLASSES: Mapping[str, int] = {
     "Run": 2,
 }
-SHARED_MODULES: Mapping[str, int] = {
-}
+SHARED_MODULES: Mapping[str, int] = {}
 EMPTY_WORDS = re.compile("(?i)utils?|common|helpers?|misc|manager|handler|wrapper|base")
 
 

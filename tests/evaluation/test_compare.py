@@ -131,7 +131,7 @@ def test_budget_of_time_needs_the_pipeline() -> None:
 
 
 class Deadly(tuple):  # type: ignore[type-arg]
-    """Starting traces that kill the process that looks at them, which is the search's."""
+    """Initial traces that kill the process that looks at them, which is the search's."""
 
     def __iter__(self) -> Iterator[Any]:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -139,19 +139,19 @@ class Deadly(tuple):  # type: ignore[type-arg]
 
 
 class Defect(tuple):  # type: ignore[type-arg]
-    """Starting traces that are a defect in a search."""
+    """Initial traces that are a defect in a search."""
 
     def __iter__(self) -> Iterator[Any]:
         raise ZeroDivisionError("a defect")
 
 
 @pytest.mark.parametrize(
-    ("starts", "said"), [(Deadly(), "signal SIGKILL"), (Defect(), "ZeroDivisionError: a defect")]
+    ("initial_traces", "said"), [(Deadly(), "signal SIGKILL"), (Defect(), "ZeroDivisionError: a defect")]
 )
 def test_method_that_ends_its_process_is_a_failure_and_the_others_go_on(
-    starts: tuple[Any, ...], said: str
+    initial_traces: tuple[Any, ...], said: str
 ) -> None:
-    task = replace(TASK, initial_traces=starts)
+    task = replace(TASK, initial_traces=initial_traces)
     rows = rows_of(compare_methods(plan("halved", "random", "start", task=task), CASES[:1]))
     assert [(row.method, row.valid) for row in rows] == [("halved", True), ("random", False), ("start", True)]
     failed = rows[1]

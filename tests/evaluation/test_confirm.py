@@ -176,7 +176,7 @@ def test_identical_objects_are_no_gain() -> None:
     assert result.cost == result.baselines["O3"] > 0
 
 
-def test_trade_off_adds_what_is_exact_to_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weighted_objective_adds_what_is_exact_to_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that is no faster, but smaller, is better by the weight of its size."""
     unclear = Comparison(1.0, 0.99, 1.01, NO_DIFFERENCE, 0.95, 15, 1.002, least=(0.1, 0.1))
     monkeypatch.setattr(timing, "compare_times", lambda *_, **__: unclear)
@@ -190,7 +190,7 @@ def test_trade_off_adds_what_is_exact_to_the_interval(monkeypatch: pytest.Monkey
     assert result.cost == pytest.approx((sizes["result"] * 0.1) ** 0.5)
 
 
-def test_trade_off_is_compared_with_the_level_that_is_best_in_it() -> None:
+def test_weighted_objective_is_compared_with_the_level_that_is_best_in_it() -> None:
     goal = SPEED.objective("text-bytes^0.5*seconds^0.5")
     costs = {"O0": {goal.name: 5.0}, "Oz": {goal.name: 3.0}, "O3": {goal.name: 4.0}}
     assert reference_of(SPEED, goal, costs) == "Oz"

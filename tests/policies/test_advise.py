@@ -63,7 +63,7 @@ def carded(**card: Any) -> ByHand:
     return ByHand(card=ByHand().card | card)
 
 
-def starts(adviser: PolicyAdviser, text: str = "a=24 b=7") -> list[Trace]:
+def initial_traces(adviser: PolicyAdviser, text: str = "a=24 b=7") -> list[Trace]:
     return list(adviser(open_counters(counters(text))).initial_traces)
 
 
@@ -75,26 +75,24 @@ def test_first_start_is_what_the_policy_does_in_the_environment() -> None:
         (action,) = choose(ByHand().log_probs([observed], info["mask"][None]))
         observed, _, terminated, truncated, info = env.step(int(action))
         over = terminated or truncated
-    assert starts(adviser_of(ByHand(), TASK))[0] == env.trace
+    assert initial_traces(adviser_of(ByHand(), TASK))[0] == env.trace
 
 
 def test_other_starts_are_drawn_by_the_seed() -> None:
     adviser = adviser_of(ByHand(), TASK)
-    drawn = starts(adviser)
+    drawn = initial_traces(adviser)
     assert len(drawn) == adviser.rollouts
     assert len(set(drawn)) > 2
-    assert starts(adviser) == drawn
-    other = starts(replace(adviser, seed=1))
+    assert initial_traces(adviser) == drawn
+    other = initial_traces(replace(adviser, seed=1))
     assert other[0] == drawn[0]
     assert other[1:] != drawn[1:]
 
 
 def test_rollouts_end_where_nothing_is_legal_and_where_the_compiler_dies() -> None:
-    assert starts(adviser_of(ByHand(actions=("subtract(1)", "gone"), logits=(0, 1)), TASK), "a=2")[0] == (
-        "subtract(1)",
-        "subtract(1)",
-    )
-    assert starts(adviser_of(ByHand(), TASK), "a=0")[0] == ()
+    less = ByHand(actions=("subtract(1)", "gone"), logits=(0, 1))
+    assert initial_traces(adviser_of(less, TASK), "a=2")[0] == ("subtract(1)", "subtract(1)")
+    assert initial_traces(adviser_of(ByHand(), TASK), "a=0")[0] == ()
     task = failing_task(TASK, "give-up")
     policy = ByHand(actions=("halve", "give-up"), logits=(3.0, 1.0))
     guide = adviser_of(policy, task)(task.open(counters("a=4")))

@@ -67,7 +67,7 @@ def assert_costs_are_right(portfolio: Portfolio) -> None:
             assert session.measure("total") == cost
 
 
-def test_offspring_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_candidates_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breed_module, "SCREEN", 2)
     state = tmp_path / "portfolio.jsonl"
     everywhere = BREEDING | {"count": 3}

@@ -24,7 +24,7 @@ from burnish.search.mcts import mcts
 from burnish.search.prefix_tree import Ask, PrefixTree
 from burnish.search.random import random_search
 from burnish.search.run import INITIAL_SHARE, Method, Observer, run
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 from tests.core.counting_task import ACTIONS, OPTIMUM, TASK, counters, open_counters
 from tests.core.failures import failing_task
 from tests.search.guides import Misleading, Perfect, by, shortest
@@ -110,7 +110,7 @@ def test_every_search_takes_a_guide_with_everything(method: str) -> None:
     assert result.cost < 32
 
 
-def test_starts_are_sent_what_they_cost() -> None:
+def test_initial_traces_are_sent_what_they_cost() -> None:
     sent: list[float | None] = []
 
     def advise(session: Session) -> Guide:
@@ -130,7 +130,7 @@ def test_starts_are_sent_what_they_cost() -> None:
 
 
 def test_what_the_first_suffixes_find_at_sites_is_behind_every_later_start() -> None:
-    """After the task's own start 12 and 7 are left, then 6 and 6; what a start gains beside that is told."""
+    """After the task's own trace 12 and 7 are left, then 6 and 6; what another gains beside that is told."""
     sent: list[float | None] = []
     seen: list[Progress] = []
 
@@ -144,7 +144,7 @@ def test_what_the_first_suffixes_find_at_sites_is_behind_every_later_start() -> 
 
     result = guided("mixed", advise, 20, progress=seen.append)
     assert sent[0] == 1 + 23 + 6
-    # the task's start and that one, the better one with its sites' costs, the suffixes, both joined
+    # the task's initial trace and that one, the better one with its sites' costs, the suffixes, both joined
     assert sent[1] == 1 + 1 + 1 + 2 + 1
     joined = seen[5].best
     assert (joined.trace, joined.cost) == (("halve", "a: halve", "b: subtract(1)"), 1 + 6 + 6)
@@ -169,15 +169,15 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
 
         return Guide(initial_traces(), (("foreign",), ("halve", "foreign")))
 
-    seen: list[Space] = []
+    seen: list[SearchSpace] = []
 
-    def looks(space: Space, rng: np.random.Generator) -> Proposals:
+    def looks(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         seen.append(space)
         return random_search(space, rng)
 
     found = run(Method("looks", looks), PROBLEM, Budget(evaluations=10, workers=1), adviser=advise)
     assert sent[0] == sent[1] and None not in sent
-    initial_traces = {start.trace for start in seen[0].initial}
+    initial_traces = {item.trace for item in seen[0].initial}
     assert initial_traces == {("halve",), ("subtract(1)",), ()} | set(TASK.initial_traces)
     assert set(seen[0].suffixes) <= {("halve",)}
     assert "foreign" not in found.trace
@@ -194,7 +194,7 @@ def test_least_budget_is_the_policy_alone(guided_by: Adviser | None) -> None:
     assert session.measure("total") == found.cost < math.inf
 
 
-def test_starts_are_made_as_they_are_asked_for() -> None:
+def test_initial_traces_are_made_as_they_are_asked_for() -> None:
     made: list[int] = []
 
     def advise(session: Session) -> Guide:
@@ -258,10 +258,10 @@ def test_state_that_was_looked_at_is_gone_on_from() -> None:
     assert found.cost == 1 + sum(found.state.observed[0])
 
 
-SPACE = Space(("a", "b", "c"), (), (), (Evaluation((), 9.0),), 10)
+SPACE = SearchSpace(("a", "b", "c"), (), (), (Evaluation((), 9.0),), 10)
 
 
-def shares(space: Space, log_probs: Sequence[float], uniform: float = 0.0) -> list[float]:
+def shares(space: SearchSpace, log_probs: Sequence[float], uniform: float = 0.0) -> list[float]:
     state = Evaluation(("b",), 1.0, prediction=Prediction(np.array(log_probs)))
     return [float(share) for share in space.probabilities(state, uniform)]
 

@@ -21,7 +21,7 @@ from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.evaluator import Evaluator
 from burnish.search.partwise import partwise
 from burnish.search.run import Method, run
-from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space
+from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, SearchSpace
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import CountingSession, counters
@@ -144,7 +144,7 @@ def test_joined_trace_keeps_what_the_parts_gained() -> None:
     gains: list[float] = []
     costs: list[float] = []
 
-    def watched(space: Space, rng: np.random.Generator) -> Proposals:
+    def watched(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         refining = partwise(replace(space, suffixes=suffixes), rng, group=len(suffixes))
         batch = next(refining)
         while len(costs) < 2:  # at the beginning, and when the learned suffixes were tried

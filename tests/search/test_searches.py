@@ -20,7 +20,7 @@ from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
 from burnish.search.run import Method, run
-from burnish.search.space import Batch, Proposals, Space
+from burnish.search.space import Batch, Proposals, SearchSpace
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls, optimum
@@ -102,7 +102,7 @@ def test_result_of_sites_that_are_born_depends_on_the_seed_alone(method: str) ->
 
 def test_illegal_proposals_are_counted() -> None:
     assert searched(TASK, "greedy", "60", counters("a=255")).illegal == len(TASK.initial_traces)
-    assert searched(TASK, "genetic", "60", counters("a=255")).illegal > 0  # offspring of traces that differ
+    assert searched(TASK, "genetic", "60", counters("a=255")).illegal > 0  # candidates of traces that differ
     assert searched(LLVM, "genetic", "60", compiled("structs.c")).illegal == 0
 
 
@@ -188,7 +188,7 @@ def test_module_without_functions_is_left_as_it_is(method: str) -> None:
 
 @pytest.mark.parametrize("budget", ["1000", "300s"])  # what ends it is that nothing new comes
 def test_search_that_has_nothing_new_ends(budget: str) -> None:
-    def stubborn(space: Space, rng: np.random.Generator) -> Proposals:
+    def stubborn(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         while True:
             yield Batch([(), ("halve",)])
 
@@ -198,7 +198,7 @@ def test_search_that_has_nothing_new_ends(budget: str) -> None:
 
 
 def test_search_that_has_nothing_new_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stubborn(space: Space, rng: np.random.Generator) -> Proposals:
+    def stubborn(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         while True:
             yield Batch([(), ("halve",)])
 
@@ -207,7 +207,7 @@ def test_search_that_has_nothing_new_ends_in_time(monkeypatch: pytest.MonkeyPatc
     assert result.seconds >= 0.2
 
 
-def test_starts_come_first() -> None:
+def test_initial_traces_come_first() -> None:
     seen: list[Progress] = []
     searched(LLVM, "random", "3", program=compiled("structs.c"), progress=seen.append, objective="text-bytes")
     session = LLVM.baseline("Oz")(compiled("structs.c"))

@@ -1,4 +1,4 @@
-"""What was played, kept to learn from it again."""
+"""Replay buffers: transitions that were played, kept to learn from them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Episodes as JSON lines."""
+"""The log of episodes, as JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to add to clang's options, given what clang complained about."""
+"""Repairs of clang's options, given what clang complained about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the last builds under a directory came to, from the build log."""
+"""The summary of the last builds under a directory, from the build log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One object: front end, optimizer, code generation, and the comparison with clang's."""
+"""Improving one object: front end, optimizer, code generation, and the comparison with clang's."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from burnish.search import DEFAULT, SEARCHES, Budget, Method
 from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
 from burnish.search.run import Observer, run
-from burnish.search.space import Proposals, Space
+from burnish.search.space import Proposals, SearchSpace
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 from burnish.tasks.llvm_passes.objectives import within_limits
 
@@ -93,6 +93,6 @@ def _budget(request: OptimizeRequest) -> Budget:
     return Budget(seconds, evaluations, request.patience, workers=1)  # the build uses the other cores
 
 
-def _no_search(_space: Space, _rng: np.random.Generator) -> Proposals:
+def _no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:
     """End where a search would begin: what was remembered has been tried."""
     yield from ()

@@ -1,4 +1,4 @@
-"""What became of one compilation: smaller, as clang made it, or never tried."""
+"""Attempts at one compilation, and what became of them: smaller, as clang made it, or never tried."""
 
 from __future__ import annotations
 

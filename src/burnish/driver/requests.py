@@ -1,4 +1,4 @@
-"""What is asked of the optimizer, and what it answers."""
+"""The options of a drop-in compiler, the requests to its optimizer, and the answers."""
 
 from __future__ import annotations
 

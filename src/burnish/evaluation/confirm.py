@@ -1,4 +1,4 @@
-"""Nothing is reported that was not measured again."""
+"""Confirming results: what a search found is measured again, or the reference is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace is worth, measured in processes that have not seen the search."""
+"""Replaying and measuring results in processes that have not seen the search."""
 
 from __future__ import annotations
 

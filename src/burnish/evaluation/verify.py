@@ -1,4 +1,4 @@
-"""Is what a leaderboard says so? Its rows are replayed, and its figures computed once more."""
+"""Verifying a leaderboard: its rows are replayed, and its figures computed once more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do two executables do the same?"""
+"""Comparing what executables do: their outputs and exit codes."""
 
 from __future__ import annotations
 

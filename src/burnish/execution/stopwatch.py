@@ -1,4 +1,4 @@
-"""What a program's runs cost, for whatever object a compiler makes of it."""
+"""The stopwatch of a program: what its runs cost, for whatever object a compiler makes of it."""
 
 from __future__ import annotations
 

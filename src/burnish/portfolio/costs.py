@@ -1,4 +1,4 @@
-"""What many traces cost on many programs: a table that grows both ways, and is kept."""
+"""The table of what many traces cost on many programs: it grows both ways, and is kept."""
 
 from __future__ import annotations
 

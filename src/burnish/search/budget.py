@@ -1,4 +1,4 @@
-"""How much a search may spend."""
+"""Budgets of searches: seconds, evaluations, processes."""
 
 from __future__ import annotations
 

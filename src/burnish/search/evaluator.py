@@ -1,4 +1,4 @@
-"""Traces to costs: in worker processes, on all cores, every shared prefix once."""
+"""The evaluator of searches, from traces to costs: on all cores, every shared prefix once."""
 
 from __future__ import annotations
 

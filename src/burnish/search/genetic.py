@@ -8,7 +8,7 @@ import numpy as np
 
 from burnish.core.trace import Trace
 from burnish.search.mutation import cross
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 POPULATION = 32
 ELITE = 8  # of them, which survive whatever is bred
@@ -17,7 +17,7 @@ CROSSOVER = 0.6  # the share of candidates that have two parents
 IMMIGRANTS = 6  # of every generation: a random initial trace with a short random suffix
 
 
-def genetic(space: Space, rng: np.random.Generator) -> Proposals:
+def genetic(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     """Breed traces: tournament selection, one-point crossover, mutation; the best survive.
 
     The first generation is the initial traces, and as many mutants of the better ones as there is room for.
@@ -25,16 +25,16 @@ def genetic(space: Space, rng: np.random.Generator) -> Proposals:
     alive = _distinct(space.initial)
     while True:
         alive = alive[:POPULATION]
-        heads = rng.integers(len(space.initial), size=IMMIGRANTS)
-        children = [space.initial[head].trace + space.random_trace(rng, 6) for head in heads]
-        while len(children) < POPULATION - ELITE:
+        begins = rng.integers(len(space.initial), size=IMMIGRANTS)
+        candidates = [space.initial[begin].trace + space.random_trace(rng, 6) for begin in begins]
+        while len(candidates) < POPULATION - ELITE:
             parent, other = (_select(alive, rng) for _ in range(2))
-            child = parent.trace
+            trace = parent.trace
             if rng.random() < CROSSOVER:
-                child = cross(parent.trace, other.trace, rng)[: space.max_length]
-            children.append(space.mutate(child, rng))
-        born = yield Batch(children)
-        alive = _distinct([*alive[:ELITE], *born, *alive[ELITE:]])
+                trace = cross(parent.trace, other.trace, rng)[: space.max_length]
+            candidates.append(space.mutate(trace, rng))
+        evaluated = yield Batch(candidates)
+        alive = _distinct([*alive[:ELITE], *evaluated, *alive[ELITE:]])
 
 
 def _distinct(candidates: Sequence[Evaluation]) -> list[Evaluation]:

@@ -1,4 +1,4 @@
-"""Breeding and refining in turn."""
+"""The default search: a genetic algorithm, and a refinement of every site, in turn."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.genetic import genetic
 from burnish.search.partwise import partwise
 from burnish.search.sitewise import refine, sitewise
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 AT_ONCE = 2  # learned suffixes, with which the sites are refined first
 WORTH = 0.01  # of the program's cost, that the first of those must gain
 PATIENCE = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
-def mixed(space: Space, rng: np.random.Generator) -> Proposals:
+def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     """Alternate sitewise search from the best trace so far and genetic search for the program.
 
     Whole-program traces and those of single sites find different gains: inlining and outlining need the
@@ -57,8 +57,8 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
         generation = breeding.send(_without_sites(evaluations))
 
 
-def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
-    """Refine the sites of the best start by the first learned suffixes.
+def sites_first(space: SearchSpace, rng: np.random.Generator) -> Proposals:
+    """Refine the sites of the best initial trace by the first learned suffixes.
 
     What suits a site often suits it behind any other trace, too: an attribute of a function such as its
     frame pointer. So this comes before most other initial traces, which then have those entries at their

@@ -18,7 +18,7 @@ from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.budget import Budget
 from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.prefix_tree import NOTHING
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 PATIENCE = 1000  # batches in a row without a new trace: all has been tried
 INITIAL_SHARE = 0.6  # of the budget, after which no more initial traces are evaluated
@@ -31,7 +31,7 @@ RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites
 LARGE_SITES = 500  # under a budget in evaluations alone: likewise, from so many sites on
 CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a trace: it has to be evaluated, too
 
-Search = Callable[[Space, np.random.Generator], Proposals]
+Search = Callable[[SearchSpace, np.random.Generator], Proposals]
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def run(
         session.close()
         if not large:
             (tried[()],) = evaluate(Batch([()], legal=space.by_state))
-        survived = tuple(start for start in tried.values() if not start.error)
+        survived = tuple(item for item in tried.values() if not item.error)
         if not space.actions or not survived:  # nothing to do, or nothing that survives
             raise BudgetSpent
         proposals = method.search(replace(space, initial=survived, large=large), np.random.default_rng(seed))
@@ -239,7 +239,7 @@ def _whole(proposals: Proposals, evaluate: Callable[[Batch], list[Evaluation]]) 
             batch = proposals.send(evaluations)
 
 
-def _explore(session: Sandbox, problem: Problem, adviser: Adviser | None) -> tuple[Space, Guide]:
+def _explore(session: Sandbox, problem: Problem, adviser: Adviser | None) -> tuple[SearchSpace, Guide]:
     """Look at the program once: what is legal, which sites there are, and what the adviser says.
 
     Where all actions are legal on the whole program, they are taken to be so in every state. What answers a
@@ -262,8 +262,8 @@ def _explore(session: Sandbox, problem: Problem, adviser: Adviser | None) -> tup
         else ()
     )
     longest = max(1, problem.task.max_trace + problem.task.max_trace_by_site * len(sites))
-    space = Space(actions, site_actions, sites, (), longest, suffixes, prior, guide.policy, by_state=by_state)
-    return space, guide
+    told = suffixes, prior, guide.policy
+    return SearchSpace(actions, site_actions, sites, (), longest, *told, by_state=by_state), guide
 
 
 def _at_sites(trace: Trace) -> Trace:

@@ -1,4 +1,4 @@
-"""What an algorithm that imitates is shown: traces that a search found for the training programs."""
+"""Demonstrations by an expert: traces that a search found for the training programs, to be imitated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The most probable action in every state, without standing still."""
+"""Greedy play: the most probable action in every state, without standing still."""
 
 from __future__ import annotations
 

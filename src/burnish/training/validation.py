@@ -1,4 +1,4 @@
-"""How good a policy is on programs that it does not learn from."""
+"""Validation: how good a policy is on programs that it does not learn from."""
 
 from __future__ import annotations
 
