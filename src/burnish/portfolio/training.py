@@ -3,7 +3,7 @@
 Four stages, each kept in a file of the run's folder, program by program:
 
 1. found.jsonl: strong traces of some programs, by search (burnish.training.collect);
-2. portfolio-OBJECTIVE.jsonl: a portfolio, bred from them on many programs (burnish.portfolio.breed);
+2. portfolio-OBJECTIVE.jsonl: a portfolio, evolved from them on many programs (burnish.portfolio.evolve);
 3. table.jsonl, validation.jsonl: that and the strongest traces of all, on many programs, large ones too
    (burnish.portfolio.costs); what adds something there, for its time, is the policy's portfolio;
 4. suffixes-OBJECTIVE.jsonl: what to try at functions behind the best of them (burnish.portfolio.suffixes).
@@ -30,9 +30,9 @@ from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
 from burnish.policies.find import find_adviser
-from burnish.portfolio.breed import PortfolioEffort, PortfolioSetup, breed
 from burnish.portfolio.costs import CostTable, TableSetup, fill
 from burnish.portfolio.cover import by_gain_for_time, greedy_cover
+from burnish.portfolio.evolve import PortfolioEffort, PortfolioSetup, evolve
 from burnish.portfolio.network import SequenceValueLearner
 from burnish.portfolio.plan import Plan
 from burnish.portfolio.prior import fit_prior
@@ -221,7 +221,7 @@ class SequenceValuesTraining:
         return table
 
     def _candidates(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
-        """Breed a portfolio from what was found, and add the strongest; the reference is the first."""
+        """Evolve a portfolio from what was found, and add the strongest; the reference is the first."""
         reference = self.task.first_trace
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
@@ -232,7 +232,7 @@ class SequenceValuesTraining:
             generations=self.plan.generations,
             seed=self.config.run.seed,
         )
-        for portfolio in breed(
+        for portfolio in evolve(
             setup,
             self.programs,
             first,

@@ -11,14 +11,14 @@ from burnish.search.mutation import cross
 from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 POPULATION = 32
-ELITE = 8  # of them, which survive whatever is bred
+ELITE = 8  # of them, which survive whatever comes
 TOURNAMENT = 3  # drawn at random, of which the best is a parent
 CROSSOVER = 0.6  # the share of candidates that have two parents
 IMMIGRANTS = 6  # of every generation: a random initial trace with a short random suffix
 
 
 def genetic(space: SearchSpace, rng: np.random.Generator) -> Proposals:
-    """Breed traces: tournament selection, one-point crossover, mutation; the best survive.
+    """Evolve traces: tournament selection, one-point crossover, mutation; the best survive.
 
     The first generation is the initial traces, and as many mutants of the better ones as there is room for.
     """

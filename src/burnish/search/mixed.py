@@ -23,7 +23,7 @@ def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
 
     Whole-program traces and those of single sites find different gains: inlining and outlining need the
     one, what suits a function and not its neighbour the other. What was found at single sites is appended
-    to every trace that is bred, so that a new beginning competes with all that was learned about the old one.
+    to every candidate, so that a new beginning competes with all that was learned about the old one.
     In a large program, whose evaluations are few, the sites are refined one by one instead.
     """
     if space.large:
@@ -31,8 +31,8 @@ def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     if not space.site_actions:  # nothing to refine
         yield from genetic(space, rng)
     best = space.best_initial
-    breeding = genetic(space, rng)
-    generation = next(breeding)
+    evolution = genetic(space, rng)
+    generation = next(evolution)
     refined: Evaluation | None = None
     while True:
         if refined is None or best.cost < refined.cost:
@@ -50,11 +50,11 @@ def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         if space.by_state:  # what is at sites belongs to its place in the trace
             evaluations = yield generation
             best = min([best, *evaluations], key=lambda item: item.order)
-            generation = breeding.send(evaluations)
+            generation = evolution.send(evaluations)
             continue
         evaluations = yield Batch([(*trace, *at_sites) for trace in generation.traces])
         best = min([best, *evaluations], key=lambda item: item.order)
-        generation = breeding.send(_without_sites(evaluations))
+        generation = evolution.send(_without_sites(evaluations))
 
 
 def sites_first(space: SearchSpace, rng: np.random.Generator) -> Proposals:
@@ -75,7 +75,7 @@ def sites_first(space: SearchSpace, rng: np.random.Generator) -> Proposals:
 
 
 def _without_sites(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """Return the evaluations as those of the traces that were bred: what breeding continues with."""
+    """Return the evaluations as those of whole-program candidates, with which the genetic search goes on."""
     return [replace(item, trace=_whole(item.trace), path=_whole(item.path)) for item in evaluations]
 
 

@@ -1,4 +1,4 @@
-"""A portfolio of sequences, bred on many programs at once.
+"""A portfolio of sequences, evolved on many programs at once.
 
 What a search finds on one program may be worth nothing on the next. Here a sequence is worth what it adds, on
 the mean over programs, to the best of those chosen before it (the marginal contribution of Xu, Hoos and
@@ -94,22 +94,22 @@ class PortfolioSetup:
 
 @dataclass(frozen=True)
 class PortfolioEffort:
-    """On which programs to breed, and for how long."""
+    """On which programs to evolve, and for how long."""
 
     count: int  # of the programs: the first that can be opened, and on which
     slowest: float  # the reference takes no more seconds
     generations: int  # those of the state file counted in
-    seed: int = 0  # of what is bred
+    seed: int = 0  # of what is evolved
 
 
-def breed(
+def evolve(
     setup: PortfolioSetup,
     programs: Sequence[Program],
     first: Sequence[Trace],
     state: Path,
     effort: PortfolioEffort,
 ) -> Iterator[Portfolio]:
-    """Try some sequences on some programs, then breed; yield the same portfolio after every generation.
+    """Try some sequences on some programs, then evolve; yield the same portfolio after every generation.
 
     A killed run goes on after its last generation. Where the state file is of fewer programs than asked for,
     what is best on those is the first generation on all of them. Two runs differ where the time of a sequence
@@ -127,8 +127,10 @@ def breed(
     """
     known = read_json_lines(state, json_object, appended=True)
     head, *rows = known or [{"count": 0, "programs": []}]
-    if (bred_for := head.get("objective", setup.objective)) != setup.objective:
-        raise InputError(f"{state}: bred for {bred_for}, expected {setup.objective}; choose another file")
+    if (evolved_for := head.get("objective", setup.objective)) != setup.objective:
+        raise InputError(
+            f"{state}: evolved for {evolved_for}, expected {setup.objective}; choose another file"
+        )
     if head["count"] < effort.count:
         head, rows = _widened(setup, head, rows, programs, effort)
         lines = [json.dumps(line) + "\n" for line in (head, *rows)]
@@ -202,7 +204,7 @@ def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> li
         if len(found) == len(wanted):
             return [found[name] for name in names]
     missing = next(name for name in names if name not in found)
-    raise InputError(f"{state}: bred on {missing}, which is not there any more; choose another file")
+    raise InputError(f"{state}: evolved on {missing}, which is not there any more; choose another file")
 
 
 def _race(
