@@ -16,6 +16,7 @@ from burnish.core.objective import Objective
 from burnish.core.recent import Recent
 from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM, Trace, draw_of, entry, split_entry
+from burnish.core.walk import act_entry
 from burnish.search.space import Evaluation
 
 STATES = 256  # that a worker keeps at most, and
@@ -66,9 +67,8 @@ class _Walker:
             if not legal:
                 return False
             text = legal[draw % len(legal)]
-        site, action = split_entry(text)
         try:
-            changed, text = self.session.act(self.session.index(action), site)
+            changed, text = act_entry(self.session, text)
         except IllegalAction:
             self.illegal += 1
             return False
