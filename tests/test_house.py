@@ -30,7 +30,6 @@ LONG_FILES: Mapping[str, int] = {
 }
 LONG_SIGNATURES: Mapping[str, int] = {
     "src/burnish/core/env.py:__init__": 16,
-    "tests/evaluation/rows.py:row": 7,
 }
 # In src. A command of cli/ is called like what it runs, and every task has the same files: neither counts.
 SHARED_CLASSES: Mapping[str, int] = {

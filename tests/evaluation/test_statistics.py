@@ -18,7 +18,7 @@ FOUR = [
     row("a", 50.0, project="x", evaluations=10, seconds=1.0),  # 2
     row("b", 100.0, project="x", evaluations=20, seconds=2.0),  # 1
     row("c", 200.0, project="y", evaluations=30, seconds=3.0),  # 1/2
-    row("d", None, project="y", unoptimized=400.0, seconds=6.0),  # 1/4: a failure
+    row("d", None, project="y", unoptimized_cost=400.0, seconds=6.0),  # 1/4: a failure
 ]
 
 
