@@ -1,4 +1,4 @@
-"""What carries learning: features, graphs or both; which algorithm; a portfolio, its network, its tails.
+"""What carries learning: features, graphs or both; which algorithm; a portfolio, its network, its suffixes.
 
     python benchmarks/ablation.py --seconds 300 [--output benchmarks/results/ablation.json]
 

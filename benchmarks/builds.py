@@ -11,11 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from burnish import Budget, Program, load_program, load_task, optimize
+from burnish import Budget, Problem, Program, Strategy, load_program, load_task, optimize
 from burnish.evaluation.cases import cases_of, sampled
 from burnish.programs import link_programs
 
@@ -62,7 +63,12 @@ def geometric_mean(programs: list[Program], budget: Budget, memory: Path | None)
     """Search programs one after the other and return the mean of -Oz / found."""
     task = load_task("llvm_passes")
     ratios = [
-        optimize(task, program, budget=budget, workers=1, baselines=["Oz"], memory=memory).ratio("Oz")
+        optimize(
+            Problem(task, program),
+            replace(budget, workers=1),
+            strategy=Strategy(memory=memory),
+            baselines=["Oz"],
+        ).ratio("Oz")
         for program in programs
     ]
     return float(np.exp(np.mean(np.log(ratios))))

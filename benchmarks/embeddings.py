@@ -30,7 +30,7 @@ from burnish import _native
 from burnish.corpora.public import default_folder
 from burnish.corpora.store import Corpus, open_corpus
 from burnish.representations.ir2vec import SeedVectors, function_vectors, load_seed_vectors, save_seed_vectors
-from burnish.representations.transe import Training, Triplets, tail_ranks, train
+from burnish.representations.transe import TransEConfig, Triplets, tail_ranks, train
 
 SHOWN = ("Add", "FMul", "Load", "SExt", "Call", "Ret", "ICMP_slt", "FCMP_oeq")
 FUNCTION = 20  # instructions that a function has at least, to be told from others
@@ -47,7 +47,7 @@ def main() -> None:
     corpus = open_corpus(options.corpus)
     triplets = {name: count(corpus.split(name), name) for name in ("train", "val", "test")}
     entities = _native.ir2vec_entities()
-    vectors, relations = train(triplets["train"], len(entities), Training(seed=options.seed))
+    vectors, relations = train(triplets["train"], len(entities), TransEConfig(seed=options.seed))
     save_seed_vectors(options.output, entities, vectors)
 
     print(

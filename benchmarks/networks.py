@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from burnish.agents.export import export_policy
-from burnish.agents.networks.build import build_encoder
+from burnish.agents.networks.from_table import build_encoder
 from burnish.agents.policy import Policy
 from burnish.core.env import Env
 from burnish.corpora.random_modules import random_module

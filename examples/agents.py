@@ -6,7 +6,7 @@ demonstrations.
 
 import torch
 
-from burnish import Budget, Env, Program, Sandbox, load_task
+from burnish import Budget, Env, Problem, Program, Sandbox, load_task
 from burnish.agents.cloning import Cloning, CloningConfig
 from burnish.agents.demonstrations import Demonstration
 from burnish.agents.networks.mlp import MLP, MLPConfig
@@ -23,8 +23,8 @@ kernels = [resolve_one(f"kernels:{name}") for name in ("fft", "quicksort", "huff
 unseen = resolve_one("kernels:mergesort")
 
 
-def teach(program: Program) -> Demonstration:
-    found = search(task, program, method="genetic", budget=Budget(evaluations=200), seed=0)
+def demonstration_of(program: Program) -> Demonstration:
+    found = search(Problem(task, program), Budget(evaluations=200), method="genetic", seed=0)
     root = Sandbox(task.open, program)
     # without what changes nothing
     trace, cost = shorten(found.trace, lambda part: cost_after(root, part, "ir-instructions"))
@@ -46,20 +46,20 @@ def show(policy: Policy) -> None:
         print(f"  {program.name:18} {reference / min(costs):.3f} times fewer than -Oz")
 
 
-demonstrations = [teach(kernel) for kernel in kernels]
+demonstrations = [demonstration_of(kernel) for kernel in kernels]
 steps = max(len(demonstration.trace) for demonstration in demonstrations)
 envs = VectorEnv(lambda: Env(task, kernels, observation="autophase", baselines=["Oz"], max_steps=steps), 2)
 
 config = CloningConfig(learning_rate=3e-3, batch_size=16, validation_share=0)
-pupil = Cloning(
+learner = Cloning(
     envs,
     lambda: Policy(MLP(MLPConfig((128,)), 56), task.actions),
     config,
     seed=0,
     demonstrations=demonstrations,
 )
-while pupil.epochs < 150:
-    metrics = pupil.iterate()
+while learner.epochs < 150:
+    metrics = learner.iterate()
 print(f"cloning, {metrics['accuracy/train']:.0%} of what the search chose:")
-show(pupil.policy)
+show(learner.policy)
 envs.close()

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from burnish import Budget, load_program, load_task
+from burnish import Budget, Problem, load_program, load_task
 from burnish.search import search
 
-task = load_task("llvm_passes")
 program = load_program(Path(__file__).with_name("hot.c"))
+problem = Problem(load_task("llvm_passes"), program, objective="ir-instructions")
 budget = Budget(evaluations=150)
 for method in ("random", "greedy", "hill-climbing", "genetic", "sitewise"):
-    result = search(task, program, method=method, objective="ir-instructions", budget=budget, seed=1)
+    result = search(problem, budget, method=method, seed=1)
     print(f"{method:14} {result.cost:4.0f} instructions: {' '.join(result.trace)}")

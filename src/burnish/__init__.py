@@ -9,12 +9,13 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from burnish.core.env import Env
+    from burnish.core.problem import Problem
     from burnish.core.program import Program
     from burnish.core.result import Result
     from burnish.core.sandbox import Sandbox
     from burnish.core.task import Task
     from burnish.core.worker import Limits
-    from burnish.evaluation import optimize
+    from burnish.evaluation import Strategy, optimize
     from burnish.programs import load_program
     from burnish.search import Budget
     from burnish.tasks import load_task
@@ -23,9 +24,11 @@ __all__ = [
     "Budget",
     "Env",
     "Limits",
+    "Problem",
     "Program",
     "Result",
     "Sandbox",
+    "Strategy",
     "Task",
     "load_program",
     "load_task",
@@ -36,9 +39,11 @@ _HOMES = {
     "Budget": "burnish.search",
     "Env": "burnish.core.env",
     "Limits": "burnish.core.worker",
+    "Problem": "burnish.core.problem",
     "Program": "burnish.core.program",
     "Result": "burnish.core.result",
     "Sandbox": "burnish.core.sandbox",
+    "Strategy": "burnish.evaluation",
     "Task": "burnish.core.task",
     "load_program": "burnish.programs",
     "load_task": "burnish.tasks",

@@ -1,4 +1,4 @@
-"""Files to programs."""
+"""Loading programs from files, and linking several into one."""
 
 from __future__ import annotations
 

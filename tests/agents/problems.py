@@ -8,12 +8,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from burnish.agents.learner import Actor, Learner
+from burnish.agents.learner import Learner
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.policy import Policy
 from burnish.core.env import Env
 from burnish.core.session import Session
 from burnish.core.vector import VectorEnv
+from burnish.policies.choose import Actor
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import COLUMNS, TASK, counters
 from tests.sources import program

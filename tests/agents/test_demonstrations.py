@@ -10,6 +10,7 @@ import pytest
 from burnish.agents.demonstrations import Demonstration, best_demonstrations, demonstrate, record
 from burnish.core.env import Env
 from burnish.core.errors import IllegalAction, InputError, ReplayError, UnknownName
+from burnish.core.problem import Problem
 from burnish.core.worker import Limits
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK as LLVM
@@ -88,9 +89,8 @@ def test_an_answer_is_an_action_on_the_whole_program() -> None:
 @pytest.mark.parametrize("objective", ["ir-instructions", "text-bytes"])
 def test_the_actions_of_what_a_search_found_reach_its_cost(objective: str) -> None:
     source = program("strings.c")
-    found = search(
-        LLVM, source, method="random", objective=objective, budget=Budget(evaluations=40), workers=1
-    )
+    problem = Problem(LLVM, source, objective)
+    found = search(problem, Budget(evaluations=40, workers=1), method="random")
     env = Env(LLVM, source, objective=objective, max_steps=60)
     steps = demonstrate(env, Demonstration(source, found.trace, found.cost, 2 * found.cost))
     env.reset()

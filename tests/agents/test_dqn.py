@@ -16,7 +16,7 @@ from torch import Tensor
 
 from burnish.agents.dqn import DQN, DQNConfig, dqn_loss, dqn_targets, epsilon
 from burnish.agents.learner import move_towards
-from burnish.agents.replay import Batch
+from burnish.agents.replay import TransitionBatch
 from burnish.core.env import Env
 from burnish.core.errors import InputError
 from tests.agents.problems import (
@@ -128,7 +128,7 @@ def test_updates_agree_with_stable_baselines(monkeypatch: pytest.MonkeyPatch) ->
         theirs.train(1, 32)
         theirs._on_step()
         legal = torch.ones(32, 4, dtype=torch.bool)
-        batch = Batch(
+        batch = TransitionBatch(
             list(seen),
             legal,
             torch.tensor(actions),

@@ -14,7 +14,7 @@ import torch
 from burnish.agents.export import export_policy, to_arrays
 from burnish.agents.export_onnx import export_onnx
 from burnish.agents.networks.encoder import Encoder
-from burnish.agents.networks.graph import GraphConfig, GraphEncoder
+from burnish.agents.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.agents.networks.mixture import Mixture
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.networks.sequence import LSTM, LSTMConfig, Transformer, TransformerConfig

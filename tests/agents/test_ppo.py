@@ -19,8 +19,9 @@ from stable_baselines3.common.logger import Logger
 from burnish.agents.policy import Policy
 from burnish.agents.ppo import (
     PPO,
-    Batch,
     PPOConfig,
+    RolloutBatch,
+    Trajectory,
     gae,
     kl_divergence,
     normalized,
@@ -45,15 +46,9 @@ from tests.core.counting_task import OPTIMUM, TASK, counters
 def advantages(
     rewards: list[float], values: list[float], following: list[float], terminated: list[int], over: list[int]
 ) -> list[float]:
-    found = gae(
-        np.array(rewards),
-        np.array(values),
-        np.array(following),
-        np.array(terminated, dtype=bool),
-        np.array(over, dtype=bool),
-        discount=0.5,
-        gae_lambda=0.5,
-    )
+    numbers = map(np.array, (rewards, values, following))
+    flags = (np.array(column, dtype=bool) for column in (terminated, over))
+    found = gae(Trajectory(*numbers, *flags), discount=0.5, gae_lambda=0.5)
     return [float(a) for a in found]
 
 
@@ -95,7 +90,8 @@ def test_gae_agrees_with_stable_baselines() -> None:
     last = rng.normal(size=count).astype(np.float32)
     buffer.compute_returns_and_advantage(torch.tensor(last), starts[steps])
     following = np.concatenate([values[1:], last[None]])
-    found = gae(rewards, values, following, starts[1:], starts[1:], discount=0.97, gae_lambda=0.9)
+    trajectory = Trajectory(rewards, values, following, starts[1:], starts[1:])
+    found = gae(trajectory, discount=0.97, gae_lambda=0.9)
     np.testing.assert_allclose(found, buffer.advantages, rtol=1e-4, atol=1e-5)
 
 
@@ -228,7 +224,7 @@ def test_updates_agree_with_stable_baselines(
     ours.optimizer.load_state_dict(copy.deepcopy(theirs.policy.optimizer.state_dict()))
     size = buffer.buffer_size
     masks = torch.tensor(buffer.action_masks.reshape(size, -1) > 0) if masked else torch.ones(size, 4) > 0
-    batch = Batch(
+    batch = RolloutBatch(
         list(buffer.observations.reshape(size, -1)),
         masks,
         torch.tensor(buffer.actions.reshape(size)).long(),

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from burnish.agents.policy import masked_log_softmax
-from burnish.agents.replay import Batch
+from burnish.agents.replay import TransitionBatch
 from burnish.agents.sac import (
     SAC,
     SACConfig,
@@ -94,11 +94,11 @@ def test_temperature_loss() -> None:
     assert log_temperature.grad is not None and log_temperature.grad.item() == pytest.approx(excess)
 
 
-def some_batch(count: int = 32) -> Batch:
+def some_batch(count: int = 32) -> TransitionBatch:
     rng = np.random.default_rng(0)
     masks = torch.tensor(rng.random((2, count, 4)) < 0.5)
     masks[:, :, 1] = True
-    return Batch(
+    return TransitionBatch(
         list(rng.integers(0, 50, size=(count, 4))),
         masks[0],
         torch.tensor([int(rng.choice(np.flatnonzero(mask))) for mask in masks[0].numpy()]),

@@ -19,7 +19,7 @@ from rich.console import Console
 from burnish.cli import main, train
 from burnish.cli.show import train_progress
 from burnish.training.config import Config, shipped
-from burnish.training.run import CONFIG
+from burnish.training.loop import CONFIG
 from burnish.training.track import LOG, read_log
 from tests.training.walk import Walk
 

@@ -144,5 +144,5 @@ def test_every_draw_falls_on_a_program() -> None:
         def random(self) -> float:
             return float(np.nextafter(1.0, 0.0))
 
-    turns = ProgramSampler(PROGRAMS[:3], "sample", [0.1, 0.7, 0.0])
-    assert turns.next(Highest()).name == "a=2"  # type: ignore[arg-type]
+    sampler = ProgramSampler(PROGRAMS[:3], "sample", [0.1, 0.7, 0.0])
+    assert sampler.next(Highest()).name == "a=2"  # type: ignore[arg-type]

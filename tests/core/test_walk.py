@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.errors import IllegalAction
-from burnish.core.walk import after, cost_after
+from burnish.core.walk import act_entry, after, apply_entry, cost_after, reached
 from tests.core.counting_task import CountingSession, counters
 
 
@@ -30,6 +30,23 @@ def test_state_is_there_until_the_end_and_the_root_stays_as_it_was() -> None:
         assert Noted.opened == 1
     assert Noted.opened == 0
     assert root.digest() == "a=8 b=3"
+
+
+def test_entry_is_that_of_the_trace() -> None:
+    session = CountingSession(counters("a=8 b=3"))
+    assert act_entry(session, "b: subtract(3)") == (True, "b: subtract(3)")
+    assert apply_entry(session, "a: halve")
+    assert session.trace == ["b: subtract(3)", "a: halve"]
+
+
+def test_what_is_reached_is_open_and_nothing_is_where_nothing_is_reached() -> None:
+    root = Noted(counters("a=8 b=3"))
+    session = reached(root, ("a: halve",))
+    assert (session.digest(), Noted.opened) == ("a=4 b=3", 1)
+    session.close()
+    with pytest.raises(IllegalAction):
+        reached(root, ("b: halve",))
+    assert Noted.opened == 0
 
 
 def test_illegal_entry_ends_it_unless_it_may_be_left_out() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from burnish.core.errors import InputError
 from burnish.corpora import building
-from burnish.corpora.building import PackageJob, Part, Progress, build
-from burnish.corpora.pack import Row
+from burnish.corpora.building import FileGroup, PackageJob, PackProgress, build
+from burnish.corpora.pack import PackRow
 from burnish.corpora.public import package_job
 from burnish.corpora.store import open_corpus
 from tests.corpora.conftest import Tree
@@ -65,7 +65,7 @@ def test_the_digest_does_not_depend_on_the_number_of_processes(tmp_path: Path, p
 
 
 def test_what_is_built_is_not_built_again(tmp_path: Path, package: Plan) -> None:
-    seen: list[Progress] = []
+    seen: list[PackProgress] = []
     build(tmp_path / "c", [package()])
     build(tmp_path / "c", [package()], progress=seen.append)
     assert seen[-1].resumed == seen[-1].files_done == seen[-1].files == 19
@@ -74,7 +74,7 @@ def test_what_is_built_is_not_built_again(tmp_path: Path, package: Plan) -> None
 
 
 def test_progress_counts_to_the_end(tmp_path: Path, package: Plan) -> None:
-    seen: list[Progress] = []
+    seen: list[PackProgress] = []
     build(tmp_path / "c", [package()], progress=seen.append)
     assert (seen[-1].packages_done, seen[-1].files_done) == (1, 19)
     assert seen[-1].statuses == {"compiled": 18, "failed": 1}
@@ -169,18 +169,18 @@ def test_what_is_said_to_be_repeated_but_does_not_compile_has_failed(tmp_path: P
     assert [row.status for row in open_corpus(tmp_path / "corpus").rows] == ["failed"]
 
 
-def dies(paths: Sequence[str], scratch: Path) -> Iterator[list[tuple[Row, bytes]]]:
+def dies(paths: Sequence[str], scratch: Path) -> Iterator[list[tuple[PackRow, bytes]]]:
     """Compile made-up files; one of them kills its process."""
     for path in paths:
         if path == "deadly":
             os.kill(os.getpid(), signal.SIGKILL)
-        yield [(Row("p", path, "train", "c", "failed", "made up"), b"")]
+        yield [(PackRow("p", path, "train", "c", "failed", "made up"), b"")]
 
 
-def hangs(paths: Sequence[str], scratch: Path) -> Iterator[list[tuple[Row, bytes]]]:
+def hangs(paths: Sequence[str], scratch: Path) -> Iterator[list[tuple[PackRow, bytes]]]:
     for path in paths:
         time.sleep(60 if path == "endless" else 0)
-        yield [(Row("p", path, "train", "c", "failed", "made up"), b"")]
+        yield [(PackRow("p", path, "train", "c", "failed", "made up"), b"")]
 
 
 def reasons(folder: Path) -> dict[str, str]:
@@ -194,7 +194,7 @@ def test_a_file_that_kills_its_process_is_recorded_and_the_rest_goes_on(
     paths = ("a", "deadly", "z")
     build(
         tmp_path,
-        [PackageJob("p", "r", (Part("1", paths, dies), Part("2", ("b",), dies)))],
+        [PackageJob("p", "r", (FileGroup("1", paths, dies), FileGroup("2", ("b",), dies)))],
         processes=processes,
     )
     found = reasons(tmp_path)
@@ -204,7 +204,7 @@ def test_a_file_that_kills_its_process_is_recorded_and_the_rest_goes_on(
 
 def test_a_file_that_takes_too_long_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "LIMITS", replace(building.LIMITS, deadline_seconds=1.5))
-    build(tmp_path, [PackageJob("p", "r", (Part("1", ("a", "endless", "z"), hangs),))])
+    build(tmp_path, [PackageJob("p", "r", (FileGroup("1", ("a", "endless", "z"), hangs),))])
     assert reasons(tmp_path) == {"a": "made up", "endless": "took too long", "z": "made up"}
 
 

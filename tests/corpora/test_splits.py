@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.corpora.pack import Row, Status
+from burnish.corpora.pack import PackRow, Status
 from burnish.corpora.splits import (
     apply_splits,
     assign_splits,
@@ -17,9 +17,9 @@ from burnish.corpora.splits import (
 
 def row(
     name: str, split: str, structure: str = "", instructions: int = 9, status: Status = "compiled"
-) -> Row:
+) -> PackRow:
     package, _, path = name.partition("/")
-    return Row(package, path, split, "c", status, structure=structure or name, instructions=instructions)
+    return PackRow(package, path, split, "c", status, structure=structure or name, instructions=instructions)
 
 
 def test_a_program_in_two_splits_stays_in_the_first() -> None:

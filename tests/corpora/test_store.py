@@ -9,7 +9,7 @@ import pytest
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.worker import Worker
 from burnish.corpora import manifest
-from burnish.corpora.pack import SUFFIX, Row, compiled_row, compress, read_pack, read_program, write_pack
+from burnish.corpora.pack import SUFFIX, PackRow, compiled_row, compress, read_pack, read_program, write_pack
 from burnish.corpora.splits import write_splits
 from burnish.corpora.store import Corpus, open_corpus
 from burnish.toolchain import compile_to_bitcode
@@ -20,16 +20,16 @@ SOURCES = ("hash_table.c", "matrix.c", "strings.c", "recursion.c")
 BITCODE = {name: compile_to_bitcode(DATA / name) for name in SOURCES}
 
 
-def item(package: str, path: str, content: bytes, split: str = "train") -> tuple[Row, bytes]:
-    row = compiled_row(Row(package, path, split, "c", "compiled"), content)
+def item(package: str, path: str, content: bytes, split: str = "train") -> tuple[PackRow, bytes]:
+    row = compiled_row(PackRow(package, path, split, "c", "compiled"), content)
     return row, compress(content)
 
 
-def failed(package: str, path: str, split: str = "train") -> tuple[Row, bytes]:
-    return Row(package, path, split, "c", "failed", "expected ';'"), b""
+def failed(package: str, path: str, split: str = "train") -> tuple[PackRow, bytes]:
+    return PackRow(package, path, split, "c", "failed", "expected ';'"), b""
 
 
-def whole_of_one() -> list[tuple[Row, bytes]]:
+def whole_of_one() -> list[tuple[PackRow, bytes]]:
     return [
         item("one", "src/matrix.c", BITCODE["matrix.c"]),
         item("one", "src/strings.c", BITCODE["strings.c"]),
@@ -238,7 +238,7 @@ def test_a_pack_that_goes_away_is_named(folder: Path) -> None:
     ],
 )
 def test_a_pack_that_was_rebuilt_is_to_be_opened_again(
-    folder: Path, items: Callable[[], list[tuple[Row, bytes]]]
+    folder: Path, items: Callable[[], list[tuple[PackRow, bytes]]]
 ) -> None:
     corpus = open_corpus(folder)
     write_pack(folder / f"one{SUFFIX}", "one", "r2", items())
@@ -252,7 +252,7 @@ def test_a_pack_that_was_rebuilt_is_to_be_opened_again(
 def test_another_program_at_the_place_of_a_frame_is_not_returned(tmp_path: Path) -> None:
     """The rows of both packs have the same length, so the frame of one is read with the row of the other."""
     for digest in "ab":
-        row = Row("a", "x.c", "train", "c", "compiled", digest=digest * 32, instructions=1)
+        row = PackRow("a", "x.c", "train", "c", "compiled", digest=digest * 32, instructions=1)
         write_pack(tmp_path / f"{digest}.pack", "a", "r", [(row, compress(BITCODE["matrix.c"]))])
     row, content_at = read_pack(tmp_path / "a.pack").rows[0], read_pack(tmp_path / "a.pack").content_at
     with pytest.raises(InputError, match="was rebuilt since"):

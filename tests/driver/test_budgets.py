@@ -18,9 +18,9 @@ import pytest
 from burnish.core.errors import CompilerCrash
 from burnish.core.worker import Limits, Worker
 from burnish.driver import optimizer, shares
-from burnish.driver.budgets import FileBudget
-from burnish.driver.requests import OptimizeRequest, Options, Unimproved
-from burnish.driver.shares import State
+from burnish.driver.file_budget import FileBudget
+from burnish.driver.requests import DriverOptions, OptimizeRequest, Unimproved
+from burnish.driver.shares import BuildShare
 from tests.sources import program
 
 REQUEST = OptimizeRequest("m.c", "ir-instructions", "Oz", None, 0, None, "none")
@@ -85,11 +85,11 @@ def test_a_forked_worker_is_a_worker() -> None:
 
 
 def test_shares_go_by_clangs_time_and_never_beyond_the_budget() -> None:
-    known = State("b", 60.0, 60.0, last=30.0)
+    known = BuildShare("b", 60.0, 60.0, last=30.0)
     parts = [known.share(clang) for clang in (1.0, 2.0, 7.0, 5.0, 15.0)]
     assert parts == pytest.approx([2.0, 4.0, 14.0, 10.0, 30.0])
     assert known.left == pytest.approx(0.0)
-    first = State("b", 60.0, 60.0)
+    first = BuildShare("b", 60.0, 60.0)
     parts = [first.share(1.0) for _ in range(200)]
     assert sum(parts) <= 60.0
     assert all(part > 0.3 for part in parts[:10])
@@ -97,7 +97,7 @@ def test_shares_go_by_clangs_time_and_never_beyond_the_budget() -> None:
 
 
 def announce(log: Path, seconds: float) -> float:
-    with shares.share(Options(build_seconds=10.0, log=log), seconds) as share:
+    with shares.share(DriverOptions(build_seconds=10.0, log=log), seconds) as share:
         return share
 
 
@@ -105,7 +105,7 @@ def test_what_is_not_used_goes_back_and_no_compiler_disturbs_another(tmp_path: P
     log = tmp_path / "log"
     with ProcessPoolExecutor(8) as pool:
         given = list(pool.map(announce, [log] * 100, [0.1] * 100))
-    state = State(**json.loads((tmp_path / "log.budget").read_text()))
+    state = BuildShare(**json.loads((tmp_path / "log.budget").read_text()))
     assert state.done == pytest.approx(10.0)
     assert all(given)
     assert 0 <= 10.0 - state.left < 0.5 * sum(given)
@@ -116,13 +116,13 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = (
         "import sys, time; from pathlib import Path; from burnish.driver import shares; "
-        "from burnish.driver.requests import Options\n"
-        "with shares.share(Options(build_seconds=10.0, log=Path(sys.argv[1])), 1.0): time.sleep(0.2)"
+        "from burnish.driver.requests import DriverOptions\n"
+        "with shares.share(DriverOptions(build_seconds=10.0, log=Path(sys.argv[1])), 1.0): time.sleep(0.2)"
     )
     one = f"{sys.executable} -c '{code}' {log}"
     left = []
     for command in ('sh -c "$ONE; sh -c \\"$ONE\\""; true', 'sh -c "$ONE"; true'):
         subprocess.run(["setsid", "sh", "-c", command], check=True, env=os.environ | {"ONE": one}, timeout=60)
-        state = State(**json.loads((tmp_path / "log.budget").read_text()))
+        state = BuildShare(**json.loads((tmp_path / "log.budget").read_text()))
         left.append((state.done, state.last))
     assert left == [(2.0, 0.0), (1.0, 2.0)]

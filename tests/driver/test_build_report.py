@@ -12,7 +12,7 @@ from burnish.cli.llvm import report as command
 from burnish.core.errors import InputError
 from burnish.driver import build_log
 from burnish.driver.build_log import Record
-from burnish.driver.report import change_percent, summarise
+from burnish.driver.build_summary import change_percent, summarise
 
 
 def a_record(directory: Path, output: str = "a.o", **changes: object) -> Record:

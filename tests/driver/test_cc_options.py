@@ -8,21 +8,23 @@ import pytest
 
 from burnish.cli.llvm import cc
 from burnish.core.errors import InputError
-from burnish.driver.budgets import FileBudget
-from burnish.driver.requests import Options
+from burnish.driver.file_budget import FileBudget
+from burnish.driver.requests import DriverOptions
 
 
 def test_clangs_arguments_start_at_the_first_that_is_not_burnishs() -> None:
     assert cc.parse(["--budget", "5s", "--seed=3", "-O2", "--budget", "7"]) == (
-        Options(budget=FileBudget(seconds=5), seed=3),
+        DriverOptions(budget=FileBudget(seconds=5), seed=3),
         ["-O2", "--budget", "7"],
     )
-    assert cc.parse(["--objective", "text-bytes", "--search=beam"])[0] == Options("text-bytes", search="beam")
-    assert cc.parse(["--speed-limit=10%"])[0] == Options(speed_limit=1.1)
-    assert cc.parse(["--speed-limit", "none"])[0] == Options(speed_limit=None)
-    assert cc.parse(["--", "--budget", "5"]) == (Options(), ["--budget", "5"])
-    assert cc.parse(["--version"]) == (Options(), ["--version"])
-    assert cc.parse([]) == (Options(), [])
+    assert cc.parse(["--objective", "text-bytes", "--search=beam"])[0] == DriverOptions(
+        "text-bytes", search="beam"
+    )
+    assert cc.parse(["--speed-limit=10%"])[0] == DriverOptions(speed_limit=1.1)
+    assert cc.parse(["--speed-limit", "none"])[0] == DriverOptions(speed_limit=None)
+    assert cc.parse(["--", "--budget", "5"]) == (DriverOptions(), ["--budget", "5"])
+    assert cc.parse(["--version"]) == (DriverOptions(), ["--version"])
+    assert cc.parse([]) == (DriverOptions(), [])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.driver.improve import code_generation, front_end
-from burnish.driver.jobs import Job, make_plan, parse_plan
+from burnish.driver.jobs import ClangJob, make_plan, parse_plan
 from burnish.driver.refusals import NOT_CODE_GENERATION, REFUSED, refusal, table
 from burnish.toolchain import find_tool
 
@@ -62,20 +62,20 @@ def test_commands_that_do_more_than_their_jobs_have_no_plan(words: str) -> None:
 
 
 def test_the_last_level_counts() -> None:
-    assert Job(("clang", "-cc1", "-Os", "-O2")).level == "O2"
-    assert Job(("clang", "-cc1")).level == "O0"
+    assert ClangJob(("clang", "-cc1", "-Os", "-O2")).level == "O2"
+    assert ClangJob(("clang", "-cc1")).level == "O0"
 
 
 def test_a_repeated_job_writes_its_output_only() -> None:
     noisy = ("-dependency-file", "a.d", "-MT", "a.o", "-serialize-diagnostic-file", "a.dia")
     command = (*COMPILE[:2], *noisy, *COMPILE[2:])
-    assert Job(command).silenced().command == (
+    assert ClangJob(command).silenced().command == (
         *COMPILE[:2], "-MT", "a.o", *COMPILE[2:5], "-w", *COMPILE[5:],
     )  # fmt: skip
 
 
 def test_the_three_steps_share_one_command_line() -> None:
-    job = Job((*COMPILE[:2], "-disable-llvm-verifier", *COMPILE[2:]))
+    job = ClangJob((*COMPILE[:2], "-disable-llvm-verifier", *COMPILE[2:]))
     assert front_end(job, Path("a.bc")).command == (
         "/bin/clang-23", "-cc1", "-disable-llvm-verifier", "-Oz", "-emit-llvm-bc", "-emit-llvm-uselists",
         "-disable-llvm-passes", "-vectorize-slp", "-o", "a.bc", "-x", "c", "a.c",
@@ -92,20 +92,20 @@ def test_the_documentation_has_what_is_refused() -> None:
 
 
 def test_another_target_is_refused() -> None:
-    other = Job((*COMPILE[:2], "-triple", "riscv64-unknown-linux-gnu", *COMPILE[2:]))
+    other = ClangJob((*COMPILE[:2], "-triple", "riscv64-unknown-linux-gnu", *COMPILE[2:]))
     why = refusal(other, every_level=True)
     assert why is not None
     assert why.startswith("the target is riscv64-unknown-linux-gnu: burnish's LLVM has ")
 
 
 def test_size_levels_are_not_refused() -> None:
-    assert refusal(Job(COMPILE), every_level=False) is None
+    assert refusal(ClangJob(COMPILE), every_level=False) is None
 
 
 @pytest.mark.parametrize("option", [option for options in REFUSED.values() for option in options])
 def test_every_refused_option_is_refused(option: str) -> None:
     spelled = option.replace("*", "=x")
-    why = refusal(Job((*COMPILE[:2], spelled, *COMPILE[2:])), every_level=True)
+    why = refusal(ClangJob((*COMPILE[:2], spelled, *COMPILE[2:])), every_level=True)
     assert why is not None
     assert why.startswith(option.rstrip("*"))
 

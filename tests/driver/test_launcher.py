@@ -18,9 +18,9 @@ import pytest
 from burnish.cli.llvm.launch import find_launcher
 from burnish.core.errors import MissingTool
 from burnish.driver import build_log, worth
-from burnish.driver.jobs import Job
+from burnish.driver.build_summary import measured
+from burnish.driver.jobs import ClangJob
 from burnish.driver.remaking import compilation
-from burnish.driver.report import measured
 from tests.driver.conftest import Compiler, make_stock
 from tests.driver.test_drop_in import UNTOUCHED
 from tests.driver.test_interruptions import wait_until
@@ -54,7 +54,7 @@ def make_python(directory: Path) -> Compiler:
     return Compiler(directory, command, log=log)
 
 
-def plain(job: Job) -> list[str]:
+def plain(job: ClangJob) -> list[str]:
     """Return a job without temporary files' random names, and the C++ library, which the launcher chooses."""
     words = [re.sub(r"-[0-9a-f]{6,}\.", "-X.", word) for word in job.command]
     headers = "-internal-isystem"

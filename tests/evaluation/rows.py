@@ -15,7 +15,6 @@ def row(
     budget: str = "10 evaluations",
     project: str = "p",
     reference: float = 100.0,
-    unoptimized: float = 300.0,
     **others: Any,
 ) -> Row:
     """Return a row of a program that costs 100 under the reference."""
@@ -30,7 +29,7 @@ def row(
         "seed": 0,
         "reference": "halved",
         "reference_cost": reference,
-        "unoptimized_cost": unoptimized,
+        "unoptimized_cost": 300.0,
         "cost": cost,
         "failure": failure,
     }

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import Limits
@@ -18,16 +19,17 @@ from burnish.evaluation import compare
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
 from burnish.evaluation.compare import (
+    Attempt,
     Figures,
-    Plan,
+    MethodComparison,
     Refused,
-    attempt,
     attempts_at,
     compare_methods,
+    make_attempt,
     measure_program,
 )
 from burnish.evaluation.rows import Row
-from burnish.evaluation.solvers import Problem, Solver, check_methods, solver_of
+from burnish.evaluation.solvers import Solver, check_methods, solver_of
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import TASK, counters
@@ -40,10 +42,12 @@ CASES = [Case(program.name, "p", PROGRAMS, index) for index, program in enumerat
 LIMITS = Limits(deadline_seconds=20)
 
 
-def plan(*methods: str, task: Task = TASK, budgets: Sequence[str] = ("12",), seed: int = 0) -> Plan:
+def plan(
+    *methods: str, task: Task = TASK, budgets: Sequence[str] = ("12",), seed: int = 0
+) -> MethodComparison:
     """Return a plan for the counting task."""
     rules = tuple(BudgetRule.parse(text, task) for text in budgets)
-    return Plan(task, "total", methods, rules, seed, LIMITS)
+    return MethodComparison(task, "total", methods, rules, seed, LIMITS)
 
 
 def rows_of(items: Iterator[Row | Figures | Refused]) -> list[Row]:
@@ -61,9 +65,7 @@ def test_rows_are_those_of_the_searches() -> None:
     rows = rows_of(compare_methods(plan("random", "genetic"), CASES[:2]))
     assert len(rows) == 4 and all(row.valid for row in rows)
     row = next(row for row in rows if row.method == "random" and row.program == "a=240 b=77")
-    found = search(
-        TASK, PROGRAMS[0], method="random", objective="total", budget=Budget(evaluations=12), workers=1
-    )
+    found = search(Problem(TASK, PROGRAMS[0]), Budget(evaluations=12, workers=1), method="random")
     assert (row.cost, row.evaluations) == (found.cost, 12)
     assert (row.reference, row.reference_cost, row.unoptimized_cost) == ("halved", 93.0, 318.0)
     assert row.checks == (
@@ -91,7 +93,7 @@ def test_rows_do_not_depend_on_the_jobs() -> None:
 
 def test_methods_take_turns_in_being_first() -> None:
     asked = plan("a", "b", "c", budgets=("1s", "2s"))
-    orders = [[(rule.text, method) for rule, method in attempts_at(asked, number)] for number in range(4)]
+    orders = [[(one.rule.text, one.method) for one in attempts_at(asked, number)] for number in range(4)]
     assert orders[0] == [("1s", "a"), ("1s", "b"), ("1s", "c"), ("2s", "a"), ("2s", "b"), ("2s", "c")]
     assert orders[1] == [("1s", "b"), ("1s", "c"), ("1s", "a"), ("2s", "b"), ("2s", "c"), ("2s", "a")]
     assert orders[3] == orders[0]
@@ -113,7 +115,7 @@ def test_finished_attempts_are_not_made_again() -> None:
         compare_methods(
             methods,
             CASES[:2],
-            is_done=lambda program, attempt: (program.name, attempt[1]) in done,
+            is_done=lambda program, attempt: (program.name, attempt.method) in done,
             known=lambda program: figures[program.name],
         )
     )
@@ -129,7 +131,7 @@ def test_budget_of_time_needs_the_pipeline() -> None:
 
 
 class Deadly(tuple):  # type: ignore[type-arg]
-    """Starting traces that kill the process that looks at them, which is the search's."""
+    """Initial traces that kill the process that looks at them, which is the search's."""
 
     def __iter__(self) -> Iterator[Any]:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -137,19 +139,19 @@ class Deadly(tuple):  # type: ignore[type-arg]
 
 
 class Defect(tuple):  # type: ignore[type-arg]
-    """Starting traces that are a defect in a search."""
+    """Initial traces that are a defect in a search."""
 
     def __iter__(self) -> Iterator[Any]:
         raise ZeroDivisionError("a defect")
 
 
 @pytest.mark.parametrize(
-    ("starts", "said"), [(Deadly(), "signal SIGKILL"), (Defect(), "ZeroDivisionError: a defect")]
+    ("initial_traces", "said"), [(Deadly(), "signal SIGKILL"), (Defect(), "ZeroDivisionError: a defect")]
 )
 def test_method_that_ends_its_process_is_a_failure_and_the_others_go_on(
-    starts: tuple[Any, ...], said: str
+    initial_traces: tuple[Any, ...], said: str
 ) -> None:
-    task = replace(TASK, initial_traces=starts)
+    task = replace(TASK, initial_traces=initial_traces)
     rows = rows_of(compare_methods(plan("halved", "random", "start", task=task), CASES[:1]))
     assert [(row.method, row.valid) for row in rows] == [("halved", True), ("random", False), ("start", True)]
     failed = rows[1]
@@ -168,10 +170,10 @@ def test_program_without_a_reference_is_in_no_figure() -> None:
 def claims(monkeypatch: pytest.MonkeyPatch, cost: float, *trace: str) -> Solver:
     """Have every method claim that a trace costs so much."""
 
-    def solve(problem: Problem) -> Result:
+    def solve(problem: Problem, *_: object) -> Result:
         task, program = problem.task, problem.program
         return Result(
-            task.id, program.name, program.digest, problem.objective, "liar", 0, trace, cost, {}, 5, 0.1, {}
+            task.id, program.name, program.digest, problem.goal.name, "liar", 0, trace, cost, {}, 5, 0.1, {}
         )
 
     monkeypatch.setattr(compare, "solver_of", lambda *_: solve)
@@ -181,8 +183,9 @@ def claims(monkeypatch: pytest.MonkeyPatch, cost: float, *trace: str) -> Solver:
 def attempted(task: Task = TASK) -> Row:
     """Return the row of an attempt at the first program, made in this process."""
     asked = plan("random", task=task)
-    figures = measure_program(asked, CASES[0], PROGRAMS[0], {})
-    return attempt(asked, CASES[0], PROGRAMS[0], {}, figures, asked.budgets[0], "random")
+    problem = asked.problem(PROGRAMS[0], {})
+    figures = measure_program(asked, CASES[0], problem)
+    return make_attempt(asked, CASES[0], problem, figures, Attempt("random", asked.budgets[0]))
 
 
 def test_honest_claim_counts(monkeypatch: pytest.MonkeyPatch) -> None:

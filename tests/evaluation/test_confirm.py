@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from burnish.core.errors import InputError, ReplayError
+from burnish.core.problem import Problem
 from burnish.core.program import Program, Workload
 from burnish.core.result import Result
 from burnish.core.session import Session
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 
 LIMITS = Limits(deadline_seconds=20, memory_bytes=GIB)
 PROGRAM = counters("a=240 b=77")
+PROBLEM = Problem(TASK, PROGRAM, limits=LIMITS)
 BASELINES = {"start": {"total": 318.0, "largest": 241.0}, "halved": {"total": 93.0, "largest": 78.0}}
 
 
@@ -37,17 +39,17 @@ def claimed(*trace: str, cost: float = 2.0) -> Result:
 
 
 def test_baselines_are_measured() -> None:
-    assert measure_baselines(TASK, PROGRAM, ["start", "halved"], limits=LIMITS) == BASELINES
+    assert measure_baselines(PROBLEM, ["start", "halved"]) == BASELINES
 
 
 def test_variant_is_measured_in_place_of_the_program() -> None:
-    costs = measure_baselines(TASK, PROGRAM, ["start"], variants={"start": counters("a=1")}, limits=LIMITS)
+    costs = measure_baselines(replace(PROBLEM, variants={"start": counters("a=1")}), ["start"])
     assert costs == {"start": {"total": 2.0, "largest": 2.0}}
 
 
 def test_better_result_is_confirmed_at_its_measured_cost() -> None:
     trace = ("halve",) * 3 + ("a: halve", "b: subtract(3)")
-    result = confirm(TASK, PROGRAM, claimed(*trace), BASELINES, limits=LIMITS)
+    result = confirm(PROBLEM, claimed(*trace), BASELINES)
     assert (result.cost, result.fallback, result.trace) == (90.0, "", trace)  # not what was claimed
     assert result.baselines == {"start": 318.0, "halved": 93.0}
     assert result.beside == {"largest": {"result": 75.0, "start": 241.0, "halved": 78.0}}
@@ -59,14 +61,14 @@ def test_better_result_is_confirmed_at_its_measured_cost() -> None:
 
 @pytest.mark.parametrize("trace", [(), ("halve",) * 4, ("add(1)",)])
 def test_reference_is_kept_where_nothing_better_was_found(trace: tuple[str, ...]) -> None:
-    result = confirm(TASK, PROGRAM, claimed(*trace), BASELINES, limits=LIMITS)
+    result = confirm(PROBLEM, claimed(*trace), BASELINES)
     assert (result.fallback, result.trace, result.cost, result.valid) == ("halved", (), 93.0, True)
     assert result.beside["largest"]["result"] == 78.0
 
 
 @pytest.mark.parametrize("failure", ["be-killed", "give-up"])
 def test_result_that_crashes_is_invalid(failure: str) -> None:
-    result = confirm(failing_task(TASK), PROGRAM, claimed("halve", failure), BASELINES, limits=LIMITS)
+    result = confirm(replace(PROBLEM, task=failing_task(TASK)), claimed("halve", failure), BASELINES)
     assert (result.valid, result.fallback, result.cost, result.trace) == (False, "halved", 93.0, ())
     assert result.verified[0].startswith("failed: ")
 
@@ -83,15 +85,15 @@ def open_moody(program: Program) -> Session:
 
 
 def test_result_that_does_not_repeat_is_invalid() -> None:
-    moody = replace(TASK, open=open_moody)
+    moody = replace(PROBLEM, task=replace(TASK, open=open_moody))
     with pytest.raises(ReplayError, match="two replays of the same trace differ"):
-        replay(moody, PROGRAM, ("halve",), limits=LIMITS)
-    result = confirm(moody, PROGRAM, claimed("halve"), BASELINES, limits=LIMITS)
+        replay(moody, ("halve",))
+    result = confirm(moody, claimed("halve"), BASELINES)
     assert (result.valid, result.fallback) == (False, "halved")
 
 
 def test_replayed_session_goes_on() -> None:
-    session, checks = replay(TASK, PROGRAM, ("halve", "b: subtract(1)"), limits=LIMITS)
+    session, checks = replay(PROBLEM, ("halve", "b: subtract(1)"))
     assert session.digest() == "a=120 b=76"
     assert checks == ("replayed in two new processes: the same state",)
     session.shutdown()
@@ -99,12 +101,10 @@ def test_replayed_session_goes_on() -> None:
 
 @pytest.mark.parametrize("objective", ["ir-instructions", "text-bytes"])
 def test_llvm_result_is_never_worse_than_the_reference(objective: str) -> None:
-    source = program("hash_table.c")
-    costs = measure_baselines(LLVM, source, list(LLVM.baselines), limits=LIMITS)
-    found = search(
-        LLVM, source, method="random", objective=objective, budget=Budget(evaluations=8), limits=LIMITS
-    )
-    result = confirm(LLVM, source, found, costs, limits=LIMITS)
+    problem = Problem(LLVM, program("hash_table.c"), objective, limits=LIMITS)
+    costs = measure_baselines(problem, list(LLVM.baselines))
+    found = search(problem, Budget(evaluations=8), method="random")
+    result = confirm(problem, found, costs)
     assert result.valid
     assert "LLVM's verifier accepts it" in result.verified
     assert result.cost <= costs["Oz"][objective]
@@ -126,8 +126,9 @@ SPEED = make_task(Options(level="O3"))
 def confirmed(task: Task, source: Program, objective: str, *trace: str) -> Result:
     """Return what confirm makes of a trace."""
     found = Result(task.id, source.name, source.digest, objective, "m", 0, trace, 1.0, {}, 1, 0.1, {})
-    costs = measure_baselines(task, source, ["O0", "O3"], objective=objective, limits=LIMITS)
-    return confirm(task, source, found, costs, effort=Effort(repeats=6, confidence=0.9), limits=LIMITS)
+    problem = Problem(task, source, objective, limits=LIMITS)
+    costs = measure_baselines(problem, ["O0", "O3"])
+    return confirm(problem, found, costs, effort=Effort(repeats=6, confidence=0.9))
 
 
 def test_outputs_are_compared_with_those_at_o0() -> None:
@@ -145,7 +146,7 @@ def test_wrong_outputs_are_caught(objective: str) -> None:
     )
     found = Result(SPEED.id, "p", source.digest, objective, "m", 0, ("clang<O2>",), 1.0, {}, 1, 0.1, {})
     costs = {"O3": dict.fromkeys(SPEED.objectives, 1e9)}
-    result = confirm(SPEED, expecting, found, costs, limits=LIMITS)
+    result = confirm(Problem(SPEED, expecting, limits=LIMITS), found, costs)
     assert (result.valid, result.fallback, result.trace, result.cost) == (False, "O3", (), 1e9)
     assert "something else than at -O0: input 'work 10': prints" in result.verified[0]
     assert "expected b'7\\n'" in result.verified[0]
@@ -175,7 +176,7 @@ def test_identical_objects_are_no_gain() -> None:
     assert result.cost == result.baselines["O3"] > 0
 
 
-def test_trade_off_adds_what_is_exact_to_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weighted_objective_adds_what_is_exact_to_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that is no faster, but smaller, is better by the weight of its size."""
     unclear = Comparison(1.0, 0.99, 1.01, NO_DIFFERENCE, 0.95, 15, 1.002, least=(0.1, 0.1))
     monkeypatch.setattr(timing, "compare_times", lambda *_, **__: unclear)
@@ -189,7 +190,7 @@ def test_trade_off_adds_what_is_exact_to_the_interval(monkeypatch: pytest.Monkey
     assert result.cost == pytest.approx((sizes["result"] * 0.1) ** 0.5)
 
 
-def test_trade_off_is_compared_with_the_level_that_is_best_in_it() -> None:
+def test_weighted_objective_is_compared_with_the_level_that_is_best_in_it() -> None:
     goal = SPEED.objective("text-bytes^0.5*seconds^0.5")
     costs = {"O0": {goal.name: 5.0}, "Oz": {goal.name: 3.0}, "O3": {goal.name: 4.0}}
     assert reference_of(SPEED, goal, costs) == "Oz"
@@ -210,4 +211,4 @@ def test_real_run_time_against_o3() -> None:
 
 def test_program_that_cannot_be_run_is_told_before_the_search() -> None:
     with pytest.raises(InputError, match="not known how to run"):
-        optimize(SPEED, program("matrix.c"), objective="seconds", budget=Budget(evaluations=1))
+        optimize(Problem(SPEED, program("matrix.c"), "seconds"), Budget(evaluations=1))

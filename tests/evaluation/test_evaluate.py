@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from burnish.core.problem import Problem
 from burnish.core.program import Program, Workload
 from burnish.core.result import Result
 from burnish.evaluation.evaluate import Evaluated, evaluate_result, ratio_of, summarise
@@ -39,7 +40,8 @@ def result_of(source: Program, *trace: str, fallback: str = "", objective: str =
 
 def test_run_time_and_sizes_are_compared() -> None:
     source = runnable()
-    rows = evaluate_result(SPEED, source, result_of(source, "clang<O3>"), ["O0", "O3"], comparer=QUICK)
+    result = result_of(source, "clang<O3>")
+    rows = evaluate_result(Problem(SPEED, source), result, ["O0", "O3"], comparer=QUICK)
     unoptimized, same = rows
     assert (unoptimized.against, unoptimized.noisy["seconds"].verdict) == ("O0", FASTER)
     assert (same.noisy["seconds"].verdict, same.noisy["seconds"].ratio) == (IDENTICAL, 1)
@@ -49,33 +51,34 @@ def test_run_time_and_sizes_are_compared() -> None:
 
 def test_worse_result_is_called_slower() -> None:
     source = runnable()
-    (row,) = evaluate_result(SPEED, source, result_of(source, "constmerge"), ["O3"], comparer=QUICK)
+    (row,) = evaluate_result(Problem(SPEED, source), result_of(source, "constmerge"), ["O3"], comparer=QUICK)
     assert row.noisy["seconds"].verdict == SLOWER
     assert row.noisy["seconds"].high < 1
 
 
 def test_kept_baseline_is_evaluated_as_such() -> None:
     source = runnable()
-    (row,) = evaluate_result(SPEED, source, result_of(source, fallback="O3"), ["O3"], comparer=QUICK)
+    (row,) = evaluate_result(Problem(SPEED, source), result_of(source, fallback="O3"), ["O3"], comparer=QUICK)
     assert row.noisy["seconds"].verdict == IDENTICAL
 
 
 def test_wrong_outputs_are_a_failure() -> None:
     source = runnable(expected=b"7\n")
-    rows = evaluate_result(SPEED, source, result_of(source, "clang<O1>"), ["O0", "O3"], comparer=QUICK)
+    result = result_of(source, "clang<O1>")
+    rows = evaluate_result(Problem(SPEED, source), result, ["O0", "O3"], comparer=QUICK)
     assert [row.against for row in rows] == ["O0", "O3"]
     assert all("expected b'7\\n'" in row.failure and not row.noisy and not row.sizes for row in rows)
 
 
 def test_crash_is_a_failure() -> None:
     row = Result("counting", "p", PROGRAM.digest, "total", "m", 0, ("halve", "give-up"), 1, {}, 1, 0.1, {})
-    (seen,) = evaluate_result(failing_task(TASK), PROGRAM, row, ["halved"], comparer=QUICK)
+    (seen,) = evaluate_result(Problem(failing_task(TASK), PROGRAM), row, ["halved"], comparer=QUICK)
     assert "out of registers" in seen.failure
 
 
 def test_program_that_cannot_be_run_has_sizes_alone() -> None:
     row = Result("counting", "p", PROGRAM.digest, "total", "m", 0, ("b: subtract(1)",), 1, {}, 1, 0.1, {})
-    start, halved = evaluate_result(TASK, PROGRAM, row, ["start", "halved"], comparer=QUICK)
+    start, halved = evaluate_result(Problem(TASK, PROGRAM), row, ["start", "halved"], comparer=QUICK)
     assert (start.sizes["total"], halved.sizes["total"]) == ((318, 317), (93, 317))
     assert (start.noisy, start.failure) == ({}, "")
     assert start.checks == ("outputs were not compared: the program was not run",)

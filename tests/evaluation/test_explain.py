@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import CompilerCrash, IllegalAction, UnknownName
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
@@ -155,10 +156,10 @@ def test_minimal_traces_of_llvm_are_minimal(objective: str, seed: int) -> None:
         matter = minimize_trace(states, trace, objective).trace
         worth = contributions(states, matter, objective)
     assert all(more > 0 for more in worth)
-    session, _ = replay(LLVM, source, matter, limits=LIMITS)
+    session, _ = replay(Problem(LLVM, source, limits=LIMITS), matter)
     cost = session.measure(objective)
     session.shutdown()
-    whole, _ = replay(LLVM, source, trace, limits=LIMITS)
+    whole, _ = replay(Problem(LLVM, source, limits=LIMITS), trace)
     assert cost <= whole.measure(objective)
     whole.shutdown()
     for i, more in enumerate(worth):  # what the cache of states said, by hand

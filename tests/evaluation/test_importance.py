@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from burnish.core.problem import Problem
 from burnish.core.worker import Limits
 from burnish.evaluation.importance import (
     Importance,
@@ -21,6 +22,14 @@ from tests.evaluation.rows import row
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 LIMITS = Limits(deadline_seconds=20)
+
+
+def counting(text: str) -> Problem:
+    return Problem(TASK, counters(text), "total", limits=LIMITS)
+
+
+def of_row(row: Row) -> Problem:
+    return counting(row.program)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +65,7 @@ def test_shares_are_of_winning_traces() -> None:
 
 def test_worth_is_what_the_rest_costs_without() -> None:
     """a=12: halved twice 3, then 0; the cost is 1 + a. Without one halving 6 - 3 = 3, without the rest 3."""
-    worth = trace_worth(TASK, counters("a=12"), ("halve", "halve", "subtract(3)"), "total", limits=LIMITS)
+    worth = trace_worth(counting("a=12"), ("halve", "halve", "subtract(3)"))
     assert worth == {
         "halve": pytest.approx(2 * math.log(4 / 1)),
         "subtract": pytest.approx(math.log(4 / 1)),
@@ -69,7 +78,7 @@ def test_entry_that_the_rest_needs_has_no_worth() -> None:
     Without any of the other two, 1 is left, which costs 2.
     """
     trace = ("halve", "subtract(1)", "halve", "subtract(1)")
-    worth = trace_worth(TASK, counters("a=6"), trace, "total", limits=LIMITS)
+    worth = trace_worth(counting("a=6"), trace)
     assert worth == {"halve": pytest.approx(math.log(2)), "subtract": pytest.approx(math.log(2))}
 
 
@@ -78,7 +87,7 @@ def test_sample_leaves_out_what_cannot_be_taken_apart() -> None:
     bad = row("a=5", 50.0, trace=("halve", "divide"))
     long = row("a=6", 50.0, trace=("add(1)",) * 41)
     seen: list[Row] = []
-    found = worth_of_sample(TASK, [good, bad, long], counters, 9, 0, limits=LIMITS, note=seen.append)
+    found = worth_of_sample([good, bad, long], of_row, 9, 0, note=seen.append)
     assert found == [{"halve": pytest.approx(2 * math.log(7 / 4))}]
     assert {item.program for item in seen} == {"a=12", "a=5"}
-    assert worth_of_sample(TASK, [good, bad, long], counters, 0, 0, limits=LIMITS) == []
+    assert worth_of_sample([good, bad, long], of_row, 0, 0) == []

@@ -15,10 +15,10 @@ from burnish.core.errors import InputError
 from burnish.core.worker import Limits
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, sampled
-from burnish.evaluation.compare import Plan, compare_methods
+from burnish.evaluation.compare import MethodComparison, compare_methods
 from burnish.evaluation.leaderboard import (
     Entry,
-    Origin,
+    Provenance,
     append_rows,
     figures_of,
     programs_digest,
@@ -27,7 +27,7 @@ from burnish.evaluation.leaderboard import (
     text_digest,
 )
 from burnish.evaluation.rows import Row, write_rows
-from burnish.evaluation.verify import verify_entry
+from burnish.evaluation.verify import Replays, verify_entry
 from tests.core.counting_task import TASK, counters
 from tests.evaluation.rows import row
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 
 PROGRAMS = [counters(text) for text in ("a=240 b=77", "a=12", "a=5 b=6")]
 CASES = [Case(program.name, f"project {index}", PROGRAMS, index) for index, program in enumerate(PROGRAMS)]
-ORIGIN = Origin("", "burnish evaluate ...", TASK.id, {}, {"burnish": "0"}, ("all",))
+ORIGIN = Provenance("", "burnish evaluate ...", TASK.id, {}, {"burnish": "0"}, ("all",))
 LIMITS = Limits(deadline_seconds=20)
 HAND_MADE = [
     row("a", 50.0, project="x", curve=((0.1, 1, 50.0),)),
@@ -47,13 +47,13 @@ HAND_MADE = [
 @pytest.fixture(scope="module")
 def real() -> list[Row]:
     """Return rows of a search and a baseline on three programs."""
-    plan = Plan(TASK, "total", ("random", "start"), (BudgetRule.parse("8", TASK),), 0, LIMITS)
+    plan = MethodComparison(TASK, "total", ("random", "start"), (BudgetRule.parse("8", TASK),), 0, LIMITS)
     return [item for item in compare_methods(plan, CASES) if isinstance(item, Row)]
 
 
 def problems(path: Path, entry: Entry, cases: list[Case] = CASES, **options: Any) -> list[str]:
     """Return what is wrong with an entry."""
-    return list(verify_entry(path, entry, TASK, cases, limits=LIMITS, **options))
+    return list(verify_entry(path, entry, TASK, cases, replays=Replays(**options, limits=LIMITS)))
 
 
 def test_entry_by_hand(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_tampered_entry_is_caught(
     path = tmp_path / "board.jsonl"
     append_rows(path, real, ORIGIN)
     line = json.loads(path.read_text().splitlines()[0])
-    found = problems(path, Entry.from_json(json.dumps(line | {field: value})), sample=0)
+    found = problems(path, Entry.from_json(json.dumps(line | {field: value})), count=0)
     assert any(said in text for text in found), found
 
 

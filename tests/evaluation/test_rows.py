@@ -32,7 +32,7 @@ def test_row_survives_json() -> None:
 )
 def test_failure_is_never_as_good_as_the_reference(unoptimized: float, counted: float) -> None:
     """It costs what the program costs unoptimized, and at least twice what the reference does."""
-    failed = row("a", None, unoptimized=unoptimized)
+    failed = row("a", None, unoptimized_cost=unoptimized)
     assert (failed.counted_cost, failed.ratio, failed.guarded) == (counted, 100 / counted, 1.0)
     assert (failed.valid, failed.is_better, failed.is_worse) == (False, False, True)
 

@@ -10,15 +10,15 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.core.program import Run, Workload
 from burnish.evaluation.budgets import BudgetRule
-from burnish.evaluation.compare import Figures, Plan, Refused
+from burnish.evaluation.compare import Figures, MethodComparison, Refused
 from burnish.evaluation.run_folder import RunFolder, read_settings
 from tests.core.counting_task import TASK, counters
 from tests.evaluation.rows import row
 
-PLAN = Plan(TASK, "total", ("random",), (BudgetRule.parse("10", TASK),))
+PLAN = MethodComparison(TASK, "total", ("random",), (BudgetRule.parse("10", TASK),))
 
 
-def opened(path: Path, plan: Plan = PLAN) -> RunFolder:
+def opened(path: Path, plan: MethodComparison = PLAN) -> RunFolder:
     """Open a folder and close its file."""
     folder = RunFolder(path, plan)
     folder.close()

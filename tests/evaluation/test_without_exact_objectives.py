@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.worker import Limits
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case
-from burnish.evaluation.compare import Plan, compare_methods
+from burnish.evaluation.compare import MethodComparison, compare_methods
 from burnish.evaluation.confirm import confirm, measure_baselines
 from burnish.evaluation.evaluate import evaluate_result, summarise
 from burnish.evaluation.rows import Row
@@ -25,33 +26,32 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 PROGRAM = calls("main 4: f f g; f 2: h; g 6: h; h 5:")
 QUICK = Effort(repeats=6, confidence=0.9)
 LIMITS = Limits(deadline_seconds=20)
+PROBLEM = Problem(TASK, PROGRAM, limits=LIMITS)
 
 
 def found() -> Result:
-    return search(TASK, PROGRAM, method="greedy", budget=Budget(evaluations=80), workers=1, limits=LIMITS)
+    return search(PROBLEM, Budget(evaluations=80, workers=1), method="greedy")
 
 
 def test_what_was_found_is_confirmed_by_an_interval() -> None:
-    baselines = measure_baselines(TASK, PROGRAM, ["heuristic"], limits=LIMITS)
-    confirmed = confirm(TASK, PROGRAM, found(), baselines, effort=QUICK, limits=LIMITS)
+    baselines = measure_baselines(PROBLEM, ["heuristic"])
+    confirmed = confirm(PROBLEM, found(), baselines, effort=QUICK)
     assert confirmed.valid
     assert (confirmed.cost, confirmed.baselines) == (optimum(PROGRAM), {"heuristic": 31})
     assert confirmed.timing["verdict"] == FASTER
     assert confirmed.beside == {}
-    kept = confirm(TASK, PROGRAM, replace(found(), trace=()), baselines, effort=QUICK, limits=LIMITS)
+    kept = confirm(PROBLEM, replace(found(), trace=()), baselines, effort=QUICK)
     assert (kept.cost, kept.fallback) == (31, "heuristic")
 
 
 def test_results_are_evaluated_against_baselines() -> None:
-    rows = evaluate_result(
-        TASK, PROGRAM, found(), ["never", "heuristic"], comparer=Comparer(QUICK), limits=LIMITS
-    )
+    rows = evaluate_result(PROBLEM, found(), ["never", "heuristic"], comparer=Comparer(QUICK))
     assert [row.noisy["size"].ratio for row in rows] == pytest.approx([32 / 20, 31 / 20])
     assert all(row.sizes == {} and not row.failure for row in rows)
     means = summarise(rows, confidence=0.9)
     assert [(mean.objective, mean.against) for mean in means] == [("size", "never"), ("size", "heuristic")]
     empty = replace(found(), trace=())
-    (same,) = evaluate_result(TASK, PROGRAM, empty, ["heuristic"], comparer=Comparer(QUICK), limits=LIMITS)
+    (same,) = evaluate_result(PROBLEM, empty, ["heuristic"], comparer=Comparer(QUICK))
     assert same.noisy["size"].ratio == 1
     assert same.noisy["size"].verdict != FASTER
 
@@ -59,13 +59,13 @@ def test_results_are_evaluated_against_baselines() -> None:
 def test_methods_are_compared_and_their_rows_verified() -> None:
     case = Case(PROGRAM.name, "p", [PROGRAM], 0)
     rules = (BudgetRule.parse("60", TASK),)
-    plan = Plan(TASK, "size", ("greedy", "random"), rules, 0, LIMITS, QUICK)
+    plan = MethodComparison(TASK, "size", ("greedy", "random"), rules, 0, LIMITS, QUICK)
     rows = [item for item in compare_methods(plan, [case]) if isinstance(item, Row)]
     assert {row.method for row in rows} == {"greedy", "random"}
     assert all(not row.failure and row.cost is not None and row.cost < 31 for row in rows)
     for row in rows:
-        assert measure_row(TASK, PROGRAM, row, limits=LIMITS) == row
-        other = measure_row(TASK, PROGRAM, replace(row, trace=()), limits=LIMITS)
+        assert measure_row(PROBLEM, row) == row
+        other = measure_row(PROBLEM, replace(row, trace=()))
         assert other.state != row.state
     with pytest.raises(InputError, match="not the program that the row is of"):
-        measure_row(TASK, calls("main 1:"), rows[0], limits=LIMITS)
+        measure_row(replace(PROBLEM, program=calls("main 1:")), rows[0])

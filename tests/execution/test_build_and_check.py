@@ -11,7 +11,7 @@ from burnish.core.errors import CompileError
 from burnish.core.program import Program, Run, Workload
 from burnish.execution import Execution, RunLimits, differences, execute, link, run_all
 from burnish.execution.check import limits_after
-from burnish.execution.run import PATIENT
+from burnish.execution.running import PATIENT
 from burnish.programs import load_program
 from burnish.toolchain import bitcode_to_object
 from tests.execution.programs import built, run

@@ -14,7 +14,7 @@ from burnish.core.errors import CompileError, Miscompiled
 from burnish.core.program import Workload
 from burnish.execution import Execution, stopwatch
 from burnish.execution.alone import alone, quiet_core
-from burnish.execution.run import RunLimits
+from burnish.execution.running import RunLimits
 from burnish.execution.stopwatch import REPEATS, Stopwatch
 from burnish.toolchain import bitcode_to_object
 from tests.execution.programs import run

@@ -17,6 +17,7 @@ from burnish.agents.policy import FlatHead, Policy
 from burnish.core.env import Env
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import State
+from burnish.core.problem import Problem
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
 from burnish.policies.advise import PolicyAdviser, adviser_of, load_adviser
@@ -62,7 +63,7 @@ def carded(**card: Any) -> ByHand:
     return ByHand(card=ByHand().card | card)
 
 
-def starts(adviser: PolicyAdviser, text: str = "a=24 b=7") -> list[Trace]:
+def initial_traces(adviser: PolicyAdviser, text: str = "a=24 b=7") -> list[Trace]:
     return list(adviser(open_counters(counters(text))).initial_traces)
 
 
@@ -74,26 +75,24 @@ def test_first_start_is_what_the_policy_does_in_the_environment() -> None:
         (action,) = choose(ByHand().log_probs([observed], info["mask"][None]))
         observed, _, terminated, truncated, info = env.step(int(action))
         over = terminated or truncated
-    assert starts(adviser_of(ByHand(), TASK))[0] == env.trace
+    assert initial_traces(adviser_of(ByHand(), TASK))[0] == env.trace
 
 
 def test_other_starts_are_drawn_by_the_seed() -> None:
     adviser = adviser_of(ByHand(), TASK)
-    drawn = starts(adviser)
+    drawn = initial_traces(adviser)
     assert len(drawn) == adviser.rollouts
     assert len(set(drawn)) > 2
-    assert starts(adviser) == drawn
-    other = starts(replace(adviser, seed=1))
+    assert initial_traces(adviser) == drawn
+    other = initial_traces(replace(adviser, seed=1))
     assert other[0] == drawn[0]
     assert other[1:] != drawn[1:]
 
 
 def test_rollouts_end_where_nothing_is_legal_and_where_the_compiler_dies() -> None:
-    assert starts(adviser_of(ByHand(actions=("subtract(1)", "gone"), logits=(0, 1)), TASK), "a=2")[0] == (
-        "subtract(1)",
-        "subtract(1)",
-    )
-    assert starts(adviser_of(ByHand(), TASK), "a=0")[0] == ()
+    less = ByHand(actions=("subtract(1)", "gone"), logits=(0, 1))
+    assert initial_traces(adviser_of(less, TASK), "a=2")[0] == ("subtract(1)", "subtract(1)")
+    assert initial_traces(adviser_of(ByHand(), TASK), "a=0")[0] == ()
     task = failing_task(TASK, "give-up")
     policy = ByHand(actions=("halve", "give-up"), logits=(3.0, 1.0))
     guide = adviser_of(policy, task)(task.open(counters("a=4")))
@@ -103,9 +102,8 @@ def test_rollouts_end_where_nothing_is_legal_and_where_the_compiler_dies() -> No
 def test_a_budget_cuts_rollouts_off() -> None:
     task = replace(failing_task(TASK, "hang"), initial_traces=((),))
     adviser = adviser_of(ByHand(actions=("halve", "hang"), logits=(1.0, 0.0)), task)
-    found = search(
-        task, counters("a=8"), budget=Budget(seconds=2), method="random", adviser=adviser, workers=1
-    )
+    problem = Problem(task, counters("a=8"))
+    found = search(problem, Budget(seconds=2, workers=1), method="random", adviser=adviser)
     assert found.trace[:3] == ("halve", "halve", "halve")
     assert found.seconds < Limits().deadline_seconds / 2  # of which every hang would have taken all
 
@@ -188,12 +186,10 @@ def test_an_exported_policy_steers_a_search_of_passes(method: str, tmp_path: Pat
     seen: list[Progress] = []
     results = [
         search(
-            replace(LLVM, initial_traces=()),  # the reference would be tried first
-            source,
+            Problem(replace(LLVM, initial_traces=()), source),  # the reference would be tried first
+            Budget(evaluations=20, workers=workers),
             method=method,
-            budget=Budget(evaluations=20),
             adviser=adviser,
-            workers=workers,
             progress=seen.append,
         )
         for workers in (1, 2)

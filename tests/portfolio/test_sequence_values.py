@@ -116,14 +116,14 @@ def test_starts_are_told_what_they_cost() -> None:
         hidden=np.eye(70, 2, dtype=np.float32),
     )
     session = TASK.open(program("dispatch.c"))
-    starts = wide(session).initial_traces
-    assert next(starts) == ("clang<Oz>",)
-    first = starts.send(100.0)
-    assert starts.send(math.inf) in {("gvn",), ("clang<Oz>", "globaldce")} - {first}  # a crash is no end
+    traces = wide(session).initial_traces
+    assert next(traces) == ("clang<Oz>",)
+    first = traces.send(100.0)
+    assert traces.send(math.inf) in {("gvn",), ("clang<Oz>", "globaldce")} - {first}  # a crash is no end
     with pytest.raises(StopIteration):
-        starts.send(90.0)
-    starts = wide(session).initial_traces
-    assert {next(starts), starts.send(math.inf), starts.send(50.0)} == set(wide.traces)
+        traces.send(90.0)
+    traces = wide(session).initial_traces
+    assert {next(traces), traces.send(math.inf), traces.send(50.0)} == set(wide.traces)
 
 
 def test_saved_is_loaded(tmp_path: Path) -> None:

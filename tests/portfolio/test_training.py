@@ -13,16 +13,16 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.core.task import Task
 from burnish.core.walk import replay_legal
-from burnish.portfolio.costs import CostTable, fill
+from burnish.portfolio.costs import CostTable, TableSetup, fill
 from burnish.portfolio.cover import greedy_cover
 from burnish.portfolio.seconds import fit_time
 from burnish.portfolio.sequence_values import load_sequence_values
 from burnish.portfolio.suffixes import SuffixSetup, learn_suffixes
 from burnish.portfolio.training import SequenceValuesTraining
 from burnish.search import Budget
-from burnish.training.collect import collect, read_found
+from burnish.training.collect import collect, problems_of, read_found
 from burnish.training.config import read_config
-from burnish.training.run import Listener, Progress, train
+from burnish.training.loop import IterationProgress, Listener, train
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
@@ -33,11 +33,11 @@ COUNTING = Task(**{**vars(TASK), "initial_traces": (("halve",),)})
 @pytest.mark.usefixtures("nothing_left")
 def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> None:
     state = tmp_path / "found.jsonl"
-    options: dict[str, Any] = {"objectives": ("total",), "budget": Budget(evaluations=60), "jobs": 1}
-    collect(COUNTING, PROGRAMS[:2], state, **options)
+    options: dict[str, Any] = {"budget": Budget(evaluations=60), "jobs": 1}
+    collect(problems_of(COUNTING, PROGRAMS[:2], ["total"]), state, **options)
     before = state.read_text()
     state.write_text(before + '{"program": "kil')  # and killed
-    found = collect(COUNTING, PROGRAMS, state, **options)
+    found = collect(problems_of(COUNTING, PROGRAMS, ["total"]), state, **options)
     assert state.read_text().startswith(before)
     assert [item.program for item in found] == [program.name for program in PROGRAMS]
     assert read_found(state) == found
@@ -57,9 +57,7 @@ def test_damaged_state_is_named(tmp_path: Path) -> None:
 
 
 def filled(task: Task, state: Path, traces: list[tuple[str, ...]], programs: int = 3) -> CostTable:
-    return fill(
-        task, PROGRAMS[:programs], traces, state, objectives=("total",), observations=("values",), jobs=1
-    )
+    return fill(TableSetup(task, ["total"], ["values"]), PROGRAMS[:programs], traces, state)
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -90,7 +88,7 @@ def test_table_of_other_objectives_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "table.jsonl"
     filled(COUNTING, state, [("halve",)])
     with pytest.raises(InputError, match="choose another file"):
-        fill(COUNTING, PROGRAMS, [], state, objectives=("largest",), observations=("values",), jobs=1)
+        fill(TableSetup(COUNTING, ["largest"], ["values"]), PROGRAMS, [], state)
 
 
 def test_greedy_cover_by_hand() -> None:
@@ -175,7 +173,7 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
             "run.validate_every=6",
         ],
     )
-    told: list[Progress] = []
+    told: list[IterationProgress] = []
     outcome = train(config, tmp_path / "run", SequenceValuesTraining, Listener(progress=told.append))
     assert outcome.why == "finished"
     assert {item.seconds_left for item in told} == {None}

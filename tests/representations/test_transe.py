@@ -8,7 +8,7 @@ import numpy as np
 
 from burnish import _native
 from burnish.representations.ir2vec import save_seed_vectors
-from burnish.representations.transe import Training, tail_ranks, train
+from burnish.representations.transe import TransEConfig, tail_ranks, train
 
 BLOCK = b"""
 define i1 @f(i32 %a, ptr %p) {
@@ -60,7 +60,7 @@ def test_triplets_of_a_block() -> None:
 
 
 TRIPLETS = np.array([(i, 0, (i + 1) % 6, 1 + i) for i in range(6)] + [(i, 1, 6 + i % 2, 3) for i in range(6)])
-QUICK = Training(dimension=16, steps=500)
+QUICK = TransEConfig(dimension=16, steps=500)
 
 
 def test_what_was_seen_is_near() -> None:
@@ -68,7 +68,7 @@ def test_what_was_seen_is_near() -> None:
     vectors, relations = train(TRIPLETS, 10, QUICK)
     assert np.allclose(np.linalg.norm(vectors[:8], axis=1), 1)
     assert not vectors[8:].any()
-    untrained, apart = train(TRIPLETS, 10, Training(dimension=16, steps=0))
+    untrained, apart = train(TRIPLETS, 10, TransEConfig(dimension=16, steps=0))
     assert tail_ranks(TRIPLETS, vectors, relations).mean() < 1
     assert tail_ranks(TRIPLETS, untrained, apart).mean() > 2
 
@@ -76,7 +76,7 @@ def test_what_was_seen_is_near() -> None:
 def test_same_seed_same_file(tmp_path: Path) -> None:
     entities = [("Opcodes", f"E{i}") for i in range(10)]
     for name, seed in (("first", 0), ("second", 0), ("other", 1)):
-        vectors, _ = train(TRIPLETS, 10, Training(dimension=16, steps=50, seed=seed))
+        vectors, _ = train(TRIPLETS, 10, TransEConfig(dimension=16, steps=50, seed=seed))
         save_seed_vectors(tmp_path / name, entities, vectors)
     first, second, other = ((tmp_path / name).read_bytes() for name in ("first", "second", "other"))
     assert first == second != other

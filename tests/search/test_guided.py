@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from burnish.core.guide import Adviser, Guide, InitialTraces, Prediction, Prior, State, in_order
+from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.session import Session
-from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
-from burnish.search.evaluate import Evaluator
+from burnish.search.evaluator import Evaluator
 from burnish.search.mcts import mcts
 from burnish.search.prefix_tree import Ask, PrefixTree
 from burnish.search.random import random_search
-from burnish.search.run import INITIAL_SHARE, run
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.run import INITIAL_SHARE, Method, Observer, run
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 from tests.core.counting_task import ACTIONS, OPTIMUM, TASK, counters, open_counters
 from tests.core.failures import failing_task
 from tests.search.guides import Misleading, Perfect, by, shortest
@@ -33,12 +33,15 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 
 LIMITS = Limits(deadline_seconds=20, memory_bytes=GIB)
 PROGRAM = counters("a=24 b=7")
+PROBLEM = Problem(TASK, PROGRAM, limits=LIMITS)
 GUIDED = pytest.mark.parametrize("method", ["beam", "mcts"])
 
 
-def guided(method: str, adviser: Adviser, budget: int, task: Task = TASK, **options: Any) -> Result:
-    chosen: dict[str, Any] = {"workers": 1, "limits": LIMITS, "program": PROGRAM, "method": method}
-    return search(task, budget=Budget(evaluations=budget), adviser=adviser, **(chosen | options))
+def guided(
+    method: str, adviser: Adviser, budget: int, problem: Problem = PROBLEM, workers: int = 1, **options: Any
+) -> Result:
+    limit = Budget(evaluations=budget, workers=workers)
+    return search(problem, limit, method=method, adviser=adviser, **options)
 
 
 @GUIDED
@@ -48,14 +51,11 @@ def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool)
     way = shortest((12, 7))
     seen: list[Progress] = []
     run(
-        method,
-        beam if method == "beam" else partial(mcts, exploration=1.25, rollout=0),
-        replace(TASK, initial_traces=(("halve",),)),
-        PROGRAM,
-        budget=Budget(evaluations=3 + len(way)),
+        Method(method, beam if method == "beam" else partial(mcts, exploration=1.25, rollout=0)),
+        Problem(replace(TASK, initial_traces=(("halve",),)), PROGRAM),
+        Budget(evaluations=3 + len(way), workers=1),
         adviser=by(Perfect(critic=critic)),
-        workers=1,
-        progress=seen.append,
+        observer=Observer(seen.append),
     )
     assert seen[-1].best.cost == OPTIMUM
     assert seen[-1].best.trace == ("halve", *way)
@@ -79,8 +79,8 @@ def test_result_depends_on_the_seed_alone(method: str, policy: Perfect) -> None:
 def test_search_survives_crashes(method: str) -> None:
     """The policy does not know the action that crashes, and a search tries what it does not know, too."""
     seen: list[Progress] = []
-    task = failing_task(TASK, "give-up")
-    guided(method, by(Perfect(0.5)), 40, task, program=counters("a=7"), progress=seen.append)
+    problem = replace(PROBLEM, task=failing_task(TASK, "give-up"), program=counters("a=7"))
+    guided(method, by(Perfect(0.5)), 40, problem, progress=seen.append)
     assert seen[-1].crashes > 0
     assert seen[-1].best.cost == OPTIMUM
     assert "give-up" not in seen[-1].best.trace
@@ -96,7 +96,8 @@ class Crashing(Perfect):
 @GUIDED
 def test_policy_that_kills_the_compiler_is_survived(method: str) -> None:
     policy = Crashing(actions=(*ACTIONS, "be-killed"))
-    assert guided(method, by(policy), 25, failing_task(TASK, "be-killed")).cost < 1 + 31
+    problem = replace(PROBLEM, task=failing_task(TASK, "be-killed"))
+    assert guided(method, by(policy), 25, problem).cost < 1 + 31
 
 
 @pytest.mark.parametrize("method", SEARCHES)
@@ -109,7 +110,7 @@ def test_every_search_takes_a_guide_with_everything(method: str) -> None:
     assert result.cost < 32
 
 
-def test_starts_are_sent_what_they_cost() -> None:
+def test_initial_traces_are_sent_what_they_cost() -> None:
     sent: list[float | None] = []
 
     def advise(session: Session) -> Guide:
@@ -119,7 +120,7 @@ def test_starts_are_sent_what_they_cost() -> None:
 
         return Guide(initial_traces=initial_traces())
 
-    result = guided("random", advise, 20, failing_task(TASK, "be-killed"))
+    result = guided("random", advise, 20, replace(PROBLEM, task=failing_task(TASK, "be-killed")))
     assert sent[2] == math.inf and sent[3] is not None
     for cost, trace in zip(sent[:2], (("halve",), ("halve", "halve")), strict=True):
         session = TASK.open(PROGRAM)
@@ -129,7 +130,7 @@ def test_starts_are_sent_what_they_cost() -> None:
 
 
 def test_what_the_first_suffixes_find_at_sites_is_behind_every_later_start() -> None:
-    """After the task's own start 12 and 7 are left, then 6 and 6; what a start gains beside that is told."""
+    """After the task's own trace 12 and 7 are left, then 6 and 6; what another gains beside that is told."""
     sent: list[float | None] = []
     seen: list[Progress] = []
 
@@ -143,7 +144,7 @@ def test_what_the_first_suffixes_find_at_sites_is_behind_every_later_start() -> 
 
     result = guided("mixed", advise, 20, progress=seen.append)
     assert sent[0] == 1 + 23 + 6
-    # the task's start and that one, the better one with its sites' costs, the suffixes, both joined
+    # the task's initial trace and that one, the better one with its sites' costs, the suffixes, both joined
     assert sent[1] == 1 + 1 + 1 + 2 + 1
     joined = seen[5].best
     assert (joined.trace, joined.cost) == (("halve", "a: halve", "b: subtract(1)"), 1 + 6 + 6)
@@ -168,15 +169,15 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
 
         return Guide(initial_traces(), (("foreign",), ("halve", "foreign")))
 
-    seen: list[Space] = []
+    seen: list[SearchSpace] = []
 
-    def looks(space: Space, rng: np.random.Generator) -> Proposals:
+    def looks(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         seen.append(space)
         return random_search(space, rng)
 
-    found = run("looks", looks, TASK, PROGRAM, budget=Budget(evaluations=10), adviser=advise, workers=1)
+    found = run(Method("looks", looks), PROBLEM, Budget(evaluations=10, workers=1), adviser=advise)
     assert sent[0] == sent[1] and None not in sent
-    initial_traces = {start.trace for start in seen[0].initial}
+    initial_traces = {item.trace for item in seen[0].initial}
     assert initial_traces == {("halve",), ("subtract(1)",), ()} | set(TASK.initial_traces)
     assert set(seen[0].suffixes) <= {("halve",)}
     assert "foreign" not in found.trace
@@ -185,16 +186,15 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
 @pytest.mark.parametrize("guided_by", [None, lambda session: Guide(in_order([("halve",), ("subtract(3)",)]))])
 def test_least_budget_is_the_policy_alone(guided_by: Adviser | None) -> None:
     task = replace(TASK, initial_traces=(("halve",),))
-    found = run(
-        "mixed", SEARCHES["mixed"], task, PROGRAM, budget=Budget(seconds=1e-9), adviser=guided_by, workers=1
-    )
+    least = Budget(seconds=1e-9, workers=1)
+    found = run(SEARCHES["mixed"], Problem(task, PROGRAM), least, adviser=guided_by)
     assert found.evaluations == (2 if guided_by else 1)
     session = TASK.open(PROGRAM)
     session.replay(found.trace)
     assert session.measure("total") == found.cost < math.inf
 
 
-def test_starts_are_made_as_they_are_asked_for() -> None:
+def test_initial_traces_are_made_as_they_are_asked_for() -> None:
     made: list[int] = []
 
     def advise(session: Session) -> Guide:
@@ -214,7 +214,7 @@ def test_starts_are_made_as_they_are_asked_for() -> None:
 
 
 def test_no_suffix_without_a_policy_costs_what_its_end_costs() -> None:
-    evaluator = Evaluator(TASK, PROGRAM, TASK.objective(), workers=1, limits=LIMITS)
+    evaluator = Evaluator(PROBLEM, workers=1)
     traces: list[Trace] = [("halve", "add(1)"), ()]
     ends, lowest = Batch(traces, predict=True), Batch(traces)
     for batch in (ends, lowest):
@@ -228,7 +228,7 @@ def test_no_suffix_without_a_policy_costs_what_its_end_costs() -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_predictions_are_of_the_state_at_the_end(workers: int) -> None:
     policy = Perfect(critic=True)
-    evaluator = Evaluator(TASK, PROGRAM, TASK.objective(), workers=workers, limits=LIMITS)
+    evaluator = Evaluator(PROBLEM, workers=workers)
     evaluator.policy = policy
     traces: list[Trace] = [("subtract(3)",) * n for n in range(7)]
     batch = Batch(traces, predict=True)
@@ -258,10 +258,10 @@ def test_state_that_was_looked_at_is_gone_on_from() -> None:
     assert found.cost == 1 + sum(found.state.observed[0])
 
 
-SPACE = Space(("a", "b", "c"), (), (), (Evaluation((), 9.0),), 10)
+SPACE = SearchSpace(("a", "b", "c"), (), (), (Evaluation((), 9.0),), 10)
 
 
-def shares(space: Space, log_probs: Sequence[float], uniform: float = 0.0) -> list[float]:
+def shares(space: SearchSpace, log_probs: Sequence[float], uniform: float = 0.0) -> list[float]:
     state = Evaluation(("b",), 1.0, prediction=Prediction(np.array(log_probs)))
     return [float(share) for share in space.probabilities(state, uniform)]
 
@@ -297,13 +297,10 @@ def test_unguided_searches_do_not_change_with_a_policy_they_do_not_ask() -> None
 def test_widths_grow_until_no_action_is_left_out() -> None:
     """Of a policy that is sure of nothing, every state's every action is tried in the end."""
     result = run(
-        "beam",
-        partial(beam, patience=3),
-        TASK,
-        counters("a=3"),
-        budget=Budget(evaluations=5000),
+        Method("beam", partial(beam, patience=3)),
+        Problem(TASK, counters("a=3")),
+        Budget(evaluations=5000, workers=1),
         adviser=by(Misleading()),
-        workers=1,
     )
     assert result.cost == OPTIMUM
     assert result.evaluations < 5000

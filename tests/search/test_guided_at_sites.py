@@ -11,6 +11,7 @@ import pytest
 
 from burnish.core.env import Env
 from burnish.core.guide import Adviser, Guide, Prediction, Prior, in_order
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
@@ -20,7 +21,7 @@ from burnish.core.worker import GIB, Limits
 from burnish.policies.advise import adviser_of
 from burnish.policies.choose import Floats, Mask, choose, masked_log_softmax
 from burnish.search import SEARCHES, Budget, search
-from burnish.search.space import Evaluation, Space
+from burnish.search.space import Evaluation, SearchSpace
 from tests.core.asking_task import ACTIONS as ANSWERS
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls, optimum
@@ -67,8 +68,8 @@ def preferring(task: Task, sites: int, sure: float = 3.0) -> Preferring:
 
 
 def guided(task: Task, method: str, adviser: Adviser, budget: int) -> Result:
-    options = {"budget": Budget(evaluations=budget), "seed": 1, "workers": 1, "limits": LIMITS}
-    return search(task, one_of(task), method=method, adviser=adviser, **options)
+    problem = Problem(task, one_of(task), limits=LIMITS)
+    return search(problem, Budget(evaluations=budget, workers=1), method=method, seed=1, adviser=adviser)
 
 
 def played(policy: Preferring, program: Program) -> Trace:
@@ -150,7 +151,7 @@ def _always(action: str) -> Prior:
 def test_probabilities_are_those_of_the_places() -> None:
     """Of y there is no place; x is asked about, and has one of its own, too."""
     policy = Perfect(actions=("leave", "inline"), sites=2)
-    space = Space(ANSWERS, (), (), (Evaluation((), 9.0),), 10, policy=policy, by_state=True)
+    space = SearchSpace(ANSWERS, (), (), (Evaluation((), 9.0),), 10, policy=policy, by_state=True)
     log_probs = np.log([0.1, 0.2, 0.3, 0.2, 0.15, 0.05])
     state = Evaluation(
         (),

@@ -9,7 +9,7 @@ import pytest
 
 from burnish.core.guide import Prediction
 from burnish.search.mcts import Node, Step, back_up, mcts, puct
-from burnish.search.space import Batch, Evaluation, Space
+from burnish.search.space import Batch, Evaluation, SearchSpace
 from tests.search.guides import Perfect
 
 PRIORS = np.array([0.5, 0.3, 0.2])
@@ -68,13 +68,13 @@ def test_values_are_backed_up_along_the_way_and_nowhere_else() -> None:
     assert child.totals.tolist() == [0, 0, 0.5]
 
 
-def told(*costs: float, prediction: Prediction | None = None, starts: int = 1) -> list[Batch]:
+def told(*costs: float, prediction: Prediction | None = None, initial: int = 1) -> list[Batch]:
     """Run a search whose evaluations cost so much, one after the other, and return what it asked for."""
-    space = Space(
+    space = SearchSpace(
         ("a", "b", "c"),
         (),
         (),
-        tuple(Evaluation(("s",) * i, 8.0) for i in range(starts)),
+        tuple(Evaluation(("s",) * i, 8.0) for i in range(initial)),
         4,
         policy=Perfect(actions=("a", "b", "c")),
     )
@@ -112,7 +112,7 @@ def test_what_was_worth_more_is_gone_on_from() -> None:
 
 
 def test_what_changes_nothing_and_what_crashes_is_not_tried_again() -> None:
-    space = Space(("a", "b"), (), (), (Evaluation((), 8.0),), 9)
+    space = SearchSpace(("a", "b"), (), (), (Evaluation((), 8.0),), 9)
     search = mcts(space, np.random.default_rng(0), batch=1, rollout=0)
     assert next(search).traces == [()]
     first = search.send([Evaluation((), 8.0)]).traces[0]
@@ -130,7 +130,7 @@ def test_traces_end_at_the_longest() -> None:
 
 def test_a_leaf_is_worth_what_its_roll_out_finds() -> None:
     """The first action makes it worse, what follows makes it much better: it is gone on from there."""
-    space = Space(("a", "b"), (), (), (Evaluation((), 8.0),), 9)
+    space = SearchSpace(("a", "b"), (), (), (Evaluation((), 8.0),), 9)
     search = mcts(space, np.random.default_rng(0), batch=1, rollout=2, exploration=0.1)
     assert next(search).predict
     assert not search.send([Evaluation((), 8.0)]).predict

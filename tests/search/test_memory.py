@@ -5,18 +5,18 @@ from __future__ import annotations
 import multiprocessing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from burnish.core.errors import InputError
 from burnish.core.guide import Guide, InitialTraces
+from burnish.core.problem import Problem
 from burnish.core.program import Program, Run, Workload
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.driver import optimizer as driver
 from burnish.driver.requests import OptimizeRequest, Unimproved
-from burnish.evaluation import optimize
+from burnish.evaluation import Strategy, optimize
 from burnish.programs import load_program
 from burnish.search import Budget, search
 from burnish.search.memory import Memory
@@ -111,12 +111,11 @@ def test_another_adviser_is_asked_after_that(tmp_path: Path) -> None:
 def test_search_ends_where_the_last_one_did(tmp_path: Path) -> None:
     counted = counters("a=24 b=7")
     memory = Memory(tmp_path / "memory", TASK, counted, "total")
-    found = search(TASK, counted, budget=Budget(evaluations=400), adviser=memory, workers=1)
+    found = search(Problem(TASK, counted), Budget(evaluations=400, workers=1), adviser=memory)
     assert found.cost == OPTIMUM
     memory.keep(found.trace, found.cost)
-    again = search(
-        TASK, counted, budget=Budget(evaluations=1 + len(TASK.initial_traces)), adviser=memory, workers=1
-    )
+    few = Budget(evaluations=1 + len(TASK.initial_traces), workers=1)
+    again = search(Problem(TASK, counted), few, adviser=memory)
     assert again.cost == OPTIMUM
 
 
@@ -150,18 +149,18 @@ def test_processes_share_it(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("nothing_left")
 def test_changed_file_begins_with_what_its_last_version_came_to(tmp_path: Path) -> None:
-    task, memory = make_task(), tmp_path / "memory"
-    found = optimize(
-        task, program("matrix.c"), budget=Budget(evaluations=200), policy="none", workers=1, memory=memory
-    )
+    task, remembering = make_task(), Strategy(policy="none", memory=tmp_path / "memory")
+    problem = Problem(task, program("matrix.c"))
+    found = optimize(problem, Budget(evaluations=200, workers=1), strategy=remembering)
     assert found.ratio("Oz") > 1
     changed = tmp_path / "other_name.c"
     changed.write_text((DATA / "matrix.c").read_text() + "int added(int x) { return x * x + 1; }\n")
-    least = Budget(evaluations=2)  # -Oz, and what is remembered
-    options: dict[str, Any] = {"budget": least, "policy": "none", "workers": 1}
-    again = optimize(task, load_program(changed), memory=memory, **options)
+    least = Budget(evaluations=2, workers=1)  # -Oz, and what is remembered
+    problem = Problem(task, load_program(changed))
+    again = optimize(problem, least, strategy=remembering)
     assert again.trace == found.trace
-    assert again.ratio("Oz") > 1 == optimize(task, load_program(changed), **options).ratio("Oz")
+    assert again.ratio("Oz") > 1
+    assert optimize(problem, least, strategy=Strategy(policy="none")).ratio("Oz") == 1
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -11,16 +11,17 @@ from functools import partial
 import numpy as np
 import pytest
 
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.session import Part
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry, split_entry
 from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
-from burnish.search.evaluate import Evaluator
+from burnish.search.evaluator import Evaluator
 from burnish.search.partwise import partwise
-from burnish.search.run import run
-from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space
+from burnish.search.run import Method, run
+from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, SearchSpace
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import CountingSession, counters
@@ -36,7 +37,7 @@ PROGRAM = counters("a=640 b=77 c=77")
 def alone(
     task: Task, traces: list[Trace], before: int, most: int | None = None, workers: int = 2
 ) -> tuple[list[Evaluation], Evaluator]:
-    evaluator = Evaluator(task, PROGRAM, task.objective("total"), workers=workers, limits=LIMITS)
+    evaluator = Evaluator(Problem(task, PROGRAM, "total", limits=LIMITS), workers=workers)
     batch = Batch(traces, alone=before)
     try:
         assert list(evaluator.evaluate(batch, most=most, end=None)) == []
@@ -116,14 +117,14 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def searched(task: Task, budget: int, program: Program = PROGRAM, workers: int = 1) -> tuple[object, ...]:
-    result = search(task, program, budget=Budget(evaluations=budget), workers=workers, limits=LIMITS)
-    return told(result)
+    problem = Problem(task, program, limits=LIMITS)
+    return told(search(problem, Budget(evaluations=budget, workers=workers)))
 
 
 @pytest.mark.usefixtures("large")
 def test_search_goes_on_after_a_crash_of_a_part() -> None:
     seen: list[Progress] = []
-    search(FRAGILE, PROGRAM, budget=Budget(evaluations=30), workers=2, limits=LIMITS, progress=seen.append)
+    search(Problem(FRAGILE, PROGRAM, limits=LIMITS), Budget(evaluations=30, workers=2), progress=seen.append)
     assert seen[-1].crashes > 0
     assert seen[-1].best.cost < 200
     assert any(split_entry(text)[0] for text in seen[-1].best.trace)
@@ -143,7 +144,7 @@ def test_joined_trace_keeps_what_the_parts_gained() -> None:
     gains: list[float] = []
     costs: list[float] = []
 
-    def watched(space: Space, rng: np.random.Generator) -> Proposals:
+    def watched(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         refining = partwise(replace(space, suffixes=suffixes), rng, group=len(suffixes))
         batch = next(refining)
         while len(costs) < 2:  # at the beginning, and when the learned suffixes were tried
@@ -159,29 +160,22 @@ def test_joined_trace_keeps_what_the_parts_gained() -> None:
             batch = refining.send(found)
 
     unoptimized = replace(LLVM, initial_traces=())
-    budget = Budget(evaluations=12)
+    budget = Budget(evaluations=12, workers=2)
     result = run(
-        "partwise",
-        watched,
-        unoptimized,
-        compiled("machine.c"),
-        objective="loaded-bytes",
-        budget=budget,
-        workers=2,
+        Method("partwise", watched), Problem(unoptimized, compiled("machine.c"), "loaded-bytes"), budget
     )
     assert len(gains) == 1 and gains[0] > 0.2 * costs[0]
     assert result.cost == costs[1] == pytest.approx(costs[0] - gains[0], abs=16)  # sections are aligned
 
 
 def test_search_without_parts_goes_on_as_ever(large: None) -> None:
-    found = search(COUNTING, PROGRAM, objective="largest", budget=Budget(evaluations=200), workers=1)
+    found = search(Problem(COUNTING, PROGRAM, "largest"), Budget(evaluations=200, workers=1))
     assert found.cost < 100
 
 
 def test_others_take_no_program_for_large(large: None) -> None:
-    result = search(COUNTING, PROGRAM, method="genetic", budget=Budget(evaluations=30), workers=1, seed=1)
-    plain = run(
-        "genetic", SEARCHES["genetic"], COUNTING, PROGRAM, budget=Budget(evaluations=30), workers=1, seed=1
-    )
+    problem, budget = Problem(COUNTING, PROGRAM), Budget(evaluations=30, workers=1)
+    result = search(problem, budget, method="genetic", seed=1)
+    plain = run(SEARCHES["genetic"], problem, budget, seed=1)
     assert told(result) == told(plain)
     assert np.isfinite(result.cost)

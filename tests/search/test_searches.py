@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,14 +12,15 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import UnknownName
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
-from burnish.search.run import run
-from burnish.search.space import Batch, Proposals, Space
+from burnish.search.run import Method, run
+from burnish.search.space import Batch, Proposals, SearchSpace
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls, optimum
@@ -38,8 +40,10 @@ FINITE = ("greedy", "beam")  # they end by themselves
 
 
 def searched(task: Task, method: str, budget: str, program: Program = PROGRAM, **options: Any) -> Result:
-    options = {"workers": 1, "limits": LIMITS} | options
-    return search(task, program, method=method, budget=Budget.parse(budget), **options)
+    """Search on one worker by default; options that a problem or a budget has are theirs."""
+    problem = Problem(task, program, options.pop("objective", None), limits=options.pop("limits", LIMITS))
+    limit = replace(Budget.parse(budget), workers=options.pop("workers", 1))
+    return search(problem, limit, method=method, **options)
 
 
 def told(result: Result) -> tuple[object, ...]:
@@ -98,7 +102,7 @@ def test_result_of_sites_that_are_born_depends_on_the_seed_alone(method: str) ->
 
 def test_illegal_proposals_are_counted() -> None:
     assert searched(TASK, "greedy", "60", counters("a=255")).illegal == len(TASK.initial_traces)
-    assert searched(TASK, "genetic", "60", counters("a=255")).illegal > 0  # offspring of traces that differ
+    assert searched(TASK, "genetic", "60", counters("a=255")).illegal > 0  # candidates of traces that differ
     assert searched(LLVM, "genetic", "60", compiled("structs.c")).illegal == 0
 
 
@@ -184,25 +188,26 @@ def test_module_without_functions_is_left_as_it_is(method: str) -> None:
 
 @pytest.mark.parametrize("budget", ["1000", "300s"])  # what ends it is that nothing new comes
 def test_search_that_has_nothing_new_ends(budget: str) -> None:
-    def stubborn(space: Space, rng: np.random.Generator) -> Proposals:
+    def stubborn(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         while True:
             yield Batch([(), ("halve",)])
 
-    result = run("stubborn", stubborn, TASK, PROGRAM, budget=Budget.parse(budget), workers=1)
+    limit = replace(Budget.parse(budget), workers=1)
+    result = run(Method("stubborn", stubborn), Problem(TASK, PROGRAM), limit)
     assert result.evaluations == 2
 
 
 def test_search_that_has_nothing_new_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stubborn(space: Space, rng: np.random.Generator) -> Proposals:
+    def stubborn(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         while True:
             yield Batch([(), ("halve",)])
 
     monkeypatch.setattr(importlib.import_module("burnish.search.run"), "PATIENCE", math.inf)
-    result = run("stubborn", stubborn, TASK, PROGRAM, budget=Budget(seconds=0.2), workers=1)
+    result = run(Method("stubborn", stubborn), Problem(TASK, PROGRAM), Budget(seconds=0.2, workers=1))
     assert result.seconds >= 0.2
 
 
-def test_starts_come_first() -> None:
+def test_initial_traces_come_first() -> None:
     seen: list[Progress] = []
     searched(LLVM, "random", "3", program=compiled("structs.c"), progress=seen.append, objective="text-bytes")
     session = LLVM.baseline("Oz")(compiled("structs.c"))
@@ -226,6 +231,6 @@ def test_unknown_search_is_named() -> None:
 
 
 def test_look_ahead_finds_the_optimum() -> None:
-    method = partial(beam, width=2, lookahead=2)
-    result = run("look-ahead", method, TASK, PROGRAM, budget=Budget(evaluations=3000), workers=1)
+    method = Method("look-ahead", partial(beam, width=2, lookahead=2))
+    result = run(method, Problem(TASK, PROGRAM), Budget(evaluations=3000, workers=1))
     assert result.cost == OPTIMUM

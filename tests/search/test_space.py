@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.search.space import Evaluation, Space
+from burnish.search.space import Evaluation, SearchSpace
 
 ACTIONS = ("a", "b", "c")
-SPACE = Space(ACTIONS, (), (), (Evaluation((), 9.0), Evaluation(("a",), 5.0)), max_length=10)
+SPACE = SearchSpace(ACTIONS, (), (), (Evaluation((), 9.0), Evaluation(("a",), 5.0)), max_length=10)
 TRACES = st.lists(st.sampled_from([*ACTIONS, "site: a"]), max_size=10).map(tuple)
 SEEDS = st.integers(0, 2**32)
 

@@ -24,9 +24,9 @@ from burnish.training.checkpoint import load_checkpoint
 from burnish.training.config import Config, Expert, Source, config_of, read_config, shipped
 from burnish.training.expert import DEMONSTRATIONS
 from burnish.training.learning import PolicyTraining
-from burnish.training.run import Listener, Outcome, train
+from burnish.training.loop import Listener, TrainingOutcome, train
 from burnish.training.track import LOG, TIMES, read_log
-from burnish.training.validate import SCORE
+from burnish.training.validation import SCORE
 from tests.conftest import children
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -58,7 +58,7 @@ def small(name: str, **changes: Any) -> Config:
     return replace(config, **parts | changes)
 
 
-def run(config: Config, folder: Path, iterations: int | None = None) -> Outcome:
+def run(config: Config, folder: Path, iterations: int | None = None) -> TrainingOutcome:
     """Train, and stop politely after so many iterations of this call."""
     calls = iter(range(1, 1000))
     stop = (lambda: next(calls) >= iterations) if iterations else (lambda: False)
@@ -105,7 +105,7 @@ def test_an_interrupted_run_goes_on_to_the_same_curve(name: str, tmp_path: Path)
     check_export(outcome, config)
 
 
-def check_export(outcome: Outcome, config: Config) -> None:
+def check_export(outcome: TrainingOutcome, config: Config) -> None:
     """The exported file does on the validation programs what the network did."""
     assert outcome.policy and outcome.best
     card = json.loads(outcome.policy.with_suffix(".card.json").read_text())

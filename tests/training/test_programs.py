@@ -11,8 +11,8 @@ from burnish.corpora.building import build
 from burnish.corpora.random_modules import random_job
 from burnish.corpora.store import open_corpus
 from burnish.tasks.llvm_passes import TASK
+from burnish.training.chosen_programs import Chosen, choose
 from burnish.training.config import Source
-from burnish.training.programs import Chosen, choose
 from tests.sources import DATA
 
 

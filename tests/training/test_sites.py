@@ -16,14 +16,14 @@ from burnish.core.task import Task
 from burnish.core.worker import Worker
 from burnish.policies.advise import load_adviser
 from burnish.policies.load import load_action_policy
-from burnish.portfolio.costs import fill
+from burnish.portfolio.costs import TableSetup, fill
 from burnish.portfolio.measure import measure_reference
 from burnish.search import Budget
 from burnish.training.algorithms import open_training
-from burnish.training.collect import collect
+from burnish.training.collect import collect, problems_of
 from burnish.training.config import config_of
-from burnish.training.run import Outcome, train
-from burnish.training.validate import SCORE
+from burnish.training.loop import TrainingOutcome, train
+from burnish.training.validation import SCORE
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls, optimum
 from tests.core.splitting_task import OPTIMUM, pieces
@@ -34,7 +34,7 @@ CALLS = calls("main 4: f f g; f 2: h; g 6: h; h 5:")
 
 def trained(
     task: Task, program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: Any
-) -> Outcome:
+) -> TrainingOutcome:
     """Train by a configuration, on one program."""
     monkeypatch.setattr("burnish.training.learning.load_task", lambda name: task)
     file = folder / f"program.{task.language}"
@@ -83,17 +83,14 @@ def test_sites_that_do_not_fit_are_named(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_traces_are_collected_and_measured_without_initial_ones(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"objectives": ["size"], "budget": Budget(evaluations=600), "jobs": 1}
-    (found,) = collect(ASKING, [CALLS], tmp_path / "collected.jsonl", **options)
+    problems = problems_of(ASKING, [CALLS], ["size"])
+    (found,) = collect(problems, tmp_path / "collected.jsonl", budget=Budget(evaluations=600), jobs=1)
     assert (found.reference, found.cost) == (31, optimum(CALLS))
     table = fill(
-        SPLITTING,
+        TableSetup(SPLITTING, ["area"], ["lengths"]),
         [pieces("6"), pieces("3")],
         [("1: split",), ()],
         tmp_path / "costs.jsonl",
-        objectives=["area"],
-        observations=["lengths"],
-        jobs=1,
     )
     assert table.references.tolist() == [[37], [10]]
     assert table.costs[..., 0].tolist() == [[19, 37], [10, 10]]

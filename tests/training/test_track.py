@@ -12,8 +12,8 @@ import pytest
 
 from burnish.core.errors import InputError, MissingTool
 from burnish.training.config import Config, Track
+from burnish.training.loop import Listener, train
 from burnish.training.plot import curve, plot_log, shown
-from burnish.training.run import Listener, train
 from burnish.training.track import LOG, NAMES, JsonLines, TensorBoard, flat, position, read_log
 from tests.training.walk import Walk, walk_config
 

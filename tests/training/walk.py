@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from burnish.training.config import Config, config_of
-from burnish.training.run import train
-from burnish.training.validate import SCORE
+from burnish.training.loop import train
+from burnish.training.validation import SCORE
 
 
 class Walk:

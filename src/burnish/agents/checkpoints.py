@@ -1,4 +1,4 @@
-"""What of a learner goes into a checkpoint, named once for saving and loading."""
+"""Checkpoints of learners: what goes into one, named once for saving and loading."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Recording:
 def best_demonstrations(demonstrations: Iterable[Demonstration]) -> tuple[Demonstration, ...]:
     """Keep each program's best: the cheapest, then the shortest, then the first by the alphabet.
 
-    Of several experts, none the best everywhere, the pupil imitates the best on each program: BC-Max
+    Of several experts, none the best everywhere, the policy imitates the best on each program: BC-Max
     (Marinov et al. 2024, arXiv:2403.19462).
     """
     best: dict[str, Demonstration] = {}

@@ -27,7 +27,7 @@ from burnish.agents.learner import (
     seeded_torch,
 )
 from burnish.agents.policy import ILLEGAL, Policy, QNetwork, as_mask
-from burnish.agents.replay import Batch, Replay, transitions, updates_due
+from burnish.agents.replay import Replay, TransitionBatch, transitions, updates_due
 from burnish.agents.rollout import Act, Notes, play, summary
 from burnish.core.vector import VectorEnv
 
@@ -148,7 +148,7 @@ class DQN:
         now = {"epsilon": explore, "replay": float(len(self.replay))}
         return SAVED.counted(self) | summary(played) | losses | now
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: TransitionBatch) -> dict[str, Tensor]:
         """Take a gradient step on transitions, and sometimes move the target; return what was measured."""
         config = self.config
         with torch.no_grad():

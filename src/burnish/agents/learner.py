@@ -16,15 +16,7 @@ from torch import Tensor
 
 from burnish.core.errors import InputError
 from burnish.core.vector import VectorEnv
-
-
-class Actor(Protocol):
-    """What chooses actions: a Policy, a QNetwork."""
-
-    def act(
-        self, observations: Sequence[Any], masks: Any, generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Choose a legal action for each of B environments: int64[B]; the best one without a generator."""
+from burnish.policies.choose import Actor
 
 
 class Learner(Protocol):

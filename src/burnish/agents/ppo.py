@@ -63,7 +63,7 @@ class PPOConfig:
 
 
 @dataclass(frozen=True)
-class Batch:
+class RolloutBatch:
     """N steps to learn from."""
 
     observations: Sequence[Any]  # N
@@ -75,24 +75,27 @@ class Batch:
     returns: Tensor  # float32[N]
 
 
-def gae(
-    rewards: Floats,
-    values: Floats,
-    next_values: Floats,
-    terminated: NDArray[np.bool_],
-    over: NDArray[np.bool_],
-    *,
-    discount: float,
-    gae_lambda: float,
-) -> Floats:
-    """Return generalized advantage estimates (Schulman et al. 2015), of arrays with the time as first axis.
+@dataclass(frozen=True)
+class Trajectory:
+    """What happened in T steps of episodes, one after the other; the time is the first axis of all arrays."""
+
+    rewards: Floats
+    values: Floats  # V(s_t)
+    next_values: Floats  # V(s_{t+1})
+    terminated: NDArray[np.bool_]  # whether an episode terminated with the step,
+    over: NDArray[np.bool_]  # or was truncated
+
+
+def gae(trajectory: Trajectory, *, discount: float, gae_lambda: float) -> Floats:
+    """Return generalized advantage estimates (Schulman et al. 2015), with the time as first axis.
 
     A_t = d_t + discount gae_lambda A_{t+1}, without the second term where an episode is `over`, and
     d_t = r_t + discount V(s_{t+1}) - V(s_t), without the second term where it `terminated`. After the last
     step, and where an episode was truncated, `next_values` therefore stand for all that would follow.
     """
-    deltas = rewards + discount * next_values * ~terminated - values
-    keep = discount * gae_lambda * ~over
+    following_values = trajectory.next_values * ~trajectory.terminated
+    deltas = trajectory.rewards + discount * following_values - trajectory.values
+    keep = discount * gae_lambda * ~trajectory.over
     advantages = np.zeros_like(deltas)
     following = np.zeros_like(deltas[0])
     for t in range(len(deltas) - 1, -1, -1):
@@ -169,7 +172,7 @@ class PPO:
         rate = self.optimizer.param_groups[0]["lr"]
         return SAVED.counted(self) | summary(played) | losses | {"learning_rate": rate}
 
-    def batch(self, played: Sequence[Episode]) -> Batch:
+    def batch(self, played: Sequence[Episode]) -> RolloutBatch:
         """Return what there is to learn from episodes whose notes are log-probability and value."""
         notes = np.concatenate([episode.notes for episode in played])
         values = notes[:, 1]
@@ -182,25 +185,22 @@ class PPO:
         if len(cut):
             ends = [e.observations[-1] for e, i in zip(played, last, strict=True) if not terminated[i]]
             next_values[cut] = self._values(ends)
+        rewards = np.concatenate([episode.rewards for episode in played])
         advantages = gae(
-            np.concatenate([episode.rewards for episode in played]),
-            values,
-            next_values,
-            terminated,
-            over,
+            Trajectory(rewards, values, next_values, terminated, over),
             discount=self.config.discount,
             gae_lambda=self.config.gae_lambda,
         )
         device = self.policy.encoder.device
         numbers = (notes[:, 0], values, advantages, advantages + values)
-        return Batch(
+        return RolloutBatch(
             [observation for episode in played for observation in episode.observations[:-1]],
             as_mask([mask for episode in played for mask in episode.masks[:-1]], device),
             torch.tensor([action for episode in played for action in episode.actions], device=device),
             *(torch.tensor(column, dtype=torch.float32, device=device) for column in numbers),
         )
 
-    def update(self, batch: Batch, rng: np.random.Generator) -> dict[str, float]:
+    def update(self, batch: RolloutBatch, rng: np.random.Generator) -> dict[str, float]:
         """Take a gradient step on each minibatch of each epoch; return the means of what was measured."""
         config, seen, size = self.config, [], len(batch.actions)
         rows = self._rows(batch.observations)
@@ -267,7 +267,7 @@ class PPO:
                 return lambda chosen: whole[chosen.to(whole.device)]
         return lambda chosen: self.policy.collate([observations[i] for i in chosen.tolist()])
 
-    def _loss(self, rows: Any, batch: Batch, chosen: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def _loss(self, rows: Any, batch: RolloutBatch, chosen: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         config, masks, before = self.config, batch.masks[chosen], batch.log_probs[chosen]
         found, values = self.policy.evaluate(rows, masks)
         log_probs = found.gather(1, batch.actions[chosen, None]).squeeze(1)

@@ -1,4 +1,4 @@
-"""What was played, kept to learn from it again."""
+"""Replay buffers: transitions that were played, kept to learn from them again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Transition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Batch:
+class TransitionBatch:
     """B transitions; the observations are made a batch of by whoever knows the network."""
 
     observations: Sequence[Any]  # B
@@ -106,11 +106,11 @@ class Replay:
                 self._kept[self._next] = transition
                 self._next = (self._next + 1) % self.capacity
 
-    def sample(self, count: int, rng: np.random.Generator, device: torch.device) -> Batch:
+    def sample(self, count: int, rng: np.random.Generator, device: torch.device) -> TransitionBatch:
         """Draw transitions, each independently of the others."""
         drawn = [self._kept[i] for i in rng.integers(len(self._kept), size=count).tolist()]
         seen, masks, actions, rewards, following, next_masks, discounts = zip(*drawn, strict=True)
-        return Batch(
+        return TransitionBatch(
             seen,
             as_mask(masks, device),
             torch.tensor(actions, device=device),

@@ -28,7 +28,7 @@ from burnish.agents.learner import (
     seeded_torch,
 )
 from burnish.agents.policy import Policy, QNetwork, as_mask, entropy
-from burnish.agents.replay import Batch, Replay, transitions, updates_due
+from burnish.agents.replay import Replay, TransitionBatch, transitions, updates_due
 from burnish.agents.rollout import Act, Notes, draw, play, summary
 from burnish.core.vector import VectorEnv
 
@@ -170,7 +170,7 @@ class SAC:
             losses = self._learn(generator(self.seed, self.iterations, self.envs.num_envs))
         return SAVED.counted(self) | summary(played) | losses | {"replay": float(len(self.replay))}
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: TransitionBatch) -> dict[str, Tensor]:
         """Take a gradient step of critics, policy and temperature; return what was measured."""
         config = self.config
         temperature = self.log_temperature.detach().exp()

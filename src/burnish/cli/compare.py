@@ -16,9 +16,10 @@ from burnish.cli.show.progress import SearchProgress
 from burnish.cli.show.tables import heading_of, narrow_table, sentences
 from burnish.core.errors import InputError
 from burnish.core.limit import unlimited
+from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.evaluation.evaluate import Evaluated, Summary, evaluate_result, ratio_of, summarise
+from burnish.evaluation.evaluate import Evaluated, MeanRatio, evaluate_result, ratio_of, summarise
 from burnish.evaluation.timing import Comparer, Effort
 
 
@@ -86,12 +87,10 @@ def _evaluate(row: Result, beside: Path, options: argparse.Namespace, comparer: 
         return [Evaluated(row.program, name, problem) for name in against]
     with SearchProgress(row.program, task.label(task.reference), quiet=options.json) as progress:
         return evaluate_result(
-            task,
-            program,
+            Problem(task, program, variants=load_variants(row, beside)),
             row,
             against,
             comparer=comparer,
-            variants=load_variants(row, beside),
             note=progress.note,
         )
 
@@ -103,7 +102,7 @@ def _size_of(task: Task, first: Result) -> str | None:
 
 
 def _print(
-    figures: _Table, evaluated: Sequence[Evaluated], summaries: Sequence[Summary], effort: Effort
+    figures: _Table, evaluated: Sequence[Evaluated], summaries: Sequence[MeanRatio], effort: Effort
 ) -> None:
     console = Console(highlight=False)
     table = narrow_table()
@@ -160,7 +159,7 @@ class _Table:
             first = ("", "", "")
         return rows
 
-    def means(self, summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
+    def means(self, summaries: Sequence[MeanRatio]) -> list[tuple[str, ...]]:
         """Return rows for the means of the exact objective and of what is noisy, against one baseline."""
         by_goal = {summary.objective: summary for summary in summaries}
         size = by_goal.get(self.size or "")
@@ -175,6 +174,6 @@ class _Table:
         return rows or [(*first, "", "", _programs(summaries[0]))]
 
 
-def _programs(mean: Summary) -> str:
+def _programs(mean: MeanRatio) -> str:
     failed = f", {mean.failures} failed" if mean.failures else ""
     return f"{mean.programs} program{'' if mean.programs == 1 else 's'}{failed}"

@@ -24,9 +24,9 @@ from burnish.core.errors import InputError
 from burnish.core.task import Task
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
-from burnish.evaluation.compare import Figures, Plan, Refused, compare_methods
+from burnish.evaluation.compare import Figures, MethodComparison, Refused, compare_methods
 from burnish.evaluation.confirm import toolchain
-from burnish.evaluation.leaderboard import Origin, append_rows
+from burnish.evaluation.leaderboard import Provenance, append_rows
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import RunFolder
 from burnish.evaluation.solvers import check_methods
@@ -141,9 +141,9 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 130 if interrupted else 2 if folder.refused else 1 if any(not row.valid for row in rows) else 0
 
 
-def _plan(options: argparse.Namespace, task: Task) -> Plan:
+def _plan(options: argparse.Namespace, task: Task) -> MethodComparison:
     """Return what to evaluate, and say where a policy was made for another objective."""
-    plan = Plan(
+    plan = MethodComparison(
         task=task,
         objective=task.objective(options.objective).name,
         methods=tuple(options.methods.split(",")),
@@ -159,13 +159,17 @@ def _plan(options: argparse.Namespace, task: Task) -> Plan:
     return plan
 
 
-def _run(plan: Plan, cases: Sequence[Case], folder: RunFolder, options: argparse.Namespace) -> bool:
+def _run(
+    plan: MethodComparison, cases: Sequence[Case], folder: RunFolder, options: argparse.Namespace
+) -> bool:
     """Make all attempts that are left; return whether Ctrl-C ended it."""
     results = compare_methods(
         plan,
         cases,
         jobs=options.jobs,
-        is_done=lambda program, attempt: folder.is_done(program, attempt[1], attempt[0].text, plan.seed),
+        is_done=lambda program, attempt: folder.is_done(
+            program, attempt.method, attempt.rule.text, plan.seed
+        ),
         known=folder.known,
     )
     done = _rows_of(folder, plan, cases)
@@ -195,7 +199,7 @@ def _keep(folder: RunFolder, item: Row | Figures | Refused) -> None:
         raise
 
 
-def _rows_of(folder: RunFolder, plan: Plan, cases: Sequence[Case]) -> list[Row]:
+def _rows_of(folder: RunFolder, plan: MethodComparison, cases: Sequence[Case]) -> list[Row]:
     """Return a plan's rows of some programs in the order of budgets, methods and programs."""
     by_key = {(row.budget, row.method, row.program): row for row in folder.rows.values()}
     keys = [
@@ -213,7 +217,12 @@ def _why_none(folder: RunFolder, cases: Sequence[Case]) -> str:
 
 
 def _append(
-    options: argparse.Namespace, plan: Plan, texts: Sequence[str], rows: Sequence[Row], *, complete: bool
+    options: argparse.Namespace,
+    plan: MethodComparison,
+    texts: Sequence[str],
+    rows: Sequence[Row],
+    *,
+    complete: bool,
 ) -> None:
     """Append to a leaderboard, from a full set of rows only: what is left out would flatter."""
     if not complete:
@@ -227,7 +236,7 @@ def _append(
             words.append(f"--{setting.option}")
             words += [] if setting.switch else [plan.task.options[setting.name]]
     words += ["--sample", str(options.sample)] if options.sample else []
-    origin = Origin(
+    origin = Provenance(
         name=options.name or "",
         command=shlex.join(words),
         task=plan.task.id,

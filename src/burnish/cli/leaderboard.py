@@ -21,7 +21,7 @@ from burnish.evaluation.cases import cases_of
 from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.leaderboard import Entry, read_leaderboard
 from burnish.evaluation.rows import Row
-from burnish.evaluation.verify import verify_entry
+from burnish.evaluation.verify import Replays, verify_entry
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -83,9 +83,7 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
                 entry,
                 task,
                 cases,
-                sample=options.sample,
-                seed=options.seed,
-                limits=limits_of(options),
+                replays=Replays(options.sample, options.seed, limits_of(options)),
                 note=note,
             )
         )

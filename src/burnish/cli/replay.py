@@ -11,6 +11,7 @@ from burnish.cli.jobs.arguments import split_at_dashes
 from burnish.cli.jobs.results import Troubles, load_elsewhere, load_source, read_results, task_of
 from burnish.cli.show.numbers import cost_text
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
+from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.evaluation import replay_result
 
@@ -68,7 +69,7 @@ def _check(row: Result, options: argparse.Namespace, compiler: Sequence[str]) ->
     if program.digest != row.digest:
         return f"the program is not the same: its digest is {program.digest}, the result's {row.digest}"
     try:
-        session = replay_result(task, program, row)
+        session = replay_result(Problem(task, program), row)
         cost = row.cost if task.objective(row.objective).noisy else session.measure(row.objective)
         state = session.digest()
         session.shutdown()

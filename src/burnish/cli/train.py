@@ -20,7 +20,7 @@ from burnish.training.algorithms import open_training, without_torch
 from burnish.training.config import Config, change_table, config_of, read_config, shipped
 
 if TYPE_CHECKING:
-    from burnish.training.run import Outcome
+    from burnish.training.loop import TrainingOutcome
 
 INTERRUPTED = "interrupted"
 WHY = {
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0 if options.list else 2
     config, folder = _what(options)
     try:
-        from burnish.training.run import Listener, train
+        from burnish.training.loop import Listener, train
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -127,11 +127,11 @@ def _stop_politely(progress: TrainProgress) -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _report(outcome: Outcome) -> None:
+def _report(outcome: TrainingOutcome) -> None:
     """Say how it ended, and where everything is."""
     from burnish.training.card import card_path
-    from burnish.training.run import CURVES
-    from burnish.training.validate import SCORE
+    from burnish.training.loop import CURVES
+    from burnish.training.validation import SCORE
 
     print(f"{WHY[outcome.why]}, after iteration {outcome.iteration}")
     if outcome.best and outcome.policy:

@@ -1,4 +1,4 @@
-"""What a program does, so that two states of it can be compared."""
+"""The behaviour of a program, by which two states of it are compared."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 
 from burnish.core.env_spaces import ActionSpace, ObservationSpace
-from burnish.core.episodes import Episode, EpisodeLog
+from burnish.core.episodes import EpisodeLog, EpisodeRecord
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.opened import OpenProgram, check_language
 from burnish.core.program import Program
@@ -336,8 +336,8 @@ class Env(gymnasium.Env[Any, int]):
         measured = {} if cost is None else {"cost": cost}
         return {"mask": self._mask, "program": self.program.name} | measured | asked
 
-    def _episode(self, costs: dict[str, float]) -> Episode:
-        return Episode(
+    def _episode(self, costs: dict[str, float]) -> EpisodeRecord:
+        return EpisodeRecord(
             task=self.task.id,
             program=self.program.name,
             digest=self.program.digest,

@@ -1,4 +1,4 @@
-"""What an environment takes of its task: which actions can be chosen, and what is observed."""
+"""The action space of an environment, and its observations, from its task."""
 
 from __future__ import annotations
 

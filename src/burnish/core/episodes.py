@@ -1,4 +1,4 @@
-"""Episodes as JSON lines."""
+"""The log of episodes, as JSON lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @dataclass
-class Episode:
+class EpisodeRecord:
     """What happened in one episode; the lists have one entry for each step."""
 
     task: str  # with its version
@@ -36,10 +36,10 @@ class EpisodeLog:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._episode: Episode | None = None
+        self._episode: EpisodeRecord | None = None
         self._looked = 0.0
 
-    def begin(self, episode: Episode) -> None:
+    def begin(self, episode: EpisodeRecord) -> None:
         """Begin an episode; one that has not ended is written as abandoned, if it had a step."""
         self.abandon()
         self._episode = episode

@@ -1,4 +1,4 @@
-"""What learning says about a program before anything was tried on it."""
+"""Guides of searches: initial traces, suffixes, priors and policies, from advisers that saw the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is minimised, and what is seen."""
+"""Objectives and observations, as a task describes them."""
 
 from __future__ import annotations
 

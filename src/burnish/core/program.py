@@ -1,4 +1,4 @@
-"""What is optimized."""
+"""Programs, and the workloads and runs by which they can be executed."""
 
 from __future__ import annotations
 

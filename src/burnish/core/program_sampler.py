@@ -1,4 +1,4 @@
-"""Which program comes next."""
+"""The sampler that says which program an episode is of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was used lately, and no more of it than there is room for."""
+"""A cache of what was used lately, and no more of it than there is room for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task leaves to its user: an option of the command line, a key of a result's options."""
+"""Settings of a task: each an option of the command line, and a key of a result's options."""
 
 from __future__ import annotations
 

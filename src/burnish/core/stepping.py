@@ -1,4 +1,4 @@
-"""What an environment does with a session, one call each: begin, step, have all questions answered."""
+"""Beginning, stepping and answering: what an environment does with a session in one call each."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Presentation:
 
 
 @dataclass(frozen=True)
-class Settings:
+class TaskSettings:
     """What a task leaves to its users, and what it makes of that.
 
     `configure` takes texts by the settings' names, and the objective where that has a say in defaults; from
@@ -74,7 +74,7 @@ class Task:
     variants: Mapping[str, Callable[[Program], Program]] = field(default_factory=dict, repr=False)
     """Other programs that one can be made into, to learn from: what other options of a compiler do."""
     options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
-    settings: Settings = field(default=Settings(), repr=False)
+    settings: TaskSettings = field(default=TaskSettings(), repr=False)
     make_source: Callable[[], ProgramSource] | None = field(
         default=None, repr=False
     )  # None: files as they are

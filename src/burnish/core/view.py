@@ -1,4 +1,4 @@
-"""What an environment asks of a session, and what it is told."""
+"""Views: what an environment asks of a session, and the starts and steps that it is told."""
 
 from __future__ import annotations
 

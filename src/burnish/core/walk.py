@@ -10,9 +10,8 @@ from burnish.core.session import Session
 from burnish.core.trace import Trace, split_entry
 
 
-@contextmanager
-def after(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Iterator[Session]:
-    """Yield a fork of a session in the state after a trace; it is closed at the end.
+def reached(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Session:
+    """Return a fork of a session in the state after a trace, for the caller to close.
 
     Args:
         root: Where the trace begins.
@@ -30,6 +29,21 @@ def after(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Iterato
             replay_legal(session, trace)
         else:
             session.replay(trace)
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+@contextmanager
+def after(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Iterator[Session]:
+    """Yield what `reached` returns; it is closed at the end.
+
+    Raises:
+        CompilerCrash, IllegalAction, UnknownName: see `reached`.
+    """
+    session = reached(root, trace, skip_illegal=skip_illegal)
+    try:
         yield session
     finally:
         session.close()
@@ -56,9 +70,18 @@ def apply_entry(session: Session, text: str) -> bool:
     """Apply one entry of a trace; return whether a change was reported.
 
     Raises:
+        CompilerCrash, IllegalAction, UnknownName: see `act_entry`.
+    """
+    return act_entry(session, text)[0]
+
+
+def act_entry(session: Session, text: str) -> tuple[bool, str]:
+    """Apply one entry; return whether a change was reported, and the entry as it is in the session's trace.
+
+    Raises:
         CompilerCrash: the compiler does not survive it.
         IllegalAction: it does not apply here.
         UnknownName: there is no such action.
     """
     site, action = split_entry(text)
-    return session.apply(session.index(action), site)
+    return session.act(session.index(action), site)

@@ -1,12 +1,12 @@
 """Programs: real C and C++ from pinned packages, one's own files, random ones; on disk, and by name."""
 
-from burnish.corpora.build import Failed, Skipped, Unit, translation_units
 from burnish.corpora.demo import demo_units
 from burnish.corpora.fetch import fetch
 from burnish.corpora.manifest import Package, find_package, load_manifest
 from burnish.corpora.random_modules import random_module
 from burnish.corpora.references import resolve
 from burnish.corpora.store import Corpus, open_corpus
+from burnish.corpora.units import Failed, Skipped, Unit, translation_units
 
 __all__ = [
     "Corpus",

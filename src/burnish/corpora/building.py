@@ -20,20 +20,20 @@ from pathlib import Path
 
 from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError
 from burnish.core.worker import Limits, Worker, wait
-from burnish.corpora.pack import SUFFIX, Row, compiled_row, compress, items_of, read_pack, write_pack
+from burnish.corpora.pack import SUFFIX, PackRow, compiled_row, compress, items_of, read_pack, write_pack
 
 WORK = "building"
 LOCK = ".lock"
 LIMITS = Limits(deadline_seconds=300.0)  # for one file
 LOOK_SECONDS = 0.2  # how often the progress moves at least
 
-Item = tuple[Row, bytes]  # with bitcode, or a frame of it; none where the row is not of a program
+Item = tuple[PackRow, bytes]  # with bitcode, or a frame of it; none where the row is not of a program
 Compile = Callable[[tuple[str, ...], Path], Iterator[list[Item]]]
 """Yield what each path becomes, in order: at least one row. The folder is for headers and the like."""
 
 
 @dataclass(frozen=True)
-class Part:
+class FileGroup:
     """Files that one process compiles, one after the other."""
 
     key: str  # unique in its package
@@ -54,7 +54,7 @@ class PackageJob:
 
     name: str
     recipe: str  # digest of all that decides what comes out
-    parts: tuple[Part, ...]
+    parts: tuple[FileGroup, ...]
 
     @property
     def files(self) -> int:
@@ -63,7 +63,7 @@ class PackageJob:
 
 
 @dataclass(frozen=True)
-class Progress:
+class PackProgress:
     """How far a build is."""
 
     packages: int
@@ -84,7 +84,7 @@ def build(
     jobs: Sequence[PackageJob],
     *,
     processes: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[PackProgress], None] | None = None,
     again: bool = False,
 ) -> None:
     """Build the packs that are missing, or that were built by another recipe.
@@ -104,24 +104,24 @@ def build(
             for job in jobs:
                 (folder / f"{job.name}{SUFFIX}").unlink(missing_ok=True)
                 shutil.rmtree(folder / WORK / job.name, ignore_errors=True)
-        state = _State(folder, jobs, progress)
+        state = _Build(folder, jobs, progress)
         try:
             state.run(processes or len(os.sched_getaffinity(0)))
         finally:
             state.close()
 
 
-class _State:
+class _Build:
     """One build while it runs."""
 
     def __init__(
-        self, folder: Path, jobs: Sequence[PackageJob], progress: Callable[[Progress], None] | None
+        self, folder: Path, jobs: Sequence[PackageJob], progress: Callable[[PackProgress], None] | None
     ) -> None:
         self._folder, self._jobs, self._report = folder, jobs, progress
         self._statuses: Counter[str] = Counter()
         self._done_packages = 0
         self._missing: dict[str, int] = {}  # package -> parts that are not there
-        self._queue: list[tuple[PackageJob, Part]] = []
+        self._queue: list[tuple[PackageJob, FileGroup]] = []
         self._workers: list[Worker] = []
         for job in jobs:
             self._plan(job)
@@ -190,14 +190,14 @@ class _State:
         shutil.rmtree(self._folder / WORK / job.name, ignore_errors=True)
         self._done_packages += 1
 
-    def _target(self, job: PackageJob, part: Part) -> Path:
+    def _target(self, job: PackageJob, part: FileGroup) -> Path:
         return self._folder / WORK / job.name / part.file
 
     def _tell(self) -> None:
         if self._report:
             done, files = sum(self._statuses.values()), sum(job.files for job in self._jobs)
-            statuses = {status: count for status, count in self._statuses.items() if count}
-            self._report(Progress(len(self._jobs), self._done_packages, files, done, self._resumed, statuses))
+            packages = len(self._jobs), self._done_packages
+            self._report(PackProgress(*packages, files, done, self._resumed, dict(+self._statuses)))
 
     def close(self) -> None:
         """End the worker processes."""
@@ -208,7 +208,7 @@ class _State:
 class _Task:
     """A part that a worker is at."""
 
-    def __init__(self, folder: Path, job: PackageJob, part: Part) -> None:
+    def __init__(self, folder: Path, job: PackageJob, part: FileGroup) -> None:
         self.job, self._part = job, part
         self._target = folder / WORK / job.name / part.file
         self._killers: dict[str, str] = {}  # path -> how it killed a worker
@@ -235,12 +235,12 @@ class _Task:
 
 
 def build_part(
-    part: Part, package: str, recipe: str, target: Path, killers: Mapping[str, str]
+    part: FileGroup, package: str, recipe: str, target: Path, killers: Mapping[str, str]
 ) -> Iterator[str]:
     """Compile a part and write its pack; yield what became of each file. Runs in a worker."""
     items: list[Item] = []
     for path, how in killers.items():
-        items.append((Row(package, path, part.split, "", "failed", how), b""))
+        items.append((PackRow(package, path, part.split, "", "failed", how), b""))
         yield "failed"
     scratch = target.with_suffix("")
     shutil.rmtree(scratch, ignore_errors=True)  # of a build that was killed
@@ -253,7 +253,7 @@ def build_part(
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _measured(row: Row, bitcode: bytes) -> Item:
+def _measured(row: PackRow, bitcode: bytes) -> Item:
     """Return a row with what its bitcode tells, and the frame."""
     if not bitcode:
         return row, b""
@@ -267,7 +267,7 @@ def _overdue(busy: Mapping[Worker, _Task]) -> list[Worker]:
     return [worker for worker, task in busy.items() if task.overdue]
 
 
-def _built(path: Path, recipe: str) -> tuple[Row, ...] | None:
+def _built(path: Path, recipe: str) -> tuple[PackRow, ...] | None:
     """Return the rows of a pack that was built by this recipe; None where there is none."""
     with contextlib.suppress(InputError):
         pack = read_pack(path)

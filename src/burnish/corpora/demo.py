@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from burnish.corpora.build import Unit, translation_units
 from burnish.corpora.fetch import Progress, fetch
 from burnish.corpora.manifest import find_package
+from burnish.corpora.units import Unit, translation_units
 
 PACKAGE = "zopfli"
 # Plain C that needs the C library's headers only: not the Python bindings, nor the C++ tool beside it.

@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 from burnish import _native
 from burnish.core.errors import CompileError, InputError
-from burnish.corpora.build import FLAGS, TIMELESS, compile_folder
-from burnish.corpora.building import WORK, Item, PackageJob, Part, Progress, build, recipe_of
+from burnish.corpora.building import WORK, FileGroup, Item, PackageJob, PackProgress, build, recipe_of
 from burnish.corpora.compile_commands import NAME, Command, read_compile_commands, without_unknown
 from burnish.corpora.manifest import Package
-from burnish.corpora.pack import SUFFIX, Row, compiled_row, compress, write_pack
+from burnish.corpora.pack import SUFFIX, PackRow, compiled_row, compress, write_pack
 from burnish.corpora.public import folder_groups, unit_row
 from burnish.corpora.repair import first_error
 from burnish.corpora.store import open_corpus
 from burnish.corpora.tree import SourceTree, index_tree
+from burnish.corpora.units import FLAGS, TIMELESS, compile_folder
 from burnish.programs import link_programs, load_program
 from burnish.toolchain import C_SUFFIXES, IR_SUFFIXES, clang_version, compile_to_bitcode
 
@@ -62,7 +62,7 @@ def build_own(
     *,
     link: bool = False,
     processes: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[PackProgress], None] | None = None,
     again: bool = False,
 ) -> str:
     """Build a package of files of one's own into a corpus; return its name.
@@ -89,7 +89,7 @@ def build_own(
     if not rows:
         raise InputError(f"{own.source}: no file compiled: {corpus.rows[0].name}: {corpus.rows[0].reason}")
     whole = link_programs([corpus.open(row) for row in rows]).content
-    linked = compiled_row(Row(job.name, LINKED, own.split, "llvm", "compiled"), whole)
+    linked = compiled_row(PackRow(job.name, LINKED, own.split, "llvm", "compiled"), whole)
     others = [(row, b"") for row in corpus.rows if row.status != "compiled"]
     write_pack(folder / f"{job.name}{SUFFIX}", job.name, job.recipe, [(linked, compress(whole)), *others])
     shutil.rmtree(files)
@@ -120,7 +120,9 @@ def own_job(own: Own) -> PackageJob:
         )
     name = _package_name(own.name or root.name)
     parts = tuple(
-        Part(piece.key, piece.paths, functools.partial(_run, piece.rows, name, own), own.split, piece.weight)
+        FileGroup(
+            piece.key, piece.paths, functools.partial(_run, piece.rows, name, own), own.split, piece.weight
+        )
         for piece in pieces
     )
     return PackageJob(name, recipe_of(own, clang_version(), FLAGS, _fingerprint(files)), parts)
@@ -182,7 +184,7 @@ def compile_commands(commands: Sequence[Command], paths: tuple[str, ...], _: Pat
     for command in commands:
         if command.name in paths:
             language = "c" if Path(command.source).suffix in C_SUFFIXES else "c++"
-            row = Row("", command.name, "", language, "compiled")
+            row = PackRow("", command.name, "", language, "compiled")
             try:
                 yield row, _compile_command(command)
             except CompileError as error:
@@ -216,7 +218,7 @@ def _compile_command(command: Command) -> bytes:
 def read_ir(root: Path, paths: tuple[str, ...], _: Path) -> Iterator[Item]:
     """Read .ll and .bc files; LLVM's own words where it cannot."""
     for path in paths:
-        row = Row("", path, "", "llvm", "compiled")
+        row = PackRow("", path, "", "llvm", "compiled")
         try:
             module = _native.Module(load_program(root / path).content, path)
         except (InputError, _native.InputError) as error:
@@ -237,7 +239,7 @@ def _run(
             yield list(_functions(row, bitcode, own.functions))
 
 
-def _functions(row: Row, bitcode: bytes, wanted: str) -> Iterable[Item]:
+def _functions(row: PackRow, bitcode: bytes, wanted: str) -> Iterable[Item]:
     """Yield a program for each function, called FILE:FUNCTION; one row that says so where there is none."""
     module = _native.Module(bitcode, row.name)
     names = [name for name in module.functions if wanted in ("", name)]

@@ -31,7 +31,7 @@ Status = Literal["compiled", "failed", "skipped", "repeated"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PackRow:
     """One file of a package, and the program that it became."""
 
     package: str
@@ -65,11 +65,11 @@ class Pack:
     path: Path
     package: str
     recipe: str  # digest of what it was built from; another one: it has to be built again
-    rows: tuple[Row, ...]
+    rows: tuple[PackRow, ...]
     content_at: int  # where the first frame begins in the file
 
 
-def compiled_row(row: Row, bitcode: bytes) -> Row:
+def compiled_row(row: PackRow, bitcode: bytes) -> PackRow:
     """Return the row of a program with what its bitcode tells.
 
     Raises:
@@ -93,13 +93,13 @@ def compress(bitcode: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(bitcode)
 
 
-def write_pack(path: Path, package: str, recipe: str, items: Iterable[tuple[Row, bytes]]) -> None:
+def write_pack(path: Path, package: str, recipe: str, items: Iterable[tuple[PackRow, bytes]]) -> None:
     """Write rows and their frames, in the order of the paths; what has the same digest is stored once.
 
     Raises:
         InputError: the folder cannot be written.
     """
-    rows: list[Row] = []
+    rows: list[PackRow] = []
     frames: list[bytes] = []
     placed: dict[str, tuple[int, int]] = {}  # digest -> offset and size
     end = 0
@@ -136,7 +136,7 @@ def read_pack(path: Path) -> Pack:
         size, expected = path.stat().st_size, content_at + head["content_bytes"]
         if len(table) != head["rows_bytes"] or size != expected:
             raise _broken(path, f"it has {size} bytes, expected {expected}")
-        rows = tuple(Row(**json.loads(line)) for line in zstandard.decompress(table).splitlines())
+        rows = tuple(PackRow(**json.loads(line)) for line in zstandard.decompress(table).splitlines())
     except OSError as error:
         raise InputError(f"{path}: cannot read the pack: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, zstandard.ZstdError) as error:
@@ -144,7 +144,7 @@ def read_pack(path: Path) -> Pack:
     return Pack(path, head["package"], head["recipe"], rows, content_at)
 
 
-def read_frame(path: Path, content_at: int, row: Row) -> bytes:
+def read_frame(path: Path, content_at: int, row: PackRow) -> bytes:
     """Return the compressed module of a row.
 
     Raises:
@@ -163,7 +163,7 @@ def read_frame(path: Path, content_at: int, row: Row) -> bytes:
     return frame
 
 
-def read_program(path: Path, content_at: int, row: Row) -> Program:
+def read_program(path: Path, content_at: int, row: PackRow) -> Program:
     """Return the program of a row.
 
     Raises:
@@ -179,19 +179,19 @@ def read_program(path: Path, content_at: int, row: Row) -> Program:
     return program
 
 
-def items_of(pack: Pack) -> Iterator[tuple[Row, bytes]]:
+def items_of(pack: Pack) -> Iterator[tuple[PackRow, bytes]]:
     """Yield the rows of a pack with their frames."""
     for row in pack.rows:
         yield row, read_frame(pack.path, pack.content_at, row) if row.stored_bytes else b""
 
 
-def _to_json(row: Row) -> str:
+def _to_json(row: PackRow) -> str:
     """Return a line without the fields that have their default."""
-    default: dict[str, Any] = {field.name: field.default for field in fields(Row)}
+    default: dict[str, Any] = {field.name: field.default for field in fields(PackRow)}
     return json.dumps({k: v for k, v in asdict(row).items() if v != default[k]}) + "\n"
 
 
-def _changed(path: Path, content_at: int, row: Row, what: str) -> InputError:
+def _changed(path: Path, content_at: int, row: PackRow, what: str) -> InputError:
     """Return why a row's content is not there: its pack was replaced by another one, or is damaged."""
     pack = read_pack(path)
     places = {(other.path, other.digest, other.offset, other.stored_bytes) for other in pack.rows}

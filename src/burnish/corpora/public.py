@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.corpora.build import FLAGS, Failed, Skipped, Unit, compile_folder
-from burnish.corpora.building import PackageJob, Part, recipe_of
+from burnish.corpora.building import FileGroup, PackageJob, recipe_of
 from burnish.corpora.manifest import Package, packages_in
-from burnish.corpora.pack import Row
+from burnish.corpora.pack import PackRow
 from burnish.corpora.splits import repeat_reason
 from burnish.corpora.tree import SourceTree, folder_of, index_tree
+from burnish.corpora.units import FLAGS, Failed, Skipped, Unit, compile_folder
 from burnish.files import default_cache
 from burnish.toolchain import C_SUFFIXES, clang_version
 
@@ -45,7 +45,7 @@ def package_job(root: Path, package: Package, limit: int | None = None) -> Packa
     parts = []
     for group in folder_groups(paths):
         weight = sum((root / path).stat().st_size for path in group)
-        parts.append(Part(group[0], group, compile_paths, package.split, weight))
+        parts.append(FileGroup(group[0], group, compile_paths, package.split, weight))
     ingredients = [RECIPE, package.sha256, package.split, package.defines, FLAGS, clang_version(), limit]
     for rarely in (package.repeats.items(), package.tables):  # without any, what is built stays as it is
         if rarely:
@@ -62,7 +62,7 @@ def folder_groups(paths: Iterable[str]) -> Iterator[tuple[str, ...]]:
 
 def compile_paths_of(
     root: Path, package: Package, paths: tuple[str, ...], scratch: Path
-) -> Iterator[list[tuple[Row, bytes]]]:
+) -> Iterator[list[tuple[PackRow, bytes]]]:
     """Compile files of one folder of a package; headers are generated in `scratch`.
 
     There, and not beside the sources: a header that another folder, or an earlier build, has left
@@ -76,10 +76,10 @@ def compile_paths_of(
         yield [(row, bitcode)]
 
 
-def unit_row(unit: Unit | Skipped | Failed, split: str) -> Row:
+def unit_row(unit: Unit | Skipped | Failed, split: str) -> PackRow:
     """Return what a row says of a file before its bitcode is looked at."""
     language = "c" if Path(unit.path).suffix in C_SUFFIXES else "c++"
-    row = Row(unit.package, unit.path, split, language, "compiled")
+    row = PackRow(unit.package, unit.path, split, language, "compiled")
     if isinstance(unit, Unit):
         return row
     return replace(row, status="skipped" if isinstance(unit, Skipped) else "failed", reason=unit.reason)

@@ -12,8 +12,8 @@ from pathlib import Path
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.program import Program, Run, Workload
-from burnish.corpora.building import Item, PackageJob, Part, recipe_of
-from burnish.corpora.pack import Row
+from burnish.corpora.building import FileGroup, Item, PackageJob, recipe_of
+from burnish.corpora.pack import PackRow
 from burnish.corpora.random_functions import write_function
 from burnish.corpora.random_values import SCALARS, Array, Body, Signature
 
@@ -85,7 +85,7 @@ def random_job(count: int, seed: int = 0, size: int = SIZE) -> PackageJob:
     seeds = [str(number) for number in range(seed, seed + count)]
     rows = functools.partial(_rows, size)
     parts = [
-        Part(seeds[start], tuple(seeds[start : start + PART_PROGRAMS]), rows)
+        FileGroup(seeds[start], tuple(seeds[start : start + PART_PROGRAMS]), rows)
         for start in range(0, count, PART_PROGRAMS)
     ]
     return PackageJob(PACKAGE, recipe_of(PACKAGE, VERSION, seed, count, size), tuple(parts))
@@ -93,7 +93,7 @@ def random_job(count: int, seed: int = 0, size: int = SIZE) -> PackageJob:
 
 def _rows(size: int, seeds: tuple[str, ...], _: Path) -> Iterator[list[Item]]:
     for seed in seeds:
-        row = Row(PACKAGE, seed, "train", "llvm", "compiled")
+        row = PackRow(PACKAGE, seed, "train", "llvm", "compiled")
         yield [(row, random_module(int(seed), size).content)]
 
 

@@ -1,4 +1,4 @@
-"""What to add to clang's options, given what clang complained about."""
+"""Repairs of clang's options, given what clang complained about."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REMOVED_IN_CXX17 = re.compile(
 
 
 @dataclass(frozen=True)
-class Options:
+class Repairs:
     """What repairs have found so far for one file."""
 
     roots: tuple[str, ...] = ()  # include roots, relative to the sdist
@@ -37,8 +37,8 @@ def first_error(report: str) -> str:
 
 
 def repair(
-    options: Options, error: str, tree: SourceTree, near: str, defines: Sequence[str]
-) -> Options | None:
+    options: Repairs, error: str, tree: SourceTree, near: str, defines: Sequence[str]
+) -> Repairs | None:
     """Return options that may mend an error in a file of the folder `near`; None: there is nothing to try."""
     better = options
     if missing := MISSING_FILE.search(error):
@@ -51,7 +51,7 @@ def repair(
     return better if better != options else None
 
 
-def _add_root(options: Options, include: str, tree: SourceTree, near: str, defines: Sequence[str]) -> Options:
+def _add_root(options: Repairs, include: str, tree: SourceTree, near: str, defines: Sequence[str]) -> Repairs:
     root = tree.include_root(include, near)
     made = None
     if root is None or FOREIGN.search(f"{root}/{include}"):  # another system's config.h is the worse choice
@@ -71,6 +71,6 @@ def _with(roots: tuple[str, ...], root: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*roots, root or "."]))
 
 
-def _add_flags(options: Options, *flags: str) -> Options:
+def _add_flags(options: Repairs, *flags: str) -> Repairs:
     new = [flag for flag in flags if flag not in options.flags]
     return replace(options, flags=(*options.flags, *new))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from burnish.core.errors import InputError
-from burnish.corpora.pack import Row
+from burnish.corpora.pack import PackRow
 from burnish.files import write_atomically
 
 FILE = "splits.json"
@@ -18,7 +18,7 @@ KEEPS = ("train", "val", "test")
 """Which split keeps a program that is in several: what is learnt from depends on nothing else."""
 
 
-def group_of(row: Row) -> str:
+def group_of(row: PackRow) -> str:
     """Return the folder that a row's file is in, package first: what is split together."""
     return row.name.rpartition("/")[0]
 
@@ -49,21 +49,21 @@ def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: 
     return dict(sorted(found.items()))
 
 
-def apply_splits(rows: Sequence[Row], splits: Mapping[str, str]) -> list[Row]:
+def apply_splits(rows: Sequence[PackRow], splits: Mapping[str, str]) -> list[PackRow]:
     """Return rows with the splits of their groups, or of their packages."""
     if not splits:
         return list(rows)
     return [replace(r, split=splits.get(group_of(r), splits.get(r.package, r.split))) for r in rows]
 
 
-def without_repeats(rows: Sequence[Row]) -> list[Row]:
+def without_repeats(rows: Sequence[PackRow]) -> list[PackRow]:
     """Return rows so that no program is in two splits; names of functions and files do not make it another.
 
     The first split in the order of `KEEPS` keeps it; in the others it becomes "repeated". What is in
     a split that is not here cannot be seen: the manifest says it of the public packages (Package.repeats).
     """
     rank = {split: number for number, split in enumerate(KEEPS)}
-    owner: dict[tuple[str, int], Row] = {}
+    owner: dict[tuple[str, int], PackRow] = {}
     for row in sorted(rows, key=lambda row: (rank.get(row.split, len(rank)), row.name)):
         if row.is_program:
             owner.setdefault((row.structure, row.instructions), row)

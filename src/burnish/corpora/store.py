@@ -16,7 +16,7 @@ import numpy as np
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.corpora.manifest import packages_in
-from burnish.corpora.pack import SUFFIX, Pack, Row, read_pack, read_program
+from burnish.corpora.pack import SUFFIX, Pack, PackRow, read_pack, read_program
 from burnish.corpora.splits import apply_splits, read_splits, without_repeats
 
 SPLITS = ("train", "val", "test")
@@ -30,13 +30,13 @@ class Corpus(Sequence[Program]):
     """
 
     folder: Path
-    rows: tuple[Row, ...] = field(repr=False)
+    rows: tuple[PackRow, ...] = field(repr=False)
     """All files, also those that failed or were skipped: `programs` are the others."""
     packs: dict[str, tuple[Path, int]] = field(repr=False, hash=False)
     """By package: the pack, and where its content begins."""
 
     @cached_property
-    def programs(self) -> tuple[Row, ...]:
+    def programs(self) -> tuple[PackRow, ...]:
         """The rows that can be opened; `corpus[i]` is the program of the i-th."""
         return tuple(row for row in self.rows if row.is_program)
 
@@ -52,7 +52,7 @@ class Corpus(Sequence[Program]):
             return self._with(self.programs[index])
         return self.open(self.programs[index])
 
-    def open(self, row: Row) -> Program:
+    def open(self, row: PackRow) -> Program:
         """Return the program of a row.
 
         Raises:
@@ -74,7 +74,7 @@ class Corpus(Sequence[Program]):
         return self.open(row)
 
     @cached_property
-    def _by_name(self) -> dict[str, Row]:
+    def _by_name(self) -> dict[str, PackRow]:
         return {row.name: row for row in self.rows}
 
     def split(self, name: str) -> Corpus:
@@ -123,7 +123,7 @@ class Corpus(Sequence[Program]):
             return self.package(name)
         raise UnknownName.among(f"split or package in {self.folder}", name, [*splits, *self.packs])
 
-    def where(self, wanted: Callable[[Row], bool]) -> Corpus:
+    def where(self, wanted: Callable[[PackRow], bool]) -> Corpus:
         """Return the files whose rows are wanted, in the same order."""
         return self._with(row for row in self.rows if wanted(row))
 
@@ -154,7 +154,7 @@ class Corpus(Sequence[Program]):
         lines = sorted(f"{row.name}\0{row.split}\0{row.digest}\n" for row in self.programs)
         return hashlib.blake2b("".join(lines).encode(), digest_size=16).hexdigest()
 
-    def _with(self, rows: Iterable[Row]) -> Corpus:
+    def _with(self, rows: Iterable[PackRow]) -> Corpus:
         return dataclasses.replace(self, rows=tuple(rows))
 
 
@@ -179,7 +179,7 @@ def corpus_of(folder: Path, packs: Sequence[Pack]) -> Corpus:
     return Corpus(folder, tuple(rows), {pack.package: (pack.path, pack.content_at) for pack in packs})
 
 
-def _one_of_each_size(rows: Sequence[Row]) -> list[Row]:
+def _one_of_each_size(rows: Sequence[PackRow]) -> list[PackRow]:
     """Return rows in turns from every doubling of size, so that any beginning of the list is even."""
     seen: dict[int, int] = {}
     turns = []

@@ -70,7 +70,7 @@ ADVICE = (
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredAdvice:
     """What an advice comes to."""
 
     advice: Advice
@@ -85,7 +85,7 @@ class Measurements:
 
     as_linked: Linked  # by the command as it is
     base: Linked  # by lld, of objects compiled again: what the advice is compared with
-    measured: tuple[Measured, ...]  # in the order of what they save
+    measured: tuple[MeasuredAdvice, ...]  # in the order of what they save
     together: Linked | None  # with all that save something; None where fewer than two do
     remade: int  # objects that were compiled again
     kept: dict[Path, str] = field(default_factory=dict)  # those that were not, and why
@@ -134,18 +134,20 @@ class _Trial:
             together = self.link((*_LLD, *_link_options(good)), self.remade(good, unchanged))
         return Measurements(as_linked, base, tuple(measured), together, len(unchanged), self.kept)
 
-    def alone(self, advice: Advice, base: Linked, unchanged: dict[Path, Path]) -> Measured:
+    def alone(self, advice: Advice, base: Linked, unchanged: dict[Path, Path]) -> MeasuredAdvice:
         if self.command.is_shared and not advice.libraries:
-            return Measured(advice, why_not="in a library, what others call has to be marked visible first")
+            return MeasuredAdvice(
+                advice, why_not="in a library, what others call has to be marked visible first"
+            )
         recompiles = advice.adds or advice.drops
         if recompiles and not unchanged and not advice.link:
-            return Measured(advice, why_not="the build log has no object of it: build with burnish cc")
+            return MeasuredAdvice(advice, why_not="the build log has no object of it: build with burnish cc")
         objects = self.remade([advice], unchanged) if recompiles else unchanged
         try:
             linked = self.link((*_LLD, *advice.link), objects)
         except InputError as error:
-            return Measured(advice, why_not=str(error))
-        return Measured(advice, linked, base.loaded_bytes - linked.loaded_bytes)
+            return MeasuredAdvice(advice, why_not=str(error))
+        return MeasuredAdvice(advice, linked, base.loaded_bytes - linked.loaded_bytes)
 
     def link(self, options: Sequence[str], objects: dict[Path, Path]) -> Linked:
         self.links += 1

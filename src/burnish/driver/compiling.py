@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 
 from burnish.driver import processes
-from burnish.driver.jobs import Plan, make_plan
-from burnish.driver.requests import Compiled, Optimizer, Options
+from burnish.driver.jobs import ClangJobs, make_plan
+from burnish.driver.requests import Compiled, DriverOptions, Optimizer
 from burnish.toolchain import find_tool
 
 
 def compile_and_improve(
-    arguments: Sequence[str], options: Options, *, cxx: bool, optimizer: Optimizer
+    arguments: Sequence[str], options: DriverOptions, *, cxx: bool, optimizer: Optimizer
 ) -> int:
     """Run clang with the arguments, then make its objects smaller; return clang's exit code.
 
@@ -49,7 +49,9 @@ def compile_and_improve(
     return code if code >= 0 else processes.die_of(-code)
 
 
-def _improve_only(plan: Plan | None, options: Options, compiled: Compiled, optimizer: Optimizer) -> int:
+def _improve_only(
+    plan: ClangJobs | None, options: DriverOptions, compiled: Compiled, optimizer: Optimizer
+) -> int:
     """Make smaller what clang wrote when the launcher ran it."""
     from burnish.driver.objects import improve_objects
 

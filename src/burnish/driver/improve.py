@@ -1,4 +1,4 @@
-"""One object: front end, optimizer, code generation, and the comparison with clang's."""
+"""Improving one object: front end, optimizer, code generation, and the comparison with clang's."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from burnish.driver import processes
 from burnish.driver.guard import guarded
-from burnish.driver.jobs import Job
+from burnish.driver.jobs import ClangJob
 from burnish.driver.requests import Optimized, Optimizer, OptimizeRequest, Unimproved
 from burnish.driver.symbols import offered_symbols
 
 
 @dataclass(frozen=True)
-class Limits:
+class Deadlines:
     """How long a step may take: generous, since only what hangs shall meet it."""
 
     step_seconds: float
@@ -39,13 +39,13 @@ class Improved:
     evaluations: int
 
 
-def limits(clang_seconds: float, search_seconds: float) -> Limits:
+def limits(clang_seconds: float, search_seconds: float) -> Deadlines:
     """Return how long burnish waits, from the time that clang's whole command and the search may take."""
     step = max(60.0, 20 * clang_seconds)
-    return Limits(step, step + 2 * search_seconds)
+    return Deadlines(step, step + 2 * search_seconds)
 
 
-def object_sizes(path: Path, job: Job) -> ObjectSizes:
+def object_sizes(path: Path, job: ClangJob) -> ObjectSizes:
     """Return what an object of a job comes to in a linked program.
 
     Raises:
@@ -58,7 +58,12 @@ def object_sizes(path: Path, job: Job) -> ObjectSizes:
 
 
 def improve(
-    job: Job, reference: Path, request: OptimizeRequest, optimizer: Optimizer, waits: Limits, workspace: Path
+    job: ClangJob,
+    reference: Path,
+    request: OptimizeRequest,
+    optimizer: Optimizer,
+    waits: Deadlines,
+    workspace: Path,
 ) -> Improved:
     """Make a smaller object than `reference`, which clang made by the job.
 
@@ -95,7 +100,7 @@ def improve(
     return Improved(better, after, found.trace, found.evaluations)
 
 
-def front_end(job: Job, output: Path) -> Job:
+def front_end(job: ClangJob, output: Path) -> ClangJob:
     """Return the job that stops before the passes: source to bitcode.
 
     At -O0 clang forbids every later pass to touch a function (optnone); then there would be nothing to do.
@@ -104,23 +109,23 @@ def front_end(job: Job, output: Path) -> Job:
     return _instead(job, ["-emit-llvm-bc", "-emit-llvm-uselists"], output, no_passes)
 
 
-def clang_bitcode(job: Job, output: Path) -> Job:
+def clang_bitcode(job: ClangJob, output: Path) -> ClangJob:
     """Return the job that stops after clang's own passes: source to bitcode."""
     return _instead(job, ["-emit-llvm-bc"], output, [])
 
 
-def code_generation(job: Job, bitcode: Path, output: Path) -> Job:
+def code_generation(job: ClangJob, bitcode: Path, output: Path) -> ClangJob:
     """Return the job that starts after the passes: bitcode to object, by the options of the source's job."""
     made = _instead(job, ["-emit-obj"], output, ["-disable-llvm-passes"])
     # The verifier is for clang to leave out, which knows its own IR.
     command = [argument for argument in made.command if argument != "-disable-llvm-verifier"]
     language = len(command) - 1 - command[::-1].index("-x")
-    return Job((*command[:language], "-x", "ir", str(bitcode)))
+    return ClangJob((*command[:language], "-x", "ir", str(bitcode)))
 
 
-def _instead(job: Job, action: list[str], output: Path, more: list[str]) -> Job:
+def _instead(job: ClangJob, action: list[str], output: Path, more: list[str]) -> ClangJob:
     at = job.command.index("-emit-obj")
-    return Job((*job.command[:at], *action, *more, *job.command[at + 1 :])).with_output(output)
+    return ClangJob((*job.command[:at], *action, *more, *job.command[at + 1 :])).with_output(output)
 
 
 def _checked(found: Optimized) -> Optimized:
@@ -137,7 +142,7 @@ def _same_symbols(reference: Path, better: Path) -> None:
         raise Unimproved(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")
 
 
-def _fewer_instructions(job: Job, back: Path, waits: Limits, workspace: Path) -> None:
+def _fewer_instructions(job: ClangJob, back: Path, waits: Deadlines, workspace: Path) -> None:
     own = workspace / "clang.bc"
     processes.run_quietly(clang_bitcode(job, own).command, waits.step_seconds)
 

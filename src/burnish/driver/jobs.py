@@ -33,7 +33,7 @@ _SIDE_FILES = (
 
 
 @dataclass(frozen=True)
-class Job:
+class ClangJob:
     """One command of the plan."""
 
     command: tuple[str, ...]
@@ -86,16 +86,16 @@ class Job:
                 return self.command[index + 1]
         return None
 
-    def with_paths(self, paths: Mapping[str, Path]) -> Job:
+    def with_paths(self, paths: Mapping[str, Path]) -> ClangJob:
         """Return the job with some of its files replaced."""
-        return Job(tuple(str(paths.get(argument, argument)) for argument in self.command))
+        return ClangJob(tuple(str(paths.get(argument, argument)) for argument in self.command))
 
-    def with_output(self, output: Path) -> Job:
+    def with_output(self, output: Path) -> ClangJob:
         """Return the job with another file after -o."""
         at = len(self.command) - 1 - self.command[::-1].index("-o")
-        return Job((*self.command[: at + 1], str(output), *self.command[at + 2 :]))
+        return ClangJob((*self.command[: at + 1], str(output), *self.command[at + 2 :]))
 
-    def silenced(self) -> Job:
+    def silenced(self) -> ClangJob:
         """Return the job without warnings and without any file but its output: to run it once more."""
         if self.command[1] != "-cc1":
             return self
@@ -111,18 +111,18 @@ class Job:
                 kept += [argument, next(arguments, "").replace(" -### ", " ", 1)]
             else:
                 kept.append(argument)
-        return Job(tuple(kept))
+        return ClangJob(tuple(kept))
 
 
 @dataclass(frozen=True)
-class Plan:
+class ClangJobs:
     """The jobs of one clang command, in order."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[ClangJob, ...]
     version: str  # of clang
 
     @property
-    def compilations(self) -> tuple[Job, ...]:
+    def compilations(self) -> tuple[ClangJob, ...]:
         """The jobs that make objects."""
         return tuple(job for job in self.jobs if job.compiles)
 
@@ -131,13 +131,13 @@ class Plan:
         """What is there when the command has ended: objects, or the program."""
         return frozenset(job.output_path for job in self.jobs if job.output and self.reader(job) is None)
 
-    def reader(self, job: Job) -> Job | None:
+    def reader(self, job: ClangJob) -> ClangJob | None:
         """Return the later job that reads the job's output: then that is a temporary file."""
         later = self.jobs[self.jobs.index(job) + 1 :]
         return next((other for other in later if job.output in other.command), None)
 
 
-def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = None) -> Plan | None:
+def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = None) -> ClangJobs | None:
     """Ask clang what it would run there; None where a plan would not show all of what clang does."""
     try:
         if not _can_be_planned(arguments):
@@ -151,15 +151,15 @@ def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = No
     return None if asked.returncode else parse_plan(os.fsdecode(asked.stderr))
 
 
-def parse_plan(text: str) -> Plan | None:
+def parse_plan(text: str) -> ClangJobs | None:
     """Read what `clang -###` prints; None where it cannot be repeated (arguments in a deleted file)."""
     version = _VERSION.search(text)
     jobs = tuple(
-        Job(tuple(_unquote(quoted) for quoted in _QUOTED.findall(line))) for line in _JOB.findall(text)
+        ClangJob(tuple(_unquote(quoted) for quoted in _QUOTED.findall(line))) for line in _JOB.findall(text)
     )
     if not jobs or any(argument.startswith("@") for job in jobs for argument in job.command):
         return None
-    return Plan(jobs, version.group(1) if version else "unknown")
+    return ClangJobs(jobs, version.group(1) if version else "unknown")
 
 
 def _unquote(quoted: str) -> str:

@@ -9,16 +9,18 @@ from pathlib import Path
 
 from burnish.core.errors import InputError
 from burnish.driver import build_log
+from burnish.driver.compile_and_link import improve_program
 from burnish.driver.improve import limits
-from burnish.driver.jobs import Job, Plan
+from burnish.driver.jobs import ClangJob, ClangJobs
 from burnish.driver.outcomes import Build, Outcome, attempt, kept, passed_through, record, sizes_of
-from burnish.driver.programs import improve_program
-from burnish.driver.requests import Compiled, Optimizer, Options
+from burnish.driver.requests import Compiled, DriverOptions, Optimizer
 from burnish.driver.worth import too_small
 from burnish.files import write_atomically
 
 
-def improve_objects(plan: Plan, compiled: Compiled, options: Options, optimizer: Optimizer) -> None:
+def improve_objects(
+    plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
+) -> None:
     """Improve what clang wrote, and log it; a full disk or a log that cannot be written is no failure."""
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
         longest = options.build_seconds or options.budget.longest_seconds(compiled.clang_seconds)
@@ -32,7 +34,7 @@ def improve_objects(plan: Plan, compiled: Compiled, options: Options, optimizer:
 
 def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome, Path]]:
     """Give what became of each compilation, and the file that it went to."""
-    linked: list[Job] = []
+    linked: list[ClangJob] = []
     for job in build.plan.compilations:
         if build.plan.reader(job) is not None:
             linked.append(job)
@@ -49,7 +51,7 @@ def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome,
             yield outcome, program
 
 
-def _improve_object(build: Build, job: Job) -> Outcome:
+def _improve_object(build: Build, job: ClangJob) -> Outcome:
     """Replace one object that clang wrote by a smaller one."""
     if why := build.refusal(job):
         return passed_through(job, why, job.output_path)

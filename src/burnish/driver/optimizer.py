@@ -11,17 +11,18 @@ from pathlib import PurePath
 import numpy as np
 
 from burnish.core.errors import CompilerCrash
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.trace import Trace
 from burnish.core.view import Observed
 from burnish.core.worker import Limits
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
-from burnish.search import DEFAULT, FIRST, SEARCHES, Budget
-from burnish.search.evaluate import Evaluator
+from burnish.search import DEFAULT, SEARCHES, Budget, Method
+from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
-from burnish.search.run import run
-from burnish.search.space import Proposals, Space
+from burnish.search.run import Observer, run
+from burnish.search.space import Proposals, SearchSpace
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 from burnish.tasks.llvm_passes.objectives import within_limits
 
@@ -50,21 +51,15 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         adviser = None
     if request.memory:
         adviser = remembered = Memory(request.memory, task, program, objective, adviser)
-    method = request.search or DEFAULT
+    method = SEARCHES[request.search or DEFAULT]
     contents: list[Observed] = []
     found = run(
-        method,
-        _no_search if request.remembered else SEARCHES[method],
-        task,
-        program,
-        objective=objective,
-        budget=budget,
+        Method(method.name, _no_search) if request.remembered else method,
+        Problem(task, program, objective, limits=limits),
+        budget,
         seed=request.seed,
         adviser=adviser,
-        workers=1,  # the build itself uses the other cores
-        limits=limits,
-        first=None if request.remembered else FIRST.get(method),
-        finish=partial(_take, contents, task.initial_traces),
+        observer=Observer(finish=partial(_take, contents, task.initial_traces)),
     )
     if math.isinf(found.cost):
         raise Unimproved("nothing was measured within the budget", found.evaluations)
@@ -95,9 +90,9 @@ def _budget(request: OptimizeRequest) -> Budget:
     if request.until is not None:
         seconds = max(LEAST_SECONDS, request.until - time.monotonic())
     evaluations = ALL if request.remembered else request.evaluations
-    return Budget(seconds, evaluations, request.patience)
+    return Budget(seconds, evaluations, request.patience, workers=1)  # the build uses the other cores
 
 
-def _no_search(_space: Space, _rng: np.random.Generator) -> Proposals:
+def _no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:
     """End where a search would begin: what was remembered has been tried."""
     yield from ()

@@ -1,24 +1,26 @@
-"""What became of one compilation: smaller, as clang made it, or never tried."""
+"""Attempts at one compilation, and what became of them: smaller, as clang made it, or never tried."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from burnish.driver import shares
-from burnish.driver.budgets import FileBudget
 from burnish.driver.build_log import Action, Record
-from burnish.driver.improve import Improved, Limits, ObjectSizes, improve, object_sizes
-from burnish.driver.jobs import Job, Plan
+from burnish.driver.file_budget import FileBudget
+from burnish.driver.improve import Deadlines, Improved, ObjectSizes, improve, object_sizes
+from burnish.driver.jobs import ClangJob, ClangJobs
 from burnish.driver.refusals import refusal
 from burnish.driver.requests import (
     DEFAULT_OBJECTIVE,
     Compiled,
+    DriverOptions,
     Optimizer,
     OptimizeRequest,
-    Options,
     Unimproved,
 )
 from burnish.driver.worth import too_small
@@ -34,10 +36,10 @@ LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
 class Build:
     """What every step of one command needs."""
 
-    plan: Plan
-    options: Options
+    plan: ClangJobs
+    options: DriverOptions
     optimizer: Optimizer
-    waits: Limits
+    waits: Deadlines
     workspace: Path
     compiled: Compiled
 
@@ -46,7 +48,7 @@ class Build:
         """What clang took for one file."""
         return self.compiled.clang_seconds / max(1, len(self.plan.compilations))
 
-    def refusal(self, job: Job) -> str | None:
+    def refusal(self, job: ClangJob) -> str | None:
         """Return why the compilation is left to clang."""
         return refusal(job, every_level=self.options.objective is not None)
 
@@ -55,7 +57,7 @@ class Build:
 class Outcome:
     """What became of one compilation."""
 
-    job: Job
+    job: ClangJob
     action: Action
     reason: str = ""
     better: Improved | None = None  # where the action is "optimized"
@@ -64,29 +66,38 @@ class Outcome:
     seconds: float = 0.0
 
 
-def passed_through(job: Job, why: str, reference: Path | None = None) -> Outcome:
+def passed_through(job: ClangJob, why: str, reference: Path | None = None) -> Outcome:
     """Return the outcome of a compilation that is clang's alone; `reference` is its object."""
     return Outcome(job, "passed through", why, before=sizes_of(reference, job) if reference else None)
 
 
-def attempt(build: Build, job: Job, reference: Path, workspace: Path) -> Outcome:
+def attempt(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
     """Try to make a smaller object than `reference`, which clang made by the job."""
     start = time.monotonic()
     before = sizes_of(reference, job)
+    unimproved = Outcome(job, "kept", before=before)
     if why_not := too_small(before.text_bytes if before else None):
-        return Outcome(job, "kept", why_not, None, before)
+        return replace(unimproved, reason=why_not)
+    with _budget(build) as budget:
+        if budget is None:
+            return replace(unimproved, reason="the build's budget is used up")
+        request = _request(build, job, before, budget, start)
+        found = _improved(build, unimproved, reference, request, workspace)
+        return replace(found, seconds=time.monotonic() - start)
+
+
+@contextmanager
+def _budget(build: Build) -> Iterator[FileBudget | None]:
+    """Yield what a search may take; None where the build's budget is used up."""
     if build.options.build_seconds is None:
-        request = _request(build, job, before, build.options.budget, start)
-        return _improved(build, job, reference, request, before, start, workspace)
+        yield build.options.budget
+        return
     with shares.share(build.options, build.clang_seconds) as seconds:
-        if not seconds:
-            return Outcome(job, "kept", "the build's budget is used up", None, before)
-        request = _request(build, job, before, FileBudget(seconds=seconds), start)
-        return _improved(build, job, reference, request, before, start, workspace)
+        yield FileBudget(seconds=seconds) if seconds else None
 
 
 def _request(
-    build: Build, job: Job, before: ObjectSizes | None, budget: FileBudget, start: float
+    build: Build, job: ClangJob, before: ObjectSizes | None, budget: FileBudget, start: float
 ) -> OptimizeRequest:
     ended = build.compiled.ended if len(build.plan.compilations) == 1 else start
     options = build.options
@@ -108,23 +119,15 @@ def _request(
 
 
 def _improved(
-    build: Build,
-    job: Job,
-    reference: Path,
-    request: OptimizeRequest,
-    before: ObjectSizes | None,
-    start: float,
-    workspace: Path,
+    build: Build, unimproved: Outcome, reference: Path, request: OptimizeRequest, workspace: Path
 ) -> Outcome:
     try:
-        better = improve(job, reference, request, build.optimizer, build.waits, workspace)
+        better = improve(unimproved.job, reference, request, build.optimizer, build.waits, workspace)
     except Unimproved as why:
-        seconds = time.monotonic() - start
-        return Outcome(job, "kept", str(why), None, before, why.evaluations, seconds)
+        return replace(unimproved, reason=str(why), evaluations=why.evaluations)
     except Exception as error:  # burnish's boundary to a build, which never fails because of it
-        why_not = f"{type(error).__name__}: {error}"
-        return Outcome(job, "kept", why_not, None, before, 0, time.monotonic() - start)
-    return Outcome(job, "optimized", "", better, before, better.evaluations, time.monotonic() - start)
+        return replace(unimproved, reason=f"{type(error).__name__}: {error}")
+    return replace(unimproved, action="optimized", better=better, evaluations=better.evaluations)
 
 
 def kept(outcome: Outcome, why: str) -> Outcome:
@@ -156,7 +159,7 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
     )
 
 
-def sizes_of(path: Path, job: Job) -> ObjectSizes | None:
+def sizes_of(path: Path, job: ClangJob) -> ObjectSizes | None:
     """Return the sizes of an object, or of a program; None where it is neither."""
     try:
         return object_sizes(path, job)

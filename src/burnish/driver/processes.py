@@ -1,4 +1,4 @@
-"""clang as a child, signals as exceptions."""
+"""Running clang as a child process; signals become exceptions."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import platform
 
-from burnish.driver.jobs import Job
+from burnish.driver.jobs import ClangJob
 
 LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
 SIZE_LEVELS = frozenset({"Os", "Oz"})
@@ -155,7 +155,7 @@ _PREFIXES = {
 }
 
 
-def refusal(job: Job, *, every_level: bool) -> str | None:
+def refusal(job: ClangJob, *, every_level: bool) -> str | None:
     """Return why burnish leaves the compilation to clang; None where it does not.
 
     Args:
@@ -197,7 +197,7 @@ def table() -> str:
     return "\n".join(["| clang -cc1 is told | why the object stays clang's |", "|---|---|", *lines]) + "\n"
 
 
-def _refused_option(job: Job) -> str | None:
+def _refused_option(job: ClangJob) -> str | None:
     for argument, value in itertools.pairwise([*job.command[2:], ""]):
         if argument == "-mllvm" and not _is_code_generation(value):
             return f"-mllvm {value.partition('=')[0]}: {NOT_CODE_GENERATION}"

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver.build_log import Record
 from burnish.driver.improve import code_generation, front_end
-from burnish.driver.jobs import Job, make_plan
+from burnish.driver.jobs import ClangJob, make_plan
 from burnish.driver.outcomes import SYNONYMS
 
 # Takes the words of a clang -cc1 line and returns others.
@@ -22,7 +22,7 @@ def remake(record: Record, change: Change, output: Path) -> None:
     Raises:
         InputError: it does not compile any more, or the passes do not apply to it.
     """
-    job = Job(change(compilation(record).command)).silenced()
+    job = ClangJob(change(compilation(record).command)).silenced()
     if record.action != "optimized":
         _run(job.with_output(output), record)
         return
@@ -32,14 +32,14 @@ def remake(record: Record, change: Change, output: Path) -> None:
     _run(code_generation(job, back, output), record)
 
 
-def compilation(record: Record) -> Job:
+def compilation(record: Record) -> ClangJob:
     """Return the job that compiled a record's source: clang is asked where its whole command was logged.
 
     Raises:
         InputError: it does not say so any more.
     """
     if record.command[1:2] == ("-cc1",):
-        return Job(record.command)
+        return ClangJob(record.command)
     clang, *arguments = record.command
     plan = make_plan(Path(clang), arguments, Path(record.directory))
     for job in plan.compilations if plan else ():
@@ -67,7 +67,7 @@ def _replayed(bitcode: bytes, record: Record) -> bytes:
     return content
 
 
-def _run(job: Job, record: Record) -> None:
+def _run(job: ClangJob, record: Record) -> None:
     done = subprocess.run(
         job.command,
         cwd=record.directory,

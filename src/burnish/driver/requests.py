@@ -1,4 +1,4 @@
-"""What is asked of the optimizer, and what it answers."""
+"""The options of a drop-in compiler, the requests to its optimizer, and the answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.driver.budgets import DEFAULT, FileBudget
+from burnish.driver.file_budget import DEFAULT, FileBudget
 
 DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the most that the expected run time may come to, in units of clang's own
@@ -23,7 +23,7 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class Options:
+class DriverOptions:
     """burnish's own options of a drop-in compiler."""
 
     objective: str | None = None  # None: loaded-bytes, and only where clang is told -Os or -Oz

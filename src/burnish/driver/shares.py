@@ -17,14 +17,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from burnish.driver.build_log import default_log
-from burnish.driver.requests import Options
+from burnish.driver.requests import DriverOptions
 
 UNSEEN = 10.0  # times the file at hand that is assumed to come at least, in a first build
 LEAST_SECONDS = 0.05  # shorter searches are none
 
 
 @dataclass
-class State:
+class BuildShare:
     """What a build has left, and how much of it is done."""
 
     build: str  # which build: see build_of
@@ -45,7 +45,7 @@ class State:
 
 
 @contextmanager
-def share(options: Options, clang_seconds: float) -> Iterator[float]:
+def share(options: DriverOptions, clang_seconds: float) -> Iterator[float]:
     """Give a file's share of the build's budget, in seconds; what it does not take of it goes back."""
     assert options.build_seconds is not None
     path = _beside(options.log or default_log())
@@ -87,7 +87,7 @@ def _beside(log: Path) -> Path:
 
 
 @contextmanager
-def _locked(path: Path, build: str, seconds: float) -> Iterator[State]:
+def _locked(path: Path, build: str, seconds: float) -> Iterator[BuildShare]:
     """Open the state, and write it back, while no other process of the build does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -100,11 +100,11 @@ def _locked(path: Path, build: str, seconds: float) -> Iterator[State]:
         file.write(json.dumps(asdict(state)) + "\n")
 
 
-def _read(text: str, build: str, seconds: float) -> State:
+def _read(text: str, build: str, seconds: float) -> BuildShare:
     try:
-        state = State(**json.loads(text))
+        state = BuildShare(**json.loads(text))
     except (ValueError, TypeError):  # a new file, or one of another version
-        return State(build, seconds, seconds)
+        return BuildShare(build, seconds, seconds)
     if state.build != build or state.seconds != seconds:
-        return State(build, seconds, seconds, last=max(state.done, state.last))
+        return BuildShare(build, seconds, seconds, last=max(state.done, state.last))
     return state

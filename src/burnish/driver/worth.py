@@ -1,4 +1,4 @@
-"""What is too small to gain anything: most of what a configure script compiles."""
+"""Which objects are too small to gain anything: most of what a configure script compiles."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
@@ -18,9 +19,9 @@ from burnish.corpora.repair import first_error
 from burnish.evaluation.budgets import BudgetRule, pipeline_seconds
 from burnish.evaluation.cases import Case
 from burnish.evaluation.confirm import Costs, measure_baselines
-from burnish.evaluation.remeasure import Measured, measure_afresh
+from burnish.evaluation.remeasure import Measured, remeasure
 from burnish.evaluation.rows import Row
-from burnish.evaluation.solvers import Problem, solver_of
+from burnish.evaluation.solvers import solver_of
 from burnish.evaluation.timing import Effort
 from burnish.search import Budget, Progress
 
@@ -30,7 +31,7 @@ MEMORY_BYTES = 256 * GIB  # of a process that runs methods; its workers have lim
 
 
 @dataclass(frozen=True)
-class Plan:
+class MethodComparison:
     """What is compared."""
 
     task: Task
@@ -46,6 +47,10 @@ class Plan:
     def baselines(self) -> tuple[str, ...]:
         """Whose pipelines the budgets are multiples of."""
         return tuple(dict.fromkeys(name for rule in self.budgets for name in rule.multiples))
+
+    def problem(self, program: Program, variants: Mapping[str, Program]) -> Problem:
+        """Return what the methods get of a program."""
+        return Problem(self.task, program, self.objective, variants, self.limits)
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,12 @@ class Refused:
     reason: str
 
 
-Attempt = tuple[BudgetRule, str]  # a budget and a method
+@dataclass(frozen=True)
+class Attempt:
+    """What is tried on a program."""
+
+    method: str
+    rule: BudgetRule
 
 
 @dataclass
@@ -81,7 +91,7 @@ class _Running:
 
 
 def compare_methods(
-    plan: Plan,
+    plan: MethodComparison,
     cases: Sequence[Case],
     *,
     jobs: int = 1,
@@ -133,21 +143,20 @@ def compare_methods(
             worker.close()
 
 
-def attempts_at(plan: Plan, number: int) -> list[Attempt]:
+def attempts_at(plan: MethodComparison, number: int) -> list[Attempt]:
     """Return all attempts at a program: the budgets in their order, the methods turned by one each time."""
     turn = number % len(plan.methods)
     methods = plan.methods[turn:] + plan.methods[:turn]
-    return [(rule, method) for rule in plan.budgets for method in methods]
+    return [Attempt(method, rule) for rule in plan.budgets for method in methods]
 
 
-def _send(worker: Worker, plan: Plan, item: _Running, core: int) -> None:
+def _send(worker: Worker, plan: MethodComparison, item: _Running, core: int) -> None:
     case = replace(item.case, programs=())  # the process gets the one program
     worker.send(
         evaluate_program,
         plan,
         case,
-        item.program,
-        item.case.variants(),
+        plan.problem(item.program, item.case.variants()),
         item.figures,
         tuple(item.attempts),
         core,
@@ -155,7 +164,7 @@ def _send(worker: Worker, plan: Plan, item: _Running, core: int) -> None:
 
 
 def _collect(
-    worker: Worker, plan: Plan, running: dict[Worker, _Running], core: int
+    worker: Worker, plan: MethodComparison, running: dict[Worker, _Running], core: int
 ) -> Generator[Row | Figures | Refused]:
     item = running[worker]
     try:
@@ -165,8 +174,8 @@ def _collect(
             del running[worker]
             yield Refused(item.case.name, _last_line(error))
             return
-        rule, method = item.attempts.popleft()
-        yield replace(_blank(plan, item.case, item.figures, rule, method), failure=_last_line(error))
+        row = _blank(plan, item.case, item.figures, item.attempts.popleft())
+        yield replace(row, failure=_last_line(error))
         more, answer = bool(item.attempts), None
         if item.attempts:
             _send(worker, plan, item, core)
@@ -181,10 +190,9 @@ def _collect(
 
 
 def evaluate_program(
-    plan: Plan,
+    plan: MethodComparison,
     case: Case,
-    program: Program,
-    variants: dict[str, Program],
+    problem: Problem,
     figures: Figures | None,
     attempts: Sequence[Attempt],
     core: int,
@@ -192,38 +200,30 @@ def evaluate_program(
     """Make attempts at a program, one after the other, in a process bound to a core, its workers too."""
     os.sched_setaffinity(0, {core})
     if figures is None or not set(plan.baselines) <= figures.pipeline_seconds.keys():
-        figures = measure_program(plan, case, program, variants)
+        figures = measure_program(plan, case, problem)
         yield figures
-    for rule, method in attempts:
-        yield attempt(plan, case, program, variants, figures, rule, method)
+    for attempt in attempts:
+        yield make_attempt(plan, case, problem, figures, attempt)
 
 
-def measure_program(plan: Plan, case: Case, program: Program, variants: dict[str, Program]) -> Figures:
+def measure_program(plan: MethodComparison, case: Case, problem: Problem) -> Figures:
     """Measure what the methods are held against."""
     names = dict.fromkeys([next(iter(plan.task.baselines)), plan.task.reference])
-    costs = measure_baselines(
-        plan.task, program, list(names), objective=plan.objective, variants=variants, limits=plan.limits
-    )
+    costs = measure_baselines(problem, list(names))
     worker = Worker(plan.limits)
     try:
-        seconds = pipeline_seconds(plan.task, program, plan.baselines, worker)
+        seconds = pipeline_seconds(plan.task, problem.program, plan.baselines, worker)
     finally:
         worker.close()
-    return Figures(case.name, program.digest, seconds, costs, program.key)
+    return Figures(case.name, problem.program.digest, seconds, costs, problem.program.key)
 
 
-def attempt(
-    plan: Plan,
-    case: Case,
-    program: Program,
-    variants: dict[str, Program],
-    figures: Figures,
-    rule: BudgetRule,
-    method: str,
+def make_attempt(
+    plan: MethodComparison, case: Case, problem: Problem, figures: Figures, attempt: Attempt
 ) -> Row:
     """Run a method within its budget, then replay what it found and check it."""
-    budget = rule.budget(figures.pipeline_seconds)
-    row = _blank(plan, case, figures, rule, method)
+    budget = attempt.rule.budget(figures.pipeline_seconds)
+    row = _blank(plan, case, figures, attempt)
     curve: list[tuple[float, int, float]] = []
     start = time.monotonic()
 
@@ -232,35 +232,26 @@ def attempt(
             curve.append((round(time.monotonic() - start, 4), now.evaluations, now.best.cost))
 
     try:
-        solve = solver_of(method, plan.task)
-        found = solve(Problem(plan.task, program, plan.objective, budget, plan.seed, plan.limits, progress))
+        found = solver_of(attempt.method, plan.task)(problem, budget, plan.seed, progress)
         seconds = time.monotonic() - start
         row = replace(row, evaluations=found.evaluations, seconds=round(seconds, 4), curve=_finite(curve))
-        seen = measure_afresh(
-            plan.task,
-            program,
-            found,
-            plan.task.reference,
-            variants=variants,
-            effort=plan.effort,
-            limits=plan.limits,
-        )
+        seen = remeasure(problem, found, plan.task.reference, effort=plan.effort)
         _check_claim(plan, found, seen)
     except (CompilerCrash, ReplayError) as error:
         return replace(row, seconds=row.seconds or round(time.monotonic() - start, 4), failure=str(error))
     return _with_measured(row, plan, figures, found, seen)
 
 
-def _blank(plan: Plan, case: Case, figures: Figures, rule: BudgetRule, method: str) -> Row:
-    budget: Budget = rule.budget(figures.pipeline_seconds)
+def _blank(plan: MethodComparison, case: Case, figures: Figures, attempt: Attempt) -> Row:
+    budget: Budget = attempt.rule.budget(figures.pipeline_seconds)
     unoptimized = next(iter(plan.task.baselines))
     return Row(
         program=case.name,
         digest=figures.digest,
         project=case.project,
         objective=plan.objective,
-        method=method,
-        budget=rule.text,
+        method=attempt.method,
+        budget=attempt.rule.text,
         seed=plan.seed,
         reference=plan.task.reference,
         reference_cost=figures.costs[plan.task.reference][plan.objective],
@@ -269,7 +260,7 @@ def _blank(plan: Plan, case: Case, figures: Figures, rule: BudgetRule, method: s
     )
 
 
-def _check_claim(plan: Plan, found: Result, seen: Measured) -> None:
+def _check_claim(plan: MethodComparison, found: Result, seen: Measured) -> None:
     """Compare what a method says of its trace with what was measured."""
     claimed, cost = found.cost, seen.costs[plan.objective]
     if plan.task.objective(plan.objective).noisy or claimed == float("inf"):
@@ -278,7 +269,7 @@ def _check_claim(plan: Plan, found: Result, seen: Measured) -> None:
         raise ReplayError(f"{found.method} says that its trace costs {claimed:g}; replayed it costs {cost:g}")
 
 
-def _with_measured(row: Row, plan: Plan, figures: Figures, found: Result, seen: Measured) -> Row:
+def _with_measured(row: Row, plan: MethodComparison, figures: Figures, found: Result, seen: Measured) -> Row:
     timing: dict[str, Any] = {}
     if seen.comparison:
         names = ("ratio", "low", "high", "verdict", "confidence", "repeats")

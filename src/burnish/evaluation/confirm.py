@@ -1,4 +1,4 @@
-"""Nothing is reported that was not measured again."""
+"""Confirming results: what a search found is measured again, or the reference is kept."""
 
 from __future__ import annotations
 
@@ -9,52 +9,34 @@ from dataclasses import asdict, replace
 import burnish
 from burnish.core.errors import CompilerCrash, InputError, Miscompiled, ReplayError
 from burnish.core.objective import Objective
-from burnish.core.program import Program
+from burnish.core.problem import Problem
 from burnish.core.result import Result
-from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.weighted import is_weighted
-from burnish.core.worker import Limits, Worker
-from burnish.evaluation.outputs import variant_of
-from burnish.evaluation.remeasure import Measured, measure_afresh
+from burnish.core.worker import Worker
+from burnish.evaluation.remeasure import Measured, remeasure
 from burnish.evaluation.timing import FASTER, Comparison, Effort
 
 Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
 
 
-def measure_baselines(
-    task: Task,
-    program: Program,
-    names: Sequence[str],
-    *,
-    objective: str | None = None,
-    variants: Mapping[str, Program] | None = None,
-    limits: Limits = Limits(),
-) -> Costs:
-    """Measure every exact objective under some baselines.
-
-    Args:
-        task: Whose baselines.
-        program: The program.
-        names: Which baselines.
-        objective: What to measure as well.
-        variants: The program as the front end makes it for a baseline, where that differs.
-        limits: Of the worker process.
+def measure_baselines(problem: Problem, names: Sequence[str]) -> Costs:
+    """Measure every exact objective, and the problem's own, under some baselines.
 
     Raises:
         InputError: a baseline does something else than the unoptimized program.
     """
-    objectives = dict.fromkeys([*task.exact_objectives, task.objective(objective).name])
-    worker = Worker(limits)
+    task = problem.task
+    objectives = dict.fromkeys([*task.exact_objectives, problem.goal.name])
+    worker = Worker(problem.limits)
     costs: Costs = {}
     try:
         for name in names:
-            variant = variant_of(program, variants, name)
-            session = Sandbox(task.baseline(name), variant, worker=worker)
+            session = problem.open_baseline(name, worker)
             costs[name] = {item: session.measure(item) for item in objectives}
     except Miscompiled as error:
         raise InputError(
-            f"{program.name}: at {task.label(name)} it does something else than at "
+            f"{problem.program.name}: at {task.label(name)} it does something else than at "
             f"{task.label(task.unoptimized)}: {error}; is its behaviour undefined?"
         ) from None
     finally:
@@ -72,16 +54,7 @@ def reference_of(task: Task, goal: Objective, baselines: Costs) -> str:
     return min(baselines, key=lambda name: baselines[name][goal.name])
 
 
-def confirm(
-    task: Task,
-    program: Program,
-    found: Result,
-    baselines: Costs,
-    *,
-    variants: Mapping[str, Program] | None = None,
-    effort: Effort = Effort(),
-    limits: Limits = Limits(),
-) -> Result:
+def confirm(problem: Problem, found: Result, baselines: Costs, *, effort: Effort = Effort()) -> Result:
     """Replay what a search found, measure it anew, and keep the reference where it is not better.
 
     A program with a workload is run on all its inputs, and must do what it does unoptimized. A noisy
@@ -89,20 +62,18 @@ def confirm(
     objectives. `valid` is False when the trace does not survive all that: then, too, the reference is kept.
 
     Args:
-        task: What the search optimized by.
-        program: What it optimized.
+        problem: What the search optimized.
         found: What it found.
         baselines: From measure_baselines; the task's reference among them.
-        variants: The program as the front end makes it for a baseline, where that differs.
         effort: How thoroughly to compare a noisy objective.
-        limits: Of the worker processes.
     """
+    task = problem.task
     goal = task.objective(found.objective)
     against = reference_of(task, goal, baselines)
     reference = baselines[against]
     seen: Measured | None = None
     try:
-        seen = measure_afresh(task, program, found, against, variants=variants, effort=effort, limits=limits)
+        seen = remeasure(problem, found, against, effort=effort)
         checks = seen.checks
     except (CompilerCrash, ReplayError) as error:
         checks = (f"failed: {error}",)

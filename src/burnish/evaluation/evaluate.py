@@ -8,14 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from burnish.core.errors import CompilerCrash, ReplayError
-from burnish.core.program import Program
+from burnish.core.problem import Problem
 from burnish.core.result import Result
-from burnish.core.sandbox import Sandbox
-from burnish.core.task import Task
-from burnish.core.worker import Limits
 from burnish.evaluation.gain import measure_gain
 from burnish.evaluation.intervals import bootstrap_interval
-from burnish.evaluation.outputs import Outputs, variant_of
+from burnish.evaluation.outputs import Outputs
 from burnish.evaluation.remeasure import replay_result
 from burnish.evaluation.timing import Comparer, Comparison
 
@@ -37,7 +34,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
-class Summary:
+class MeanRatio:
     """The geometric mean of a ratio over programs.
 
     Its interval is over which programs there are, and over what is not known of each one's ratio.
@@ -54,33 +51,30 @@ class Summary:
 
 
 def evaluate_result(
-    task: Task,
-    program: Program,
+    problem: Problem,
     result: Result,
     against: Sequence[str],
     *,
     comparer: Comparer,
-    variants: Mapping[str, Program] | None = None,
-    limits: Limits = Limits(),
     note: Callable[[str], None] = lambda _: None,
 ) -> list[Evaluated]:
     """Replay a result in new processes, check what it does, and compare it with baselines.
 
     Args:
-        task: What the result is of.
-        program: Its program; where it can be run, its outputs are compared with the unoptimized program's.
+        problem: What the result is of; where its program can be run, its outputs are compared with the
+            unoptimized program's.
         result: Its trace, or the baseline that it kept.
         against: Which baselines.
         comparer: How thoroughly to compare times.
-        variants: The program as the front end makes it for a baseline, where that differs.
-        limits: Of the compiler's processes.
         note: Told what happens now.
 
     Raises:
         UnknownName: no such baseline.
         MissingTool: the objective takes a counter that the machine does not have.
     """
-    openers = {name: task.baseline(name) for name in against}
+    task, program = problem.task, problem.program
+    for name in against:
+        task.baseline(name)
     names = [RUN_TIME] if RUN_TIME in task.objectives and program.workload else []
     goals = [task.objective(name) for name in dict.fromkeys([*names, result.objective])]
     noisy = [goal for goal in goals if goal.noisy]
@@ -88,16 +82,15 @@ def evaluate_result(
     with contextlib.ExitStack() as stack:
         try:
             note("replaying")
-            session = replay_result(task, program, result, limits=limits)
+            session = replay_result(problem, result)
             stack.callback(session.shutdown)
-            outputs = Outputs(task, program, variants=variants, limits=limits)
-            check = outputs.check(session)
+            check = Outputs(problem).check(session)
             sizes = {name: session.measure(name) for name in task.exact_objectives}
         except (CompilerCrash, ReplayError) as error:
             return [Evaluated(program.name, name, str(error)) for name in against]
-        for name, opener in openers.items():
+        for name in dict.fromkeys(against):
             note(f"comparing with {task.label(name)}")
-            baseline = Sandbox(opener, variant_of(program, variants, name), limits=limits)
+            baseline = problem.open_baseline(name)
             stack.callback(baseline.shutdown)
             try:
                 compared = {
@@ -114,7 +107,7 @@ def evaluate_result(
     return evaluated
 
 
-def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 0) -> list[Summary]:
+def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 0) -> list[MeanRatio]:
     """Return each objective's mean ratio against each baseline, over all programs that have it."""
     summaries = []
     for against in dict.fromkeys(row.against for row in evaluated):
@@ -131,7 +124,7 @@ def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 
                 low, high = map(math.exp, bootstrap_interval(logs, intervals, confidence, seed=seed))
             mean = math.exp(math.fsum(logs) / len(logs))
             noisy = any(goal in row.noisy for row in rows)
-            summaries.append(Summary(goal, noisy, against, len(logs), failures, mean, low, high))
+            summaries.append(MeanRatio(goal, noisy, against, len(logs), failures, mean, low, high))
     return summaries
 
 

@@ -11,10 +11,8 @@ import numpy as np
 
 from burnish.core.action import Action
 from burnish.core.errors import BurnishError
-from burnish.core.program import Program
-from burnish.core.task import Task
+from burnish.core.problem import Problem
 from burnish.core.trace import Trace, split_entry
-from burnish.core.worker import Limits
 from burnish.evaluation.explain import contributions
 from burnish.evaluation.rows import Row
 from burnish.evaluation.states import States
@@ -67,14 +65,7 @@ def importances(rows: Sequence[Row], worths: Sequence[Mapping[str, float]] = ())
     ]
 
 
-def trace_worth(
-    task: Task,
-    program: Program,
-    trace: Trace,
-    objective: str,
-    *,
-    limits: Limits = Limits(),
-) -> dict[str, float]:
+def trace_worth(problem: Problem, trace: Trace) -> dict[str, float]:
     """Return by pass log(cost without / cost with), summed over its entries, each left out alone.
 
     A pass that the rest cannot be applied without is left out of the answer.
@@ -82,7 +73,8 @@ def trace_worth(
     Raises:
         CompilerCrash, IllegalAction, UnknownName: the trace cannot be applied.
     """
-    with States(task, program, limits=limits) as states:
+    objective = problem.goal.name
+    with States(problem.task, problem.program, limits=problem.limits) as states:
         states.digests(trace)
         cost = states.cost(trace, objective)
         worth: dict[str, float] = defaultdict(float)
@@ -93,24 +85,20 @@ def trace_worth(
 
 
 def worth_of_sample(
-    task: Task,
     rows: Sequence[Row],
-    load: Callable[[str], Program],
+    problem_of: Callable[[Row], Problem],
     count: int,
     seed: int,
     *,
-    limits: Limits = Limits(),
     note: Callable[[Row], None] = lambda _: None,
 ) -> list[dict[str, float]]:
     """Take some winning traces apart, drawn by the seed; long ones are left out.
 
     Args:
-        task: What the traces are of.
         rows: To draw from.
-        load: Returns the program of a name.
+        problem_of: Returns what a row's trace is of.
         count: How many.
         seed: Of the choice.
-        limits: Of the worker processes.
         note: Told which row is next.
     """
     short = [row for row in winning(rows) if len(row.trace) <= MOST_ENTRIES]
@@ -119,7 +107,7 @@ def worth_of_sample(
     for row in (short[i] for i in order):
         note(row)
         try:
-            found.append(trace_worth(task, load(row.program), row.trace, row.objective, limits=limits))
+            found.append(trace_worth(problem_of(row), row.trace))
         except BurnishError:  # it did stand up to a replay; a crash now is no news of a pass
             continue
     return found

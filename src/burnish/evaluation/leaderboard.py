@@ -73,7 +73,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Origin:
+class Provenance:
     """How rows came about."""
 
     name: str  # "" for the methods' own
@@ -96,7 +96,9 @@ def read_leaderboard(path: Path) -> list[Entry]:
     return read_json_lines(path, Entry.from_json)
 
 
-def append_rows(path: Path, rows: Sequence[Row], origin: Origin, *, date: str | None = None) -> list[Entry]:
+def append_rows(
+    path: Path, rows: Sequence[Row], origin: Provenance, *, date: str | None = None
+) -> list[Entry]:
     """Append an entry for each method within each budget; their rows go to a folder beside the leaderboard.
 
     Args:
@@ -129,7 +131,7 @@ def append_rows(path: Path, rows: Sequence[Row], origin: Origin, *, date: str | 
     return added
 
 
-def _entry(rows: Sequence[Row], origin: Origin, date: str | None, file: str, rows_digest: str) -> Entry:
+def _entry(rows: Sequence[Row], origin: Provenance, date: str | None, file: str, rows_digest: str) -> Entry:
     first = rows[0]
     return Entry(
         name=origin.name or first.method,

@@ -10,6 +10,7 @@ from typing import Any
 from burnish.core.errors import CompilerCrash, CompilerTimeout, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
+from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.validator import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, Failure
@@ -77,7 +78,7 @@ class Oracle:
         finally:
             session.shutdown()
 
-    def _look(self, session: Sandbox) -> Failure | None:
+    def _look(self, session: Session) -> Failure | None:
         try:
             session.verify()
         except CompilerTimeout:

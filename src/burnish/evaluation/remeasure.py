@@ -1,4 +1,4 @@
-"""What a trace is worth, measured in processes that have not seen the search."""
+"""Replaying and measuring results in processes that have not seen the search."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from burnish.core.errors import ReplayError
-from burnish.core.objective import Objective
-from burnish.core.program import Program
+from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
-from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.core.worker import Limits
 from burnish.evaluation.gain import measure_gain
-from burnish.evaluation.outputs import Outputs, variant_of
+from burnish.evaluation.outputs import Outputs
 from burnish.evaluation.timing import Comparer, Comparison, Effort
 
 
@@ -32,13 +29,7 @@ class Measured:
     baseline: float = math.nan  # what the baseline cost in that comparison
 
 
-def replay(
-    task: Task,
-    program: Program,
-    trace: Trace,
-    *,
-    limits: Limits = Limits(),
-) -> tuple[Sandbox, tuple[str, ...]]:
+def replay(problem: Problem, trace: Trace) -> tuple[Sandbox, tuple[str, ...]]:
     """Replay a trace in two new processes and check the state: (session, the checks in words).
 
     Entries that changed nothing are left out of the second replay; where that leads to the same state, the
@@ -48,87 +39,67 @@ def replay(
         ReplayError: the two processes do not reach the same state.
         CompilerCrash: the compiler does not survive the trace, or its checker rejects the state.
     """
-    first = Sandbox(task.open, program, limits=limits)
+    first = problem.open()
     shorter, state = first.replay(trace), first.digest()
     first.shutdown()
     for candidate in dict.fromkeys((shorter, trace)):
-        session = Sandbox(task.open, program, limits=limits)
+        session = problem.open()
         session.replay(candidate)
         if session.digest() == state:
             break
         session.shutdown()
     else:
-        raise ReplayError(f"{program.name}: two replays of the same trace differ: {trace}")
+        raise ReplayError(f"{problem.program.name}: two replays of the same trace differ: {trace}")
     checks = ["replayed in two new processes: the same state"]
     if checker := session.verify():
         checks.append(f"{checker} accepts it")
     return session, tuple(checks)
 
 
-def replay_result(
-    task: Task,
-    program: Program,
-    result: Result,
-    *,
-    limits: Limits = Limits(),
-) -> Sandbox:
+def replay_result(problem: Problem, result: Result) -> Sandbox:
     """Replay what a result stands for, as `replay` does: its trace, or the baseline that was kept.
 
     Raises:
         ReplayError: two processes do not reach the same state.
         CompilerCrash: the compiler does not survive it, or its checker rejects the state.
     """
-    return _replayed(task, program, result, limits)[0]
+    return _replayed(problem, result)[0]
 
 
-def measure_afresh(
-    task: Task,
-    program: Program,
-    found: Result,
-    against: str,
-    *,
-    variants: Mapping[str, Program] | None = None,
-    effort: Effort | None = Effort(),
-    limits: Limits = Limits(),
-) -> Measured:
+def remeasure(problem: Problem, found: Result, against: str, *, effort: Effort | None = Effort()) -> Measured:
     """Replay a result, run its program on all inputs where it has any, and measure it anew.
 
     Args:
-        task: What the result is of.
-        program: Its program.
+        problem: What the result is of.
         found: Its trace, or the baseline that it kept; where nothing was measured, the program as it is.
         against: The baseline that a noisy objective is compared with.
-        variants: The program as the front end makes it for a baseline, where that differs.
         effort: How thoroughly to compare a noisy objective; None leaves that out.
-        limits: Of the worker processes.
 
     Raises:
         ReplayError: two processes do not reach the same state.
         CompilerCrash: the compiler does not survive it, its checker rejects the state, or the program does
             something else than unoptimized.
     """
-    goal: Objective = task.objective(found.objective)
+    task = problem.task
+    goal = task.objective(found.objective)
     if math.isinf(found.cost):  # the budget was too short for a single measurement
         found = replace(found, trace=())
     with contextlib.ExitStack() as stack:
-        session, checks = _replayed(task, program, found, limits)
+        session, checks = _replayed(problem, found)
         stack.callback(session.shutdown)
         costs = {name: session.measure(name) for name in task.exact_objectives}
         state, trace = session.digest(), tuple(session.trace)
-        outputs = Outputs(task, program, variants=variants, limits=limits)
-        checks += (outputs.check(session),)
+        checks += (Outputs(problem).check(session),)
         if not goal.noisy:
             return Measured(costs | {goal.name: session.measure(goal.name)}, trace, state, checks)
         if effort is None:
             return Measured(costs, trace, state, checks)
-        other = Sandbox(task.baseline(against), variant_of(program, variants, against), limits=limits)
+        other = problem.open_baseline(against)
         stack.callback(other.shutdown)
-        gain = measure_gain(task, program, goal, other, session, comparer=Comparer(effort))
+        gain = measure_gain(task, problem.program, goal, other, session, comparer=Comparer(effort))
     costs[goal.name] = gain.candidate
     return Measured(costs, trace, state, checks, gain.comparison, gain.baseline)
 
 
-def _replayed(task: Task, program: Program, found: Result, limits: Limits) -> tuple[Sandbox, tuple[str, ...]]:
-    if found.fallback:
-        task = replace(task, open=task.baseline(found.fallback))
-    return replay(task, program, found.trace, limits=limits)
+def _replayed(problem: Problem, found: Result) -> tuple[Sandbox, tuple[str, ...]]:
+    return replay(problem.from_baseline(found.fallback) if found.fallback else problem, found.trace)

@@ -10,7 +10,7 @@ from typing import Any
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.evaluation.compare import Figures, Plan, Refused
+from burnish.evaluation.compare import Figures, MethodComparison, Refused
 from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.rows import Row, RowFile, read_rows
 from burnish.files import json_object, read_json_lines, write_atomically
@@ -25,7 +25,7 @@ class RunFolder:
     `rows.jsonl` the rows.
     """
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(self, path: Path, plan: MethodComparison) -> None:
         """Open a folder for a plan; methods, budgets and programs may be added to those that it has.
 
         Raises:
@@ -92,7 +92,7 @@ class RunFolder:
         write_atomically(self.path / SETTINGS, f"{json.dumps(settings, indent=1)}\n".encode())
 
 
-def settings_of(plan: Plan) -> dict[str, Any]:
+def settings_of(plan: MethodComparison) -> dict[str, Any]:
     """Return what all rows of a folder have in common."""
     return {
         "task": plan.task.id,

@@ -5,36 +5,19 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.program import Program
+from burnish.core.problem import Problem
 from burnish.core.result import Result
-from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
-from burnish.core.worker import Limits
 from burnish.policies import find as policies
 from burnish.search import SEARCHES, Budget, Progress, search
 
-
-@dataclass(frozen=True)
-class Problem:
-    """A program to optimize for an objective, within a budget, on one core."""
-
-    task: Task
-    program: Program
-    objective: str
-    budget: Budget
-    seed: int = 0
-    limits: Limits = Limits()
-    progress: Callable[[Progress], None] | None = None
-    """Its calls are the best-so-far curve of the evaluation."""
-
-
-Solver = Callable[[Problem], Result]
-"""Returns what was found."""
+Solver = Callable[[Problem, Budget, int, Callable[[Progress], None]], Result]
+"""Returns what was found within a budget, by a seed; the calls of its last argument are the curve."""
 
 
 def solver_of(spec: str, task: Task) -> Solver:
@@ -84,29 +67,34 @@ def _policy_digest(policy: str, task: Task, objective: str) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
-def _search(method: str, policy: str, problem: Problem) -> Result:
-    guide = policies.find_adviser(policy, problem.task, problem.objective)
+def _search(
+    method: str,
+    policy: str,
+    problem: Problem,
+    budget: Budget,
+    seed: int,
+    progress: Callable[[Progress], None],
+) -> Result:
+    guide = policies.find_adviser(policy, problem.task, problem.goal.name)
     found = search(
-        problem.task,
-        problem.program,
+        problem,
+        replace(budget, workers=1),
         method=method,
-        objective=problem.objective,
-        budget=problem.budget,
-        seed=problem.seed,
+        seed=seed,
         adviser=guide[0] if guide else None,
-        workers=1,
-        limits=problem.limits,
-        progress=problem.progress,
+        progress=progress,
     )
     return replace(found, method=policies.named(method, guide[1] if guide else ""))
 
 
-def _baseline(name: str, problem: Problem) -> Result:
+def _baseline(
+    name: str, problem: Problem, _budget: Budget, seed: int, _progress: Callable[[Progress], None]
+) -> Result:
     """Return a baseline's own state, whatever the budget."""
     start = time.monotonic()
-    session = Sandbox(problem.task.baseline(name), problem.program, limits=problem.limits)
+    session = problem.from_baseline(name).open()
     try:
-        cost = session.measure(problem.objective)
+        cost = session.measure(problem.goal.name)
     finally:
         session.shutdown()
     seconds = time.monotonic() - start
@@ -114,9 +102,9 @@ def _baseline(name: str, problem: Problem) -> Result:
         task=problem.task.id,
         program=problem.program.name,
         digest=problem.program.digest,
-        objective=problem.objective,
+        objective=problem.goal.name,
         method=name,
-        seed=problem.seed,
+        seed=seed,
         trace=(),
         cost=cost,
         baselines={},

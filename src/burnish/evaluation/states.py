@@ -9,9 +9,10 @@ from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.sandbox import Sandbox
+from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.core.walk import apply_entry
+from burnish.core.walk import apply_entry, reached
 from burnish.core.worker import Limits
 
 KEPT = 12  # open sessions
@@ -35,7 +36,7 @@ class States:
         self._next: dict[tuple[str, str], str | BurnishError] = {}  # by state and entry
         self._paths: dict[str, Trace] = {self._start: ()}  # the first that led there
         self._costs: dict[tuple[str, str], float] = {}  # by state and objective
-        self._open: Recent[str, Sandbox] = Recent(KEPT, Sandbox.close)
+        self._open: Recent[str, Session] = Recent(KEPT, Session.close)
 
     def __enter__(self) -> States:
         return self
@@ -76,7 +77,7 @@ class States:
         except (CompilerCrash, IllegalAction):
             return math.inf
 
-    def session(self, trace: Trace) -> Sandbox:
+    def session(self, trace: Trace) -> Session:
         """Return the session at the end of a trace: to look at, not to change or to close.
 
         Raises:
@@ -99,23 +100,22 @@ class States:
         session = self._session(state).fork()
         try:
             apply_entry(session, text)
-            reached = session.digest()
+            after = session.digest()
         except BurnishError:
             session.close()
             raise
-        self._paths.setdefault(reached, (*self._paths[state], text))
-        if self._open.get(reached) is None:
-            self._open.put(reached, session)
+        self._paths.setdefault(after, (*self._paths[state], text))
+        if self._open.get(after) is None:
+            self._open.put(after, session)
         else:
             session.close()
-        return reached
+        return after
 
-    def _session(self, state: str) -> Sandbox:
+    def _session(self, state: str) -> Session:
         """Return a session in a state, a new one where it was closed to save memory."""
         if state == self._start:
             return self._root
         if (session := self._open.get(state)) is None:
-            session = self._root.fork()
-            session.replay(self._paths[state])
+            session = reached(self._root, self._paths[state])
             self._open.put(state, session)
         return session

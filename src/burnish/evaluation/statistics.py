@@ -12,6 +12,7 @@ from burnish.evaluation.rows import Row
 from burnish.search.budget import written
 
 CONFIDENCE = 0.95
+SEED = 0  # of all resampling: the same rows have the same intervals
 ALL = ""  # for all projects, or all languages, together
 
 
@@ -74,26 +75,23 @@ class Pair:
 
 
 def summarise(
-    rows: Sequence[Row], *, confidence: float = CONFIDENCE, seed: int = 0, by_project: bool = False
+    rows: Sequence[Row], *, confidence: float = CONFIDENCE, by_project: bool = False
 ) -> list[Summary]:
     """Return what each method came to within each budget, in the order of the rows.
 
     Args:
         rows: Of one objective and seed.
         confidence: Of the intervals.
-        seed: Of the resampling.
         by_project: For each project apart instead of for all programs.
     """
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         key = row.budget, row.method, row.project if by_project else ALL
         groups.setdefault(key, []).append(row)
-    return [_summary(key, group, confidence, seed) for key, group in groups.items()]
+    return [_summary(key, group, confidence) for key, group in groups.items()]
 
 
-def summarise_languages(
-    rows: Sequence[Row], *, confidence: float = CONFIDENCE, seed: int = 0
-) -> list[Summary]:
+def summarise_languages(rows: Sequence[Row], *, confidence: float = CONFIDENCE) -> list[Summary]:
     """Return what each method came to within each budget, C and C++ apart; nothing where not both are there.
 
     Programs whose names do not say the language are left out. The arguments are those of `summarise`.
@@ -104,9 +102,7 @@ def summarise_languages(
     return [
         replace(summary, language=language)
         for language in languages
-        for summary in summarise(
-            [row for row in rows if row.language == language], confidence=confidence, seed=seed
-        )
+        for summary in summarise([row for row in rows if row.language == language], confidence=confidence)
     ]
 
 
@@ -118,7 +114,6 @@ def compare_pair(
     *,
     guarded: bool = False,
     confidence: float = CONFIDENCE,
-    seed: int = 0,
 ) -> Pair:
     """Compare two methods program by program: the bootstrap resamples pairs.
 
@@ -129,7 +124,6 @@ def compare_pair(
         budget: Of both, in any way that a budget can be written.
         guarded: Whether both keep the reference where they are not better.
         confidence: Of the intervals.
-        seed: Of the resampling.
 
     Raises:
         InputError: they have no program in common.
@@ -148,23 +142,23 @@ def compare_pair(
     intervals = [(log, log) for log in logs]
     if not guarded:
         intervals = [_difference(one, other) for one, other in pairs]
-    mean = _mean(logs, intervals, [one.project for one, _ in pairs], confidence, seed)
+    mean = _mean(logs, intervals, [one.project for one, _ in pairs], confidence)
     wins, losses = sum(low > 0 for low, _ in intervals), sum(high < 0 for _, high in intervals)
     return Pair(first, second, budget, len(pairs), mean, wins, len(pairs) - wins - losses, losses)
 
 
-def all_pairs(rows: Sequence[Row], *, confidence: float = CONFIDENCE, seed: int = 0) -> list[Pair]:
+def all_pairs(rows: Sequence[Row], *, confidence: float = CONFIDENCE) -> list[Pair]:
     """Return every pair of methods within each budget."""
     pairs = []
     for budget in dict.fromkeys(row.budget for row in rows):
         methods = list(dict.fromkeys(row.method for row in rows if row.budget == budget))
         for number, first in enumerate(methods):
             for second in methods[number + 1 :]:
-                pairs.append(compare_pair(rows, first, second, budget, confidence=confidence, seed=seed))
+                pairs.append(compare_pair(rows, first, second, budget, confidence=confidence))
     return pairs
 
 
-def _summary(key: tuple[str, str, str], rows: Sequence[Row], confidence: float, seed: int) -> Summary:
+def _summary(key: tuple[str, str, str], rows: Sequence[Row], confidence: float) -> Summary:
     budget, method, project = key
     projects = [row.project for row in rows]
     logs = [math.log(row.ratio) for row in rows]
@@ -181,8 +175,8 @@ def _summary(key: tuple[str, str, str], rows: Sequence[Row], confidence: float, 
         wins=wins,
         ties=len(rows) - wins - losses,
         losses=losses,
-        unguarded=_mean(logs, [row.log_interval for row in rows], projects, confidence, seed),
-        guarded=_mean(guarded, kept, projects, confidence, seed),
+        unguarded=_mean(logs, [row.log_interval for row in rows], projects, confidence),
+        guarded=_mean(guarded, kept, projects, confidence),
         total=reference / math.fsum(row.counted_cost for row in rows),
         guarded_total=reference / math.fsum(row.reference_cost / row.guarded for row in rows),
         seconds=math.fsum(row.seconds for row in rows) / len(rows),
@@ -196,16 +190,15 @@ def _mean(
     intervals: Sequence[tuple[float, float]],
     projects: Sequence[str],
     confidence: float,
-    seed: int,
 ) -> Mean:
     ratio = math.exp(math.fsum(logs) / len(logs))
     low: float | None = None
     high: float | None = None
     if len(logs) > 1 or intervals[0][0] < intervals[0][1]:  # of one program, what is not known of its time
-        low, high = map(math.exp, bootstrap_interval(logs, intervals, confidence, seed=seed))
+        low, high = map(math.exp, bootstrap_interval(logs, intervals, confidence, seed=SEED))
     if len(set(projects)) == 1:
         return Mean(ratio, low, high, None, None)
-    return Mean(ratio, low, high, *map(math.exp, cluster_interval(logs, projects, confidence, seed=seed)))
+    return Mean(ratio, low, high, *map(math.exp, cluster_interval(logs, projects, confidence, seed=SEED)))
 
 
 def _difference(one: Row, other: Row) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import math
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from burnish.evaluation.intervals import centre, fewest, signed_rank_interval
 from burnish.execution import execute, link
 from burnish.execution.alone import alone, quiet_core
 from burnish.execution.folder import temporary_folder
-from burnish.execution.run import PATIENT
+from burnish.execution.running import PATIENT
 from burnish.execution.stopwatch import SECONDS
 
 FASTER, SLOWER, NO_DIFFERENCE, IDENTICAL = "faster", "slower", "no difference beyond noise", "identical"
@@ -173,11 +173,11 @@ def run_clock(workload: Workload, what: str = SECONDS) -> Clock:
 
     It raises Miscompiled where a run crashes or does not end, and MissingTool without such a counter.
     """
-    cpu = quiet_core()
+    limits = replace(PATIENT, cpu=quiet_core())
     counters = () if what == SECONDS else (what,)
 
     def measure(executable: Path, run: Run) -> float:
-        done = execute(executable, run, files=workload.files, limits=PATIENT, cpu=cpu, counters=counters)
+        done = execute(executable, run, files=workload.files, limits=limits, counters=counters)
         if done.killed or done.status < 0:
             raise Miscompiled(f"input {run.name!r}: {done.ending}")
         return done.cpu_seconds if what == SECONDS else done.counters[what]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.reduce import Reduced, reduce_trace
 from burnish.core.task import Task
@@ -67,7 +68,7 @@ def validate(
     unstable = None
     checks: tuple[str, ...] = ()
     try:
-        session, checks = replay(task, program, trace, limits=scrutiny.limits)
+        session, checks = replay(Problem(task, program, limits=scrutiny.limits), trace)
         session.shutdown()
     except ReplayError as error:
         unstable = Failure(UNSTABLE, str(error))

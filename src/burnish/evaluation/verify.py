@@ -1,29 +1,38 @@
-"""Is what a leaderboard says so? Its rows are replayed, and its figures computed once more."""
+"""Verifying a leaderboard: its rows are replayed, and its figures computed once more."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError
-from burnish.core.program import Program
+from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import Limits
 from burnish.evaluation.cases import Case, sampled
 from burnish.evaluation.confirm import measure_baselines
 from burnish.evaluation.leaderboard import Entry, figures_of, programs_digest, rows_of_entry
-from burnish.evaluation.remeasure import measure_afresh
+from burnish.evaluation.remeasure import remeasure
 from burnish.evaluation.rows import Row
 from burnish.evaluation.timing import Effort
 
 TOLERANCE = 1e-9
 MOST_SHOWN = 5  # of the programs that are in one of two sets
+
+
+@dataclass(frozen=True)
+class Replays:
+    """Which rows of an entry are replayed, and within which limits."""
+
+    count: int | None = None  # of rows, drawn by the seed; None: all
+    seed: int = 0
+    limits: Limits = Limits()  # of the compiler's processes
 
 
 def verify_entry(
@@ -32,9 +41,7 @@ def verify_entry(
     task: Task,
     cases: Sequence[Case],
     *,
-    sample: int | None = None,
-    seed: int = 0,
-    limits: Limits = Limits(),
+    replays: Replays = Replays(),
     note: Callable[[Row], None] = lambda _: None,
 ) -> Iterator[str]:
     """Yield what differs from what an entry says, as it is found; nothing where all is so.
@@ -47,9 +54,7 @@ def verify_entry(
         entry: One of its entries.
         task: Of the entry, with its options.
         cases: What the names of its programs stand for here.
-        sample: Replay so many rows only, drawn by the seed; all by default.
-        seed: Of that choice.
-        limits: Of the compiler's processes.
+        replays: Which rows to replay; all by default.
         note: Told which row is replayed now.
     """
     try:
@@ -65,11 +70,12 @@ def verify_entry(
     yield from _check_figures(entry, rows)
     by_name = {case.name: case for case in cases}
     measured = []
-    for row in _drawn(rows, sample, seed):
+    for row in _drawn(rows, replays):
         note(row)
         try:
             case = by_name[row.program]
-            found = measure_row(task, case.load(), row, variants=case.variants(), limits=limits)
+            problem = Problem(task, case.load(), variants=case.variants(), limits=replays.limits)
+            found = measure_row(problem, row)
         except KeyError:
             continue  # said above
         except BurnishError as error:
@@ -77,29 +83,23 @@ def verify_entry(
             found = replace(row, cost=None)
         measured.append(found)
         yield from _check_row(row, found)
-    if sample is None and len(measured) == len(rows):
+    if replays.count is None and len(measured) == len(rows):
         yield from _check_ratio(entry, measured)
 
 
-def measure_row(
-    task: Task,
-    program: Program,
-    row: Row,
-    *,
-    variants: Mapping[str, Program] | None = None,
-    limits: Limits = Limits(),
-) -> Row:
+def measure_row(problem: Problem, row: Row) -> Row:
     """Return a row with everything in it measured anew; of a noisy objective, all but the times.
 
     Raises:
         InputError: the program is not the row's, or the trace not one of the task.
         CompilerCrash, ReplayError: the trace does not stand up to being replayed.
     """
-    if program.digest != row.digest:
+    task = problem.task
+    if problem.program.digest != row.digest:
         raise InputError("not the program that the row is of: it was changed since")
     goal = task.objective(row.objective)
     names = dict.fromkeys([next(iter(task.baselines)), row.reference])
-    costs = measure_baselines(task, program, list(names), variants=variants, limits=limits)
+    costs = measure_baselines(problem, list(names))
     if row.cost is None:  # nothing to replay
         return replace(row, **_baseline_costs(task, row, costs))
     found = Result(
@@ -118,15 +118,8 @@ def measure_row(
         fallback=row.fallback,
     )
     try:
-        seen = measure_afresh(
-            task,
-            program,
-            found,
-            row.reference,
-            variants=variants,
-            effort=None if goal.noisy else Effort(),  # times would differ
-            limits=limits,
-        )
+        effort = None if goal.noisy else Effort()  # times would differ
+        seen = remeasure(problem, found, row.reference, effort=effort)
     except (CompilerCrash, ReplayError) as error:
         raise type(error)(f"the trace does not stand up to being replayed: {error}") from None
     if goal.noisy:
@@ -190,7 +183,8 @@ def _same(said: object, value: object) -> bool:
     return said == value
 
 
-def _drawn(rows: Sequence[Row], sample: int | None, seed: int) -> list[Row]:
-    if sample is None or sample >= len(rows):
+def _drawn(rows: Sequence[Row], replays: Replays) -> list[Row]:
+    if replays.count is None or replays.count >= len(rows):
         return list(rows)
-    return [rows[i] for i in sorted(np.random.default_rng(seed).permutation(len(rows))[:sample])]
+    order = np.random.default_rng(replays.seed).permutation(len(rows))
+    return [rows[i] for i in sorted(order[: replays.count])]

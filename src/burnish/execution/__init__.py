@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from burnish.execution.build import link
 from burnish.execution.check import differences, run_all
-from burnish.execution.run import Execution, RunLimits, execute
+from burnish.execution.executable import link
+from burnish.execution.running import Execution, RunLimits, execute
 
 __all__ = ["Execution", "RunLimits", "differences", "execute", "link", "run_all"]

@@ -1,4 +1,4 @@
-"""One measurement at a time."""
+"""A lock: one measurement at a time on a machine."""
 
 from __future__ import annotations
 

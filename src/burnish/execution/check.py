@@ -1,4 +1,4 @@
-"""Do two executables do the same?"""
+"""Comparing what executables do: their outputs and exit codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from burnish.core.program import Workload
-from burnish.execution.run import PATIENT, Execution, RunLimits, execute
+from burnish.execution.running import PATIENT, Execution, RunLimits, execute
 
 SHOWN = 40  # bytes of an output, around the first difference
 

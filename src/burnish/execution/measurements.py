@@ -1,4 +1,4 @@
-"""What was measured on this machine, on disk: it outlives sessions and runs, and nobody depends on it."""
+"""A cache of measurements on disk: it outlives sessions and runs, and nobody depends on it."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from burnish.core.behaviour import Behaviour
 from burnish.core.errors import CompileError
 from burnish.core.program import Program, Workload
 from burnish.core.session import Session
-from burnish.execution.build import link
 from burnish.execution.check import differences, limits_after, run_all
+from burnish.execution.executable import link
 from burnish.execution.folder import temporary_folder
-from burnish.execution.run import PATIENT, Execution, RunLimits
+from burnish.execution.running import PATIENT, Execution, RunLimits
 
 
 class ObjectBehaviour(Behaviour):

@@ -1,4 +1,4 @@
-"""How a user's own program is run, as --run says it."""
+"""The option --run: how a user's own program is run."""
 
 from __future__ import annotations
 

@@ -1,21 +1,22 @@
-"""What a program's runs cost, for whatever object a compiler makes of it."""
+"""The stopwatch of a program: what its runs cost, for whatever object a compiler makes of it."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.errors import Miscompiled
 from burnish.core.program import Workload
+from burnish.core.recent import Recent
 from burnish.execution.alone import alone, quiet_core
-from burnish.execution.build import link
 from burnish.execution.check import differences, limits_after, run_all
+from burnish.execution.executable import link
 from burnish.execution.folder import temporary_folder
 from burnish.execution.measurements import Known, MeasurementCache, key_of
-from burnish.execution.run import PATIENT, Execution, RunLimits, execute
+from burnish.execution.running import PATIENT, Execution, RunLimits, execute
 
 REPEATS = 3  # of each input; the least counts
 KEPT = 4096  # measurements that are remembered
@@ -37,7 +38,7 @@ class Stopwatch:
         self.objects_run = 0
         self._unoptimized = unoptimized
         self._right: tuple[Execution, ...] | None = None
-        self._known: OrderedDict[tuple[bytes, str], Known] = OrderedDict()
+        self._known: Recent[tuple[bytes, str], Known] = Recent(KEPT)
         self._disk = MeasurementCache() if workload.remembered else None
 
     def measure(self, object_bytes: bytes, what: str = SECONDS) -> float:
@@ -53,11 +54,12 @@ class Stopwatch:
             MissingTool: the machine has no such counter.
         """
         key = hashlib.blake2b(object_bytes, digest_size=16).digest(), what
-        if key not in self._known:
-            known = self._disk.find(self._disk_key(*key)) if self._disk else None
-            self._remember(key, self._measure(object_bytes, *key) if known is None else known)
-        self._known.move_to_end(key)
-        known = self._known[key]
+        known = self._known.get(key)
+        if known is None and self._disk:
+            known = self._disk.find(self._disk_key(*key))
+        if known is None:
+            known = self._measure(object_bytes, *key)
+        self._known.put(key, known)
         if isinstance(known, str):
             raise Miscompiled(known)
         return known
@@ -75,7 +77,7 @@ class Stopwatch:
         """Return what it costs, or what the program does wrong."""
         if self._right is None:
             self._right = self._run_unoptimized()
-        limits = limits_after(self._right)
+        limits = replace(limits_after(self._right), cpu=quiet_core())
         counters = () if what == SECONDS else (what,)
         with temporary_folder() as folder, alone():
             executable = link(object_bytes, self.workload, folder / "program")
@@ -93,14 +95,7 @@ class Stopwatch:
 
     def _round(self, executable: Path, limits: RunLimits, counters: Sequence[str]) -> tuple[Execution, ...]:
         return tuple(
-            execute(
-                executable,
-                run,
-                files=self.workload.files,
-                limits=limits,
-                cpu=quiet_core(),
-                counters=counters,
-            )
+            execute(executable, run, files=self.workload.files, limits=limits, counters=counters)
             for run in self.workload.runs
         )
 
@@ -108,11 +103,6 @@ class Stopwatch:
         with temporary_folder() as folder:
             executable = link(self._reference, self.workload, folder / "program")
             return run_all(executable, self.workload, limits=PATIENT)
-
-    def _remember(self, key: tuple[bytes, str], value: Known) -> None:
-        self._known[key] = value
-        if len(self._known) > KEPT:
-            self._known.popitem(last=False)
 
 
 def _total(rounds: Sequence[Sequence[Execution]], what: str) -> float:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
-from burnish.policies.archive import DAMAGE, read_archive, write_archive
 from burnish.policies.choose import ILLEGAL, Floats, Mask, masked_log_softmax
+from burnish.policies.npz import DAMAGE, read_archive, write_archive
 from burnish.representations.batches import Features
 
 FORMAT: Final = 1

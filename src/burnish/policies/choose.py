@@ -1,4 +1,4 @@
-"""From log-probabilities of actions to one of them."""
+"""Choosing actions: who does, and from log-probabilities of actions to one of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 ILLEGAL: Final = -1e9  # as in burnish.agents.policy
+
+
+class Actor(Protocol):
+    """What chooses actions: a Policy, a QNetwork, an exported policy."""
+
+    def act(self, observations: Sequence[Any], masks: Any, generator: Any = None) -> Any:
+        """Choose a legal action for each of B environments: int64[B]; the best one without a generator."""
 
 
 class ActionPolicy(Protocol):

@@ -103,7 +103,7 @@ def named(method: str, policy: str) -> str:
 
 
 def _load(path: Path, task: Task) -> Adviser:
-    from burnish.policies.archive import kind_of
+    from burnish.policies.npz import kind_of
 
     module, _, function = KINDS.get(kind_of(path), ACTIONS_ONE_BY_ONE).partition(":")
     load: Callable[[Path, Task], Adviser] = getattr(importlib.import_module(module), function)

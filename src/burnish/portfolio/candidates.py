@@ -17,7 +17,7 @@ from burnish.search.mutation import cross, mutate
 
 CANDIDATES = 96  # of a generation, of which so many are kept
 TRIES = 50  # at a child that nobody has tried
-PARENTS = 64  # sequences of the portfolio that breed
+PARENTS = 64  # sequences of the portfolio that candidates are made of
 LONGEST = 14  # entries
 MOST_CHANGES = 2  # of entries of a parent
 
@@ -47,19 +47,19 @@ def next_candidates(
                 add(trace[:at] + trace[at + 1 :], parent)
         if candidates:
             return parents_of[: 2 * CANDIDATES], candidates[: 2 * CANDIDATES]
-    breeding = Breeding(fit_prior(actions, zip(parents, added, strict=True)), rng)
+    variation = Variation(fit_prior(actions, zip(parents, added, strict=True)), rng)
     shares = np.array(added) + 0.03 * max(added)
     shares /= shares.sum()
     for _ in range(TRIES * CANDIDATES):  # of few actions and short parents there are not that many
         if len(candidates) == CANDIDATES:
             break
         parent, other = rng.choice(len(parents), size=2, p=shares)
-        add(breeding.child(parents[parent], parents[other])[:LONGEST], parent)
+        add(variation.candidate(parents[parent], parents[other])[:LONGEST], parent)
     return parents_of, candidates
 
 
 @dataclass(frozen=True)
-class Breeding:
+class Variation:
     """What sequences are varied with: actions by their kinds, and which one follows which."""
 
     prior: Prior
@@ -73,7 +73,7 @@ class Breeding:
             kinds.setdefault(Action.parse(action).kind, []).append(action)
         return kinds
 
-    def child(self, parent: Trace, other: Trace) -> Trace:
+    def candidate(self, parent: Trace, other: Trace) -> Trace:
         """Cross two sequences, join them, or change one or two entries of the one."""
         kind = self.rng.random()
         if kind < 0.1:

@@ -1,4 +1,4 @@
-"""What many traces cost on many programs: a table that grows both ways, and is kept."""
+"""The table of what many traces cost on many programs: it grows both ways, and is kept."""
 
 from __future__ import annotations
 
@@ -79,15 +79,22 @@ def log_ratios(references: NDArray[np.float64], costs: NDArray[np.float64]) -> N
     return ratios
 
 
+@dataclass(frozen=True)
+class TableSetup:
+    """What a table has of each program, and how many are measured at a time."""
+
+    task: Task  # whose traces
+    objectives: Sequence[str]
+    observations: Sequence[str]  # arrays that are observed before anything is applied: the features
+    jobs: int = 1  # programs at a time, a process each
+
+
 def fill(
-    task: Task,
+    setup: TableSetup,
     programs: Sequence[Program],
     traces: Sequence[Trace],
     state: Path,
     *,
-    objectives: Sequence[str],
-    observations: Sequence[str],
-    jobs: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> CostTable:
     """Apply traces to programs and measure; what the state file has is not measured again.
@@ -95,19 +102,16 @@ def fill(
     The table is of all programs, also of earlier calls, on which every one of the traces was measured.
 
     Args:
-        task: Whose traces.
+        setup: What to measure.
         programs: Those that cannot be opened are left out.
         traces: The columns.
         state: JSON lines: what is known of a program, or what some traces cost on it.
-        objectives: What to measure.
-        observations: Arrays that are observed before anything is applied: the features, side by side.
-        jobs: Programs at a time, a process each.
         progress: Told how many programs are done, and of how many.
 
     Raises:
         InputError: the state file is of other objectives or observations.
     """
-    head = {"objectives": list(objectives), "observations": list(observations)}
+    head = {"objectives": list(setup.objectives), "observations": list(setup.observations)}
     known = read_json_lines(state, json_object, appended=True) or [head]
     if known[0] != head:
         had, expected = json.dumps(known[0]), json.dumps(head)
@@ -129,7 +133,7 @@ def fill(
         ]
         if missing:
             try:
-                lines = _measured(task, program, missing, objectives, observations, opened=known is not None)
+                lines = _measured(setup, program, missing, opened=known is not None)
             except (CompilerCrash, ProgramError):
                 return
             with lock:
@@ -139,10 +143,10 @@ def fill(
         if progress:
             progress(next(done), len(programs))
 
-    with closing(file), ThreadPoolExecutor(jobs) as pool:
+    with closing(file), ThreadPoolExecutor(setup.jobs) as pool:
         list(pool.map(one, programs))
     whole = {name: row for name, row in rows.items() if all(trace in row.costs for trace in names)}
-    return _table(whole, traces, names, objectives)
+    return _table(whole, traces, names, setup.objectives)
 
 
 @dataclass
@@ -181,19 +185,14 @@ def _table(
 
 
 def _measured(
-    task: Task,
-    program: Program,
-    traces: Sequence[Trace],
-    objectives: Sequence[str],
-    observations: Sequence[str],
-    *,
-    opened: bool,
+    setup: TableSetup, program: Program, traces: Sequence[Trace], *, opened: bool
 ) -> list[dict[str, Any]]:
     """Return the lines that a state file gets: what is known of the program, unless it was, and the costs."""
     lines: list[dict[str, Any]] = []
+    task, objectives = setup.task, setup.objectives
     with closing(Worker(LIMITS)) as worker:
         if not opened:
-            features = features_of(Sandbox(task.open, program, worker=worker), observations)
+            features = features_of(Sandbox(task.open, program, worker=worker), setup.observations)
             references, seconds = measure_reference(task, program, objectives, worker)
             lines.append(
                 {

@@ -1,4 +1,4 @@
-"""Which few of many: chosen greedily, by what each adds to those before."""
+"""Greedy cover: a few of many, chosen by what each adds to those before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What traces cost on a program, in a worker process: those that fail, too."""
+"""Measuring what traces cost on a program, in a worker process: those that fail, too."""
 
 from __future__ import annotations
 

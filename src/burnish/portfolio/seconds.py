@@ -1,4 +1,4 @@
-"""What sequences take, and what is reached in that time."""
+"""Times of sequences, relative to the reference, and what is reached in them."""
 
 from __future__ import annotations
 

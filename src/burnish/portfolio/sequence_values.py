@@ -27,7 +27,7 @@ from burnish.core.guide import Guide, InitialTraces, Prior
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.policies.archive import DAMAGE, read_archive, write_archive
+from burnish.policies.npz import DAMAGE, read_archive, write_archive
 
 Floats = NDArray[np.float32]
 

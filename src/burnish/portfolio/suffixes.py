@@ -21,12 +21,13 @@ import numpy as np
 
 from burnish.core.action import Action
 from burnish.core.errors import BurnishError
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry
 from burnish.files import LineFile, json_object, read_json_lines
 from burnish.portfolio.cover import greedy_cover
-from burnish.search.evaluate import Evaluator
+from burnish.search.evaluator import Evaluator
 from burnish.search.mutation import draw_suffix
 from burnish.search.space import Batch
 from burnish.training.collect import LIMITS
@@ -113,8 +114,7 @@ def credits_of(rows: Sequence[dict[str, Any]]) -> dict[Trace, float]:
 def _try(
     setup: SuffixSetup, program: Program, pool: Sequence[Trace], rng: np.random.Generator
 ) -> dict[str, Any]:
-    goal = setup.task.objective(setup.objective)
-    evaluator = Evaluator(setup.task, program, goal, workers=1, limits=LIMITS)
+    evaluator = Evaluator(Problem(setup.task, program, setup.objective, limits=LIMITS), workers=1)
 
     def evaluate(traces: Sequence[Trace]) -> list[Any]:
         batch = Batch(list(traces), site_costs=True)

@@ -3,7 +3,7 @@
 Four stages, each kept in a file of the run's folder, program by program:
 
 1. found.jsonl: strong traces of some programs, by search (burnish.training.collect);
-2. portfolio-OBJECTIVE.jsonl: a portfolio, bred from them on many programs (burnish.portfolio.breed);
+2. portfolio-OBJECTIVE.jsonl: a portfolio, evolved from them on many programs (burnish.portfolio.evolve);
 3. table.jsonl, validation.jsonl: that and the strongest traces of all, on many programs, large ones too
    (burnish.portfolio.costs); what adds something there, for its time, is the policy's portfolio;
 4. suffixes-OBJECTIVE.jsonl: what to try at functions behind the best of them (burnish.portfolio.suffixes).
@@ -30,9 +30,9 @@ from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
 from burnish.policies.find import find_adviser
-from burnish.portfolio.breed import PortfolioSetup, breed
-from burnish.portfolio.costs import CostTable, fill
+from burnish.portfolio.costs import CostTable, TableSetup, fill
 from burnish.portfolio.cover import by_gain_for_time, greedy_cover
+from burnish.portfolio.evolve import PortfolioEffort, PortfolioSetup, evolve
 from burnish.portfolio.network import SequenceValueLearner
 from burnish.portfolio.plan import Plan
 from burnish.portfolio.prior import fit_prior
@@ -40,18 +40,18 @@ from burnish.portfolio.seconds import fit_time, reached
 from burnish.portfolio.sequence_values import WORST, SequenceValues
 from burnish.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
 from burnish.search import Budget
-from burnish.training.collect import Found, collect
+from burnish.training.chosen_programs import Chosen, choose
+from burnish.training.collect import Found, collect, problems_of
 from burnish.training.config import Config
 from burnish.training.learning import task_of
-from burnish.training.programs import Chosen, choose
 from burnish.training.tables import from_table
-from burnish.training.validate import NOTHING_YET, SCORE
+from burnish.training.validation import NOTHING_YET, SCORE
 
 SUFFIX = ".npz"
 
 
 class SequenceValuesTraining:
-    """A Training (burnish.training.run); an iteration is some programs of a stage, or an epoch."""
+    """A Training (burnish.training.loop); an iteration is some programs of a stage, or an epoch."""
 
     ends = True
 
@@ -146,10 +146,8 @@ class SequenceValuesTraining:
         found: list[Found] = []
         for part in _parts(self.programs, plan.searched, plan.chunk):
             found = collect(
-                self.task,
-                part,
+                problems_of(self.task, part, self.objectives),
                 self.state / "found.jsonl",
-                objectives=self.objectives,
                 budget=Budget.parse(plan.search),
                 jobs=self.jobs,
                 progress=lambda item, count: self.note(f"searched {count}: {item.program} {item.ratio:.3f}"),
@@ -209,15 +207,13 @@ class SequenceValuesTraining:
     def _table(
         self, name: str, programs: Chosen, count: int, traces: Sequence[Trace]
     ) -> Generator[Mapping[str, float], None, CostTable]:
+        setup = TableSetup(self.task, self.objectives, self.observations, self.jobs)
         for part in _parts(programs, count, self.plan.chunk):
             table = fill(
-                self.task,
+                setup,
                 part,
                 traces,
                 self.state / f"{name}.jsonl",
-                objectives=self.objectives,
-                observations=self.observations,
-                jobs=self.jobs,
                 progress=lambda done, total: self.note(f"{name}: {done} of {total} programs"),
             )
             best = table.log_ratios(self.objective).max(axis=1).mean()
@@ -225,20 +221,23 @@ class SequenceValuesTraining:
         return table
 
     def _candidates(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
-        """Breed a portfolio from what was found, and add the strongest; the reference is the first."""
+        """Evolve a portfolio from what was found, and add the strongest; the reference is the first."""
         reference = self.task.first_trace
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
         setup = PortfolioSetup(self.task, self.objective, self.jobs, self.plan.left_to_sites)
-        for portfolio in breed(
-            setup,
-            self.programs,
-            first,
-            self.state / f"portfolio-{file_name(self.objective)}.jsonl",
+        effort = PortfolioEffort(
             count=self.plan.portfolio_programs,
             slowest=self.plan.slowest,
             generations=self.plan.generations,
             seed=self.config.run.seed,
+        )
+        for portfolio in evolve(
+            setup,
+            self.programs,
+            first,
+            self.state / f"portfolio-{file_name(self.objective)}.jsonl",
+            effort,
         ):
             chosen, added = portfolio.chosen(self.plan.size)
             yield {"portfolio": len(portfolio.traces), "portfolio/ratio": math.exp(sum(added))}

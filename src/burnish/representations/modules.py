@@ -1,4 +1,4 @@
-"""What is represented: a module that is open, or a program that is opened for it."""
+"""The modules that representations are of: one that is open, or a program that is opened for it."""
 
 from __future__ import annotations
 

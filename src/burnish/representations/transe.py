@@ -17,7 +17,7 @@ Triplets = NDArray[np.int64]  # [M, 4]: head, relation, tail, count
 
 
 @dataclass(frozen=True)
-class Training:
+class TransEConfig:
     """How vectors are trained: full batches of all distinct triplets, by Adam."""
 
     dimension: int = 75
@@ -30,9 +30,9 @@ class Training:
     seed: int = 0
 
 
-def train(triplets: Triplets, entities: int, options: Training | None = None) -> tuple[Floats, Floats]:
+def train(triplets: Triplets, entities: int, options: TransEConfig | None = None) -> tuple[Floats, Floats]:
     """Return vectors of the entities, of unit length, 0 where no triplet has them, and of the relations."""
-    options = options or Training()
+    options = options or TransEConfig()
     rng = np.random.default_rng(options.seed)
     head, relation, tail, count = triplets.T
     relations = int(relation.max()) + 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from burnish.core.errors import UnknownName
-from burnish.core.program import Program
+from burnish.core.guide import Adviser
+from burnish.core.problem import Problem
 from burnish.core.result import Result
-from burnish.core.task import Task
 from burnish.search.annealing import annealing
 from burnish.search.beam import beam
 from burnish.search.budget import Budget
@@ -17,36 +17,45 @@ from burnish.search.hill_climbing import hill_climbing
 from burnish.search.mcts import mcts
 from burnish.search.mixed import mixed, sites_first
 from burnish.search.random import random_search
-from burnish.search.run import Progress, Search, run
+from burnish.search.run import Method, Observer, Progress, run
 from burnish.search.sitewise import sitewise
 
-SEARCHES: dict[str, Search] = {
-    "random": random_search,
-    "greedy": greedy,
-    "epsilon-greedy": epsilon_greedy,
-    "beam": beam,
-    "hill-climbing": hill_climbing,
-    "annealing": annealing,
-    "genetic": genetic,
-    "mcts": mcts,
-    "sitewise": sitewise,
-    "mixed": mixed,
+SEARCHES: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("random", random_search),
+        Method("greedy", greedy),
+        Method("epsilon-greedy", epsilon_greedy),
+        Method("beam", beam),
+        Method("hill-climbing", hill_climbing),
+        Method("annealing", annealing),
+        Method("genetic", genetic),
+        Method("mcts", mcts),
+        Method("sitewise", sitewise),
+        Method("mixed", mixed, first=sites_first),
+    )
 }
 
 DEFAULT = "mixed"
 
-FIRST: dict[str, Search] = {"mixed": sites_first}
-"""What comes before the adviser's choices."""
-
-__all__ = ["DEFAULT", "SEARCHES", "Budget", "Progress", "search"]
+__all__ = ["DEFAULT", "SEARCHES", "Budget", "Method", "Problem", "Progress", "search"]
 
 
-def search(task: Task, program: Program, *, method: str = DEFAULT, **options: Any) -> Result:
-    """Run one of SEARCHES by its name; see burnish.search.run.run for the options.
+def search(
+    problem: Problem,
+    budget: Budget,
+    *,
+    method: str = DEFAULT,
+    seed: int = 0,
+    adviser: Adviser | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Run one of SEARCHES by its name; see burnish.search.run.run.
 
     Raises:
         UnknownName: there is no such search.
+        ProgramError: the program cannot be read.
     """
     if method not in SEARCHES:
         raise UnknownName.among("search", method, SEARCHES)
-    return run(method, SEARCHES[method], task, program, first=FIRST.get(method), **options)
+    return run(SEARCHES[method], problem, budget, seed=seed, adviser=adviser, observer=Observer(progress))

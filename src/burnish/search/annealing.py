@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from burnish.search.space import Batch, Proposals, Space
+from burnish.search.space import Batch, Proposals, SearchSpace
 
 
 def annealing(
-    space: Space,
+    space: SearchSpace,
     rng: np.random.Generator,
     *,
     chains: int = 8,

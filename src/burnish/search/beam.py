@@ -8,13 +8,13 @@ from collections.abc import Generator, Iterable
 import numpy as np
 
 from burnish.core.trace import Trace
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 UNKNOWN = 1e-6  # the share of the actions that a policy does not know: they come last
 
 
 def beam(
-    space: Space, rng: np.random.Generator, *, width: int = 4, lookahead: int = 1, patience: int = 8
+    space: SearchSpace, rng: np.random.Generator, *, width: int = 4, lookahead: int = 1, patience: int = 8
 ) -> Proposals:
     """Extend the `width` best traces by every action, judging each by the best within `lookahead` steps.
 
@@ -33,7 +33,7 @@ def beam(
     if space.policy:
         yield from widening(space, patience)
         return
-    front = sorted(space.initial, key=lambda start: start.order)[:width]
+    front = sorted(space.initial, key=lambda item: item.order)[:width]
     best = front[0].cost
     while front:
         children = _changed(front, (yield _extensions(front, space)))
@@ -58,14 +58,14 @@ def beam(
         front = [child for child in children[:width] if len(child.trace) < space.max_length]
 
 
-def widening(space: Space, patience: int) -> Proposals:
+def widening(space: SearchSpace, patience: int) -> Proposals:
     """Run beams of width 1, 2, 4, ..., in which each trace is extended by as many most probable actions.
 
     The first are greedy roll-outs of the policy. They begin at the empty trace and at as many of the best
     initial traces. It ends when no action is left out any more and a wider beam has found nothing better.
     """
     best = space.best_initial.cost
-    roots = [start.trace for start in sorted(space.initial, key=lambda start: start.order)]
+    roots = [item.trace for item in sorted(space.initial, key=lambda item: item.order)]
     width = 1
     while True:
         before = best
@@ -77,7 +77,7 @@ def widening(space: Space, patience: int) -> Proposals:
 
 
 def _guided(
-    space: Space, root: Trace, width: int, patience: int
+    space: SearchSpace, root: Trace, width: int, patience: int
 ) -> Generator[Batch, list[Evaluation], float]:
     """Run one beam from a trace, and return the lowest cost that it came by."""
     seen = yield Batch([root], predict=True, legal=space.by_state)
@@ -110,7 +110,7 @@ def _promised(state: Evaluation) -> float:
     return math.log(state.cost) - max(0.0, ahead)
 
 
-def _extensions(front: Iterable[Evaluation], space: Space) -> Batch:
+def _extensions(front: Iterable[Evaluation], space: SearchSpace) -> Batch:
     return Batch([trace for parent in front for trace in space.extensions(parent)], legal=space.by_state)
 
 

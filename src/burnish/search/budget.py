@@ -1,4 +1,4 @@
-"""How much a search may spend."""
+"""Budgets of searches: seconds, evaluations, processes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ UNITS = {
 class Budget:
     """A limit in seconds, in evaluations (traces that were run and measured), or both.
 
-    With `patience`, a search also ends after so many evaluations in a row without a better trace.
+    With `patience`, a search also ends after so many evaluations in a row without a better trace. `workers`
+    are the processes that it has; by default one for each core, and one alone for a noisy objective.
     """
 
     seconds: float | None = None
     evaluations: int | None = None
     patience: int | None = None
+    workers: int | None = None
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.evaluations is None:

@@ -8,38 +8,33 @@ import numpy as np
 
 from burnish.core.trace import Trace
 from burnish.search.mutation import cross
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+
+POPULATION = 32
+ELITE = 8  # of them, which survive whatever comes
+TOURNAMENT = 3  # drawn at random, of which the best is a parent
+CROSSOVER = 0.6  # the share of candidates that have two parents
+IMMIGRANTS = 6  # of every generation: a random initial trace with a short random suffix
 
 
-def genetic(
-    space: Space,
-    rng: np.random.Generator,
-    *,
-    population: int = 32,
-    elite: int = 8,
-    tournament: int = 3,
-    crossover: float = 0.6,
-    immigrants: int = 6,
-) -> Proposals:
-    """Breed traces: tournament selection, one-point crossover, mutation; the best `elite` survive.
-
-    In every generation some `immigrants` come from elsewhere: a random start with a short random suffix.
+def genetic(space: SearchSpace, rng: np.random.Generator) -> Proposals:
+    """Evolve traces: tournament selection, one-point crossover, mutation; the best survive.
 
     The first generation is the initial traces, and as many mutants of the better ones as there is room for.
     """
     alive = _distinct(space.initial)
     while True:
-        alive = alive[:population]
-        heads = rng.integers(len(space.initial), size=immigrants)
-        children = [space.initial[head].trace + space.random_trace(rng, 6) for head in heads]
-        while len(children) < population - elite:
-            parent, other = (_select(alive, tournament, rng) for _ in range(2))
-            child = parent.trace
-            if rng.random() < crossover:
-                child = cross(parent.trace, other.trace, rng)[: space.max_length]
-            children.append(space.mutate(child, rng))
-        born = yield Batch(children)
-        alive = _distinct([*alive[:elite], *born, *alive[elite:]])
+        alive = alive[:POPULATION]
+        begins = rng.integers(len(space.initial), size=IMMIGRANTS)
+        candidates = [space.initial[begin].trace + space.random_trace(rng, 6) for begin in begins]
+        while len(candidates) < POPULATION - ELITE:
+            parent, other = (_select(alive, rng) for _ in range(2))
+            trace = parent.trace
+            if rng.random() < CROSSOVER:
+                trace = cross(parent.trace, other.trace, rng)[: space.max_length]
+            candidates.append(space.mutate(trace, rng))
+        evaluated = yield Batch(candidates)
+        alive = _distinct([*alive[:ELITE], *evaluated, *alive[ELITE:]])
 
 
 def _distinct(candidates: Sequence[Evaluation]) -> list[Evaluation]:
@@ -54,6 +49,6 @@ def _distinct(candidates: Sequence[Evaluation]) -> list[Evaluation]:
     return list(kept.values())
 
 
-def _select(alive: Sequence[Evaluation], tournament: int, rng: np.random.Generator) -> Evaluation:
+def _select(alive: Sequence[Evaluation], rng: np.random.Generator) -> Evaluation:
     """Return the best of some drawn at random; `alive` is sorted."""
-    return alive[int(rng.integers(len(alive), size=tournament).min())]
+    return alive[int(rng.integers(len(alive), size=TOURNAMENT).min())]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from burnish.search.space import Batch, Proposals, Space
+from burnish.search.space import Batch, Proposals, SearchSpace
 
 
-def greedy(space: Space, rng: np.random.Generator, *, epsilon: float = 0.0) -> Proposals:
+def greedy(space: SearchSpace, rng: np.random.Generator, *, epsilon: float = 0.0) -> Proposals:
     """Append the best action again and again, until none helps.
 
     With `epsilon`, a step is a random action with that probability, whatever it costs, and when
-    nothing helps the search starts again from the best start: it then goes on for ever.
+    nothing helps the search begins again at the best initial trace: it then goes on for ever.
     """
     current = space.best_initial
     while True:
@@ -29,6 +29,6 @@ def greedy(space: Space, rng: np.random.Generator, *, epsilon: float = 0.0) -> P
             return
 
 
-def epsilon_greedy(space: Space, rng: np.random.Generator, *, epsilon: float = 0.2) -> Proposals:
+def epsilon_greedy(space: SearchSpace, rng: np.random.Generator, *, epsilon: float = 0.2) -> Proposals:
     """Greedy search that takes a random action in one of five steps."""
     return greedy(space, rng, epsilon=epsilon)

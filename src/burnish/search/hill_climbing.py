@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from burnish.search.space import Batch, Proposals, Space
+from burnish.search.space import Batch, Proposals, SearchSpace
 
 
 def hill_climbing(
-    space: Space, rng: np.random.Generator, *, neighbours: int = 16, patience: int = 12
+    space: SearchSpace, rng: np.random.Generator, *, neighbours: int = 16, patience: int = 12
 ) -> Proposals:
     """Move to the best of some random neighbours unless it is worse, and restart now and then.
 
-    That is after `patience` rounds without a gain. A restart begins at a random trace behind a random start.
+    That is after `patience` rounds without a gain. A restart begins at a random trace behind an initial
+    trace that is drawn, too.
     """
     current, stale = space.best_initial, 0
     while True:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.trace import Trace
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 BASE = 19652.0  # AlphaZero's c_base: when exploration begins to count for more
 
@@ -40,7 +40,7 @@ class Node:
 
 
 def mcts(
-    space: Space,
+    space: SearchSpace,
     rng: np.random.Generator,
     *,
     batch: int = 8,

@@ -1,4 +1,4 @@
-"""What earlier searches found, across files and builds: a later one begins with it.
+"""A memory of what earlier searches found, across files and builds: a later one begins with it.
 
 A program is recognised by its sites. Each has an identity (Session.identities), so a function that another
 file, or yesterday's version of this one, had as well is known whatever else changed. A program that has most

@@ -1,4 +1,4 @@
-"""Breeding and refining in turn."""
+"""The default search: a genetic algorithm, and a refinement of every site, in turn."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.genetic import genetic
 from burnish.search.partwise import partwise
 from burnish.search.sitewise import refine, sitewise
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 AT_ONCE = 2  # learned suffixes, with which the sites are refined first
 WORTH = 0.01  # of the program's cost, that the first of those must gain
 PATIENCE = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
-def mixed(space: Space, rng: np.random.Generator) -> Proposals:
+def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     """Alternate sitewise search from the best trace so far and genetic search for the program.
 
     Whole-program traces and those of single sites find different gains: inlining and outlining need the
     one, what suits a function and not its neighbour the other. What was found at single sites is appended
-    to every trace that is bred, so that a new beginning competes with all that was learned about the old one.
+    to every candidate, so that a new beginning competes with all that was learned about the old one.
     In a large program, whose evaluations are few, the sites are refined one by one instead.
     """
     if space.large:
@@ -31,8 +31,8 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
     if not space.site_actions:  # nothing to refine
         yield from genetic(space, rng)
     best = space.best_initial
-    breeding = genetic(space, rng)
-    generation = next(breeding)
+    evolution = genetic(space, rng)
+    generation = next(evolution)
     refined: Evaluation | None = None
     while True:
         if refined is None or best.cost < refined.cost:
@@ -50,15 +50,15 @@ def mixed(space: Space, rng: np.random.Generator) -> Proposals:
         if space.by_state:  # what is at sites belongs to its place in the trace
             evaluations = yield generation
             best = min([best, *evaluations], key=lambda item: item.order)
-            generation = breeding.send(evaluations)
+            generation = evolution.send(evaluations)
             continue
         evaluations = yield Batch([(*trace, *at_sites) for trace in generation.traces])
         best = min([best, *evaluations], key=lambda item: item.order)
-        generation = breeding.send(_without_sites(evaluations))
+        generation = evolution.send(_without_sites(evaluations))
 
 
-def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
-    """Refine the sites of the best start by the first learned suffixes.
+def sites_first(space: SearchSpace, rng: np.random.Generator) -> Proposals:
+    """Refine the sites of the best initial trace by the first learned suffixes.
 
     What suits a site often suits it behind any other trace, too: an attribute of a function such as its
     frame pointer. So this comes before most other initial traces, which then have those entries at their
@@ -75,7 +75,7 @@ def sites_first(space: Space, rng: np.random.Generator) -> Proposals:
 
 
 def _without_sites(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """Return the evaluations as those of the traces that were bred: what breeding continues with."""
+    """Return the evaluations as those of whole-program candidates, with which the genetic search goes on."""
     return [replace(item, trace=_whole(item.trace), path=_whole(item.path)) for item in evaluations]
 
 

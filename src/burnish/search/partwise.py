@@ -9,7 +9,7 @@ import numpy as np
 
 from burnish.core.trace import Trace, entry
 from burnish.search.mutation import draw_suffix
-from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, Space
+from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, SearchSpace
 
 COVERED = 0.98  # of the sites' costs: what is left are many sites with little to gain
 DRAWN = 24  # suffixes, where no learned ones are left
@@ -17,8 +17,8 @@ PROBED = 40  # sites at least at which all suffixes are tried; the best of them 
 WORTH = 0.004  # of the program's cost, that the sites must have gained for an evaluation of the whole
 
 
-def partwise(space: Space, rng: np.random.Generator, *, group: int = 4, longest: int = 5) -> Proposals:
-    """Refine the best start's sites, each apart from the rest of the program, and evaluate what was found.
+def partwise(space: SearchSpace, rng: np.random.Generator, *, group: int = 4, longest: int = 5) -> Proposals:
+    """Refine the best initial trace's sites, each apart from the rest of the program, and evaluate them all.
 
     As in sitewise search, each site keeps the best suffix that it has seen; but how long a trial takes
     depends on the site's size, not on the program's. The next suffixes are tried behind the best one: first

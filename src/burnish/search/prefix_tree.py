@@ -16,6 +16,7 @@ from burnish.core.objective import Objective
 from burnish.core.recent import Recent
 from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM, Trace, draw_of, entry, split_entry
+from burnish.core.walk import act_entry
 from burnish.search.space import Evaluation
 
 STATES = 256  # that a worker keeps at most, and
@@ -44,7 +45,7 @@ class Ask:
 
 
 @dataclass
-class _State:
+class _Walker:
     """A session on its way through a trace, and the best of the states that it came by."""
 
     session: Session
@@ -54,7 +55,7 @@ class _State:
     illegal: int = 0  # entries that were so
     sites: tuple[str, ...] = (WHOLE_PROGRAM,)  # and those that have places, in these
 
-    def fork(self) -> _State:
+    def fork(self) -> _Walker:
         return replace(self, session=self.session.fork())
 
     def apply(self, text: str, places: int) -> bool:
@@ -66,9 +67,8 @@ class _State:
             if not legal:
                 return False
             text = legal[draw % len(legal)]
-        site, action = split_entry(text)
         try:
-            changed, text = self.session.act(self.session.index(action), site)
+            changed, text = act_entry(self.session, text)
         except IllegalAction:
             self.illegal += 1
             return False
@@ -95,8 +95,8 @@ class PrefixTree:
     """
 
     def __init__(self, root: Session) -> None:
-        self._root = _State(root)
-        self._kept: Recent[tuple[Trace, int], _State] = Recent(STATES, lambda state: state.session.close())
+        self._root = _Walker(root)
+        self._kept: Recent[tuple[Trace, int], _Walker] = Recent(STATES, lambda state: state.session.close())
         self._fork_seconds = 0.0  # of one fork, the last
         self._lowest = math.inf  # of all costs
 
@@ -162,13 +162,13 @@ class PrefixTree:
             state.apply(text, 0)
         return state.session
 
-    def _fork(self, state: _State) -> _State:
+    def _fork(self, state: _Walker) -> _Walker:
         begin = time.perf_counter()
         copy = state.fork()
         self._fork_seconds = time.perf_counter() - begin
         return copy
 
-    def _longest_prefix(self, trace: Trace, best: int) -> tuple[int, _State]:
+    def _longest_prefix(self, trace: Trace, best: int) -> tuple[int, _Walker]:
         """Find where to begin; a state that knows more than is needed will do."""
         for length in range(len(trace), 0, -1):
             prefix = trace[:length]
@@ -177,13 +177,13 @@ class PrefixTree:
                     return length, state
         return 0, self._root
 
-    def _keep(self, prefix: Trace, best: int, state: _State) -> _State:
+    def _keep(self, prefix: Trace, best: int, state: _Walker) -> _Walker:
         """Keep a state, and return another one to go on with."""
         copy = self._fork(state)
         self._put(prefix, best, state)
         return copy
 
-    def _put(self, prefix: Trace, best: int, state: _State) -> None:
+    def _put(self, prefix: Trace, best: int, state: _Walker) -> None:
         self._kept.most = max(FEWEST, min(STATES, int(FORK_SECONDS / self._fork_seconds)))
         self._kept.put((prefix, best), state)
 

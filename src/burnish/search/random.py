@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from burnish.search.space import Batch, Proposals, Space
+from burnish.search.space import Batch, Proposals, SearchSpace
 
 
 def random_search(
-    space: Space, rng: np.random.Generator, *, batch: int = 32, longest: int | None = None
+    space: SearchSpace, rng: np.random.Generator, *, batch: int = 32, longest: int | None = None
 ) -> Proposals:
     """Try random traces behind random initial traces.
 

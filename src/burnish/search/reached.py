@@ -1,4 +1,4 @@
-"""In a worker process: from traces to states of the program that it has open, every shared prefix once."""
+"""What a worker process of a search does: from traces to states, every shared prefix once."""
 
 from __future__ import annotations
 

@@ -11,17 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from burnish.core.guide import Adviser, Guide
-from burnish.core.objective import Objective
-from burnish.core.program import Program
+from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
-from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
-from burnish.core.worker import Limits
 from burnish.search.budget import Budget
-from burnish.search.evaluate import BudgetSpent, Evaluator
+from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.prefix_tree import NOTHING
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 PATIENCE = 1000  # batches in a row without a new trace: all has been tried
 INITIAL_SHARE = 0.6  # of the budget, after which no more initial traces are evaluated
@@ -34,7 +31,22 @@ RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites
 LARGE_SITES = 500  # under a budget in evaluations alone: likewise, from so many sites on
 CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a trace: it has to be evaluated, too
 
-Search = Callable[[Space, np.random.Generator], Proposals]
+Search = Callable[[SearchSpace, np.random.Generator], Proposals]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A search and its name.
+
+    Attributes:
+        first: What comes after the adviser's first choice, from the best so far, where the adviser has
+            suffixes and there is time; without it, no program is large. What it finds at single sites is at
+            the end of all later choices.
+    """
+
+    name: str
+    search: Search
+    first: Search | None = None
 
 
 @dataclass(frozen=True)
@@ -47,21 +59,27 @@ class Progress:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Observer:
+    """Who sees how a search goes on.
+
+    Attributes:
+        progress: Called after every evaluation.
+        finish: Called with the best trace at the end: its state may still be there for Evaluator.observe.
+    """
+
+    progress: Callable[[Progress], None] | None = None
+    finish: Callable[[Evaluator, Trace], None] | None = None
+
+
 def run(
-    method: str,
-    search: Search,
-    task: Task,
-    program: Program,
-    *,
-    objective: str | None = None,
+    method: Method,
+    problem: Problem,
     budget: Budget,
+    *,
     seed: int = 0,
     adviser: Adviser | None = None,
-    workers: int | None = None,
-    limits: Limits = Limits(),
-    progress: Callable[[Progress], None] | None = None,
-    first: Search | None = None,
-    finish: Callable[[Evaluator, Trace], None] | None = None,
+    observer: Observer = Observer(),
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
@@ -74,33 +92,24 @@ def run(
     burnish.evaluation.confirm.
 
     Args:
-        method: The search's name, for the result.
-        search: The search.
-        task: What to optimize by.
-        program: What to optimize.
-        objective: What to minimise; the task's first by default.
+        method: The search.
+        problem: What to optimize.
         budget: Where to stop.
         seed: Of every random choice.
         adviser: A policy that says where to look first.
-        workers: Processes; by default one for each core, and one alone for a noisy objective.
-        limits: Of each process.
-        progress: Called after every evaluation.
-        first: What comes after the adviser's first choice, from the best so far, where the adviser has
-            suffixes and there is time; without it, no program is large. What it finds at single sites is at
-            the end of all later choices.
-        finish: Called with the best trace at the end: its state may still be there for Evaluator.observe.
+        observer: Who sees how it goes on.
 
     Raises:
         ProgramError: the program cannot be read.
     """
     start = time.monotonic()
     end = None if budget.seconds is None else start + budget.seconds
-    goal = task.objective(objective)
+    task, first = problem.task, method.first
     best = NOTHING
     improved = 0  # evaluations until the best
-    if goal.noisy and workers is None:
-        workers = 1  # measurements would disturb each other, and compilers the measurements
-    evaluator = Evaluator(task, program, goal, workers=workers, limits=limits)
+    # Measurements would disturb each other, and compilers the measurements.
+    workers = 1 if problem.goal.noisy and budget.workers is None else budget.workers
+    evaluator = Evaluator(problem, workers=workers)
 
     stale = 0
     begun = False  # with `first`
@@ -123,9 +132,9 @@ def run(
             until = end - reserve if kept else end + reserve * (joined and begun)
         for evaluation in evaluator.evaluate(batch, most=most, end=until):
             best = min(best, evaluation, key=lambda item: item.order)
-            if progress:
+            if observer.progress:
                 seconds = time.monotonic() - start
-                progress(Progress(best, evaluator.evaluations, evaluator.crashes, seconds))
+                observer.progress(Progress(best, evaluator.evaluations, evaluator.crashes, seconds))
         if reserve and joined and evaluator.trials > before:
             reserve = RESERVE * (time.monotonic() - begin)
         improved = evaluator.evaluations if best.cost < cost else improved
@@ -159,8 +168,8 @@ def run(
         return _at_sites(best.trace), begin / best.cost if math.isfinite(begin) else 1.0
 
     try:
-        session = Sandbox(task.open, program, worker=evaluator.workers[0])
-        space, guide = _explore(session, task, goal, adviser)
+        session = problem.open(evaluator.workers[0])
+        space, guide = _explore(session, problem, adviser)
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}
         for trace in task.initial_traces:
@@ -189,24 +198,24 @@ def run(
         session.close()
         if not large:
             (tried[()],) = evaluate(Batch([()], legal=space.by_state))
-        survived = tuple(start for start in tried.values() if not start.error)
+        survived = tuple(item for item in tried.values() if not item.error)
         if not space.actions or not survived:  # nothing to do, or nothing that survives
             raise BudgetSpent
-        proposals = search(replace(space, initial=survived, large=large), np.random.default_rng(seed))
+        proposals = method.search(replace(space, initial=survived, large=large), np.random.default_rng(seed))
         batch = next(proposals)
         while True:
             batch = proposals.send(evaluate(batch))
     except (BudgetSpent, StopIteration, KeyboardInterrupt):
-        if finish and math.isfinite(best.cost):
-            finish(evaluator, best.path)
+        if observer.finish and math.isfinite(best.cost):
+            observer.finish(evaluator, best.path)
     finally:
         evaluator.close()
     return Result(
         task=task.id,
-        program=program.name,
-        digest=program.digest,
-        objective=goal.name,
-        method=method,
+        program=problem.program.name,
+        digest=problem.program.digest,
+        objective=problem.goal.name,
+        method=method.name,
         seed=seed,
         trace=best.path,
         cost=best.cost,
@@ -230,7 +239,7 @@ def _whole(proposals: Proposals, evaluate: Callable[[Batch], list[Evaluation]]) 
             batch = proposals.send(evaluations)
 
 
-def _explore(session: Sandbox, task: Task, goal: Objective, adviser: Adviser | None) -> tuple[Space, Guide]:
+def _explore(session: Sandbox, problem: Problem, adviser: Adviser | None) -> tuple[SearchSpace, Guide]:
     """Look at the program once: what is legal, which sites there are, and what the adviser says.
 
     Where all actions are legal on the whole program, they are taken to be so in every state. What answers a
@@ -243,9 +252,8 @@ def _explore(session: Sandbox, task: Task, goal: Objective, adviser: Adviser | N
     by_state = asks or not legal.all() or bool(guide.policy and guide.policy.sites)
     actions = session.actions if legal.any() or any(session.legal(site).any() for site in sites) else ()
     site_actions: Trace = ()
-    if (
-        sites and goal.by_site and legal.any() and not asks
-    ):  # what is applied to the program is so at each of its sites
+    if sites and problem.goal.by_site and legal.any() and not asks:
+        # What is applied to the program is so at each of its sites.
         site_actions = session.actions if by_state else _legal(session, sites[0])
     prior = guide.prior.among(actions) if guide.prior and actions else None
     suffixes = (
@@ -253,9 +261,9 @@ def _explore(session: Sandbox, task: Task, goal: Objective, adviser: Adviser | N
         if site_actions
         else ()
     )
-    longest = max(1, task.max_trace + task.max_trace_by_site * len(sites))
-    space = Space(actions, site_actions, sites, (), longest, suffixes, prior, guide.policy, by_state=by_state)
-    return space, guide
+    longest = max(1, problem.task.max_trace + problem.task.max_trace_by_site * len(sites))
+    told = suffixes, prior, guide.policy
+    return SearchSpace(actions, site_actions, sites, (), longest, *told, by_state=by_state), guide
 
 
 def _at_sites(trace: Trace) -> Trace:

@@ -1,4 +1,4 @@
-"""Every site its own trace."""
+"""A search that gives every site a trace of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from burnish.core.trace import Trace, entry
 from burnish.search.hill_climbing import hill_climbing
 from burnish.search.mutation import draw_suffix
-from burnish.search.space import Batch, Evaluation, Proposals, Space
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 
 MARGINS = (0.0, 0.003, 0.01)  # that are left under a limit for all sites, one after the other
 DEAREST = 16.0  # times the price of what sites have in common
@@ -21,9 +21,9 @@ BATCHES = (4, 8, 16)  # suffixes until the next joined trace: few at first, for 
 
 
 def sitewise(
-    space: Space, rng: np.random.Generator, *, batches: Sequence[int] = BATCHES, longest: int = 5
+    space: SearchSpace, rng: np.random.Generator, *, batches: Sequence[int] = BATCHES, longest: int = 5
 ) -> Proposals:
-    """Refine the best start site by site, all sites at once.
+    """Refine the best initial trace site by site, all sites at once.
 
     A program's cost is the sum of its sites' costs. So one evaluation of a suffix, applied everywhere, is a
     trial for every site: each keeps the best one that it has seen, written into the trace as `site: action`
@@ -48,16 +48,16 @@ def sitewise(
 
 
 def refine(
-    start: Evaluation, suffixes: Sequence[Trace], *, partial: bool = False
+    initial: Evaluation, suffixes: Sequence[Trace], *, partial: bool = False
 ) -> Generator[Batch, list[Evaluation], tuple[Evaluation, list[Trace]]]:
-    """Try suffixes at every site of a start: yield batches; return the best, and those that some site kept.
+    """Try suffixes at every site of a trace: yield batches; return the best, and those that some site kept.
 
     What sites have in common, under a limit for all together, has a price at each: as high as it has to be
     for what all keep to be within the limit. Where that is not better, it is tried with less.
 
     With `partial`, those that there is time for, and what is joined of them.
     """
-    (current,) = yield Batch([start.trace], site_costs=True)
+    (current,) = yield Batch([initial.trace], site_costs=True)
     tried = yield Batch([current.trace + suffix for suffix in suffixes], site_costs=True, partial=partial)
     found = [current, *tried]
     kept: list[Trace] = []

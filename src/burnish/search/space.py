@@ -1,4 +1,4 @@
-"""What a search chooses from, and how it varies what it has."""
+"""The search space: what a search chooses from, the batches that it asks for, and their evaluations."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ for ever: who runs it keeps the best and stops it when the budget is spent."""
 
 
 @dataclass(frozen=True)
-class Space:
+class SearchSpace:
     """The actions, the initial traces with what they cost, and how long a trace may be."""
 
     actions: tuple[str, ...]  # the task's, unless nothing is legal in the opened program
@@ -82,7 +82,7 @@ class Space:
     @property
     def best_initial(self) -> Evaluation:
         """The cheapest of the initial traces."""
-        return min(self.initial, key=lambda start: start.order)
+        return min(self.initial, key=lambda item: item.order)
 
     def entries(self, state: Evaluation) -> tuple[str, ...]:
         """Return the entries that may follow a state; it has to be asked for what is legal there."""

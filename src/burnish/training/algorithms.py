@@ -13,7 +13,7 @@ from burnish.training.config import Config
 from burnish.training.tables import from_table
 
 if TYPE_CHECKING:
-    from burnish.training.run import Training
+    from burnish.training.loop import Training
 
 Note = Callable[[str], None]
 

@@ -1,4 +1,4 @@
-"""What a trained policy is: its card, a JSON file beside it."""
+"""Cards of trained policies: what one is, in a JSON file beside it."""
 
 from __future__ import annotations
 

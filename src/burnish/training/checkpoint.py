@@ -1,4 +1,4 @@
-"""Where a training run is, in one file that is there whole or not at all."""
+"""The checkpoint of a training run: one file that is there whole or not at all."""
 
 from __future__ import annotations
 

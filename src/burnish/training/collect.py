@@ -8,7 +8,7 @@ entries that its best trace does not need, and let the next files begin with it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -16,9 +16,9 @@ from pathlib import Path
 from threading import Lock
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.reduce import shorten
-from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.walk import cost_after
@@ -67,26 +67,29 @@ class Found:
             raise InputError(f"not a row of collected traces: {error}") from None
 
 
+def problems_of(task: Task, programs: Iterable[Program], objectives: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each program, for one of the objectives, by its digest."""
+    for program in programs:
+        objective = objectives[_seed(program) % len(objectives)]
+        yield Problem(task, program, objective, limits=LIMITS)
+
+
 def collect(
-    task: Task,
-    programs: Sequence[Program],
+    problems: Iterable[Problem],
     state: Path,
     *,
-    objectives: Sequence[str],
     budget: Budget,
     jobs: int,
     progress: Callable[[Found, int], None] | None = None,
 ) -> list[Found]:
-    """Search every program that the state file does not have, for one of the objectives, and append the best.
+    """Search every program that the state file does not have, and append the best.
 
     A killed run goes on with the files that are missing. Two runs find the same only one job at a time, and
     under a budget in evaluations.
 
     Args:
-        task: Whose actions.
-        programs: Of the training split.
+        problems: Of the training split.
         state: JSON lines, one of each file.
-        objectives: One for each file, by its digest.
         budget: Of the search of each file.
         jobs: Files at a time, one process each.
         progress: Told of each file, and how many there are now.
@@ -96,21 +99,15 @@ def collect(
     done = {found.program for found in known}
     lock = Lock()
 
-    def one(program: Program) -> None:
-        if program.name in done:
+    def one(problem: Problem) -> None:
+        if problem.program.name in done:
             return
-        seed = int(program.digest[:8], 16)
-        objective = objectives[seed % len(objectives)]
         with lock:
-            initial_traces = _initial_traces(task, known, objective)
+            initial_traces = _initial_traces(problem.task, known, problem.goal.name)
+        task = replace(problem.task, initial_traces=initial_traces)
         try:
             found = best_of(
-                replace(task, initial_traces=initial_traces),
-                program,
-                objective,
-                method="genetic",
-                budget=budget,
-                seed=seed,
+                replace(problem, task=task), budget, method="genetic", seed=_seed(problem.program)
             )
         except (CompilerCrash, ProgramError):
             return  # nothing to learn from
@@ -121,45 +118,32 @@ def collect(
                 progress(found, len(known))
 
     with closing(file), ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, programs))
+        list(pool.map(one, problems))
     return known
 
 
-def best_of(
-    task: Task,
-    program: Program,
-    objective: str,
-    *,
-    method: str,
-    budget: Budget,
-    seed: int,
-    workers: int = 1,
-    limits: Limits = LIMITS,
-) -> Found:
-    """Search one program and shorten what is found.
+def best_of(problem: Problem, budget: Budget, *, method: str, seed: int) -> Found:
+    """Search one program, in one process by default, and shorten what is found.
 
     Raises:
         ProgramError: it cannot be read.
         CompilerCrash: the reference does not survive it.
     """
-    found = search(
-        task,
-        program,
-        method=method,
-        objective=objective,
-        budget=budget,
-        seed=seed,
-        workers=workers,
-        limits=limits,
-    )
-    worker = Worker(limits)
+    budget = replace(budget, workers=budget.workers or 1)
+    found = search(problem, budget, method=method, seed=seed)
+    program, objective = problem.program, problem.goal.name
+    worker = Worker(problem.limits)
     try:
-        reference = Sandbox(task.baseline(task.reference), program, worker=worker).measure(objective)
-        root = Sandbox(task.open, program, worker=worker)
+        reference = problem.open_baseline(problem.task.reference, worker).measure(objective)
+        root = problem.open(worker)
         trace, cost = shorten(found.trace, lambda part: cost_after(root, part, objective))
     finally:
         worker.close()
     return Found(program.name, program.digest, objective, reference, cost, trace, found.evaluations)
+
+
+def _seed(program: Program) -> int:
+    return int(program.digest[:8], 16)
 
 
 def _initial_traces(task: Task, known: Sequence[Found], objective: str) -> tuple[Trace, ...]:

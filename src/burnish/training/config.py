@@ -62,7 +62,7 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunConfig:
     """How long, and what is kept. It ends at the first of the limits that are set."""
 
     iterations: int | None = None
@@ -113,7 +113,7 @@ class Config:
 
     algorithm: Mapping[str, Any]  # its `name`; the other keys are the algorithm's own
     programs: tuple[Source, ...]  # to learn from
-    run: Run
+    run: RunConfig
     validation: tuple[Source, ...] = (Source("corpus:val", count=40, largest=2000, even=True),)
     task: str = ""  # burnish's first one by default
     objective: str | None = None  # the task's first one by default

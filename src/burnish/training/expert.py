@@ -1,4 +1,4 @@
-"""What an algorithm that imitates is shown: traces that a search found for the training programs."""
+"""Demonstrations by an expert: traces that a search found for the training programs, to be imitated."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from burnish.agents.demonstrations import Demonstration
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.worker import Limits
@@ -54,14 +55,10 @@ def make_demonstrations(
             note(f"{setup.expert.search} search of the training programs: {number} of {len(programs)}")
             try:
                 found = known.get(program.digest) or best_of(
-                    setup.task,
-                    program,
-                    setup.objective,
+                    Problem(setup.task, program, setup.objective, limits=setup.limits),
+                    Budget(evaluations=setup.expert.evaluations, workers=setup.workers),
                     method=setup.expert.search,
-                    budget=Budget(evaluations=setup.expert.evaluations),
                     seed=setup.seed,
-                    workers=setup.workers,
-                    limits=setup.limits,
                 )
             except (CompilerCrash, ProgramError):
                 continue  # nothing to learn from

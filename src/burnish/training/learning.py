@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from burnish.agents.demonstrations import Demonstration
-from burnish.agents.networks.build import build_encoder
 from burnish.agents.networks.encoder import Encoder
+from burnish.agents.networks.from_table import build_encoder
 from burnish.agents.policy import Critic, Head, Policy
 from burnish.core.env import Env
 from burnish.core.env_spaces import ActionSpace
@@ -23,9 +23,11 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
 from burnish.core.worker import Limits
+from burnish.policies.choose import Actor
 from burnish.tasks import TASKS, load_task
 from burnish.training.algorithms import Note, settings_of
 from burnish.training.checkpoint import FILE, diverged, load_checkpoint
+from burnish.training.chosen_programs import choose
 from burnish.training.config import Config
 from burnish.training.expert import (
     DEMONSTRATIONS,
@@ -33,12 +35,10 @@ from burnish.training.expert import (
     make_demonstrations,
     read_demonstrations,
 )
-from burnish.training.export import export
-from burnish.training.greedy import Actor
-from burnish.training.programs import choose
+from burnish.training.export_best import export
 from burnish.training.standardize import Observations, has_features, random_observations, standardize
 from burnish.training.tables import from_table
-from burnish.training.validate import Played, hold_out, measure, play_all
+from burnish.training.validation import Played, hold_out, measure, play_all
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Heads:
 
 
 class PolicyTraining:
-    """A Training (burnish.training.run) of a learner (burnish.agents.learner)."""
+    """A Training (burnish.training.loop) of a learner (burnish.agents.learner)."""
 
     ends = False
 

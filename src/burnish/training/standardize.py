@@ -1,4 +1,4 @@
-"""What features are like, from random play, so that networks see numbers of mean 0 and deviation 1."""
+"""Standardizing features by random play, so that networks see numbers of mean 0 and deviation 1."""
 
 from __future__ import annotations
 

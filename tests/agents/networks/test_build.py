@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from burnish.agents.networks.build import build_encoder
-from burnish.agents.networks.graph import GraphEncoder
+from burnish.agents.networks.from_table import build_encoder
+from burnish.agents.networks.graph_encoder import GraphEncoder
 from burnish.agents.networks.mlp import MLP
 from burnish.agents.networks.sequence import LSTM, Transformer
 from burnish.agents.policy import Policy, as_mask

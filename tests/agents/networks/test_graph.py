@@ -10,7 +10,7 @@ import torch
 from gymnasium.spaces import GraphInstance
 from numpy.typing import NDArray
 
-from burnish.agents.networks.graph import GraphConfig, GraphEncoder
+from burnish.agents.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.agents.networks.positions import sinusoidal
 from burnish.core.errors import InputError
 from burnish.core.objective import GraphArrays

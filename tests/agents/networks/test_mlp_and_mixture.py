@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from burnish.agents.networks.graph import GraphConfig, GraphEncoder
+from burnish.agents.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.agents.networks.mixture import Mixture
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.networks.sequence import LSTM, LSTMConfig, Transformer, TransformerConfig

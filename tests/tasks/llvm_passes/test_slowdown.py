@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK
@@ -86,8 +87,8 @@ def test_beyond_the_limit_a_site_counts_more_than_double() -> None:
 
 def test_a_search_stays_within_the_limit() -> None:
     goal = "loaded-bytes while slowdown<=1.05"
-    budget = Budget(evaluations=120)
-    found = search(TASK, program("matrix.c"), method="genetic", objective=goal, budget=budget, workers=1)
+    problem = Problem(TASK, program("matrix.c"), goal)
+    found = search(problem, Budget(evaluations=120, workers=1), method="genetic")
     session = open_session(program("matrix.c"))
     session.replay(found.trace)
     assert session.measure("slowdown") <= 1.05

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Protocol
 
 from burnish.cli.jobs.outputs import make_folders
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.worker import Limits
-from burnish.evaluation import optimize, replay_result
+from burnish.evaluation import Audience, Strategy, optimize, replay_result
 from burnish.evaluation.bundle import bundled
 from burnish.files import write_atomically
 from burnish.policies import find as policies
@@ -66,20 +67,12 @@ def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher)
         InputError, CompilerCrash, ReplayError: see burnish.evaluation.optimize.
     """
     result = optimize(
-        task,
-        job.program,
-        objective=settings.objective,
-        method=settings.method,
-        policy=settings.policy,
-        budget=settings.budget,
-        seed=settings.seed,
-        workers=settings.workers,
-        limits=settings.limits,
-        variants=job.variants,
-        memory=settings.memory,
-        on_reference=lambda name, cost: watcher.reference(task.label(name), cost),
-        progress=watcher,
-        note=watcher.note,
+        Problem(task, job.program, settings.objective, job.variants, settings.limits),
+        replace(settings.budget, workers=settings.workers),
+        strategy=Strategy(settings.method, settings.policy, settings.seed, settings.memory),
+        audience=Audience(
+            lambda name, cost: watcher.reference(task.label(name), cost), watcher, watcher.note
+        ),
     )
     bundle = bundled(job.program, job.variants) if settings.bundle else {}
     return replace(result, source=job.source, bundle=bundle)
@@ -92,7 +85,7 @@ def write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:
         InputError: the folder is not there any more, or the disk is full.
         CompilerCrash, ReplayError: the result cannot be repeated.
     """
-    session = replay_result(task, job.program, result, limits=limits)
+    session = replay_result(Problem(task, job.program, limits=limits), result)
     try:
         emit = task.emitters[job.output.suffix]
         data = emit(session, job.arguments, result.fallback or task.reference)

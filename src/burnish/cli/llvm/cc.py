@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.errors import BurnishError, InputError, UnknownName
-from burnish.driver.budgets import DEFAULT, FileBudget
 from burnish.driver.compiling import compile_and_improve
-from burnish.driver.requests import OBJECTIVES, Compiled, Optimized, Optimizer, OptimizeRequest, Options
+from burnish.driver.file_budget import DEFAULT, FileBudget
+from burnish.driver.requests import OBJECTIVES, Compiled, DriverOptions, Optimized, Optimizer, OptimizeRequest
 
 HELP = """\
 usage: burnish {name} [OPTION]... CLANG-ARGUMENT...
@@ -84,13 +84,13 @@ def _libraries_of(arguments: list[str]) -> str:
     return said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
 
 
-def parse(arguments: list[str]) -> tuple[Options | None, list[str]]:
+def parse(arguments: list[str]) -> tuple[DriverOptions | None, list[str]]:
     """Return burnish's options (None: --help) and clang's arguments.
 
     Raises:
         InputError: an option without a value, or with one that it does not take.
     """
-    options = Options()
+    options = DriverOptions()
     rest = list(arguments)
     while rest:
         name, equals, value = rest[0].partition("=")
@@ -112,7 +112,7 @@ def parse(arguments: list[str]) -> tuple[Options | None, list[str]]:
     return _checked(options), rest
 
 
-def _checked(options: Options) -> Options:
+def _checked(options: DriverOptions) -> DriverOptions:
     if options.budget.remembered and not options.memory:
         raise InputError("--budget remembered needs --remember FILE, where something is remembered")
     if options.build_seconds is not None and options.budget != DEFAULT:
@@ -120,24 +120,24 @@ def _checked(options: Options) -> Options:
     return options
 
 
-def _objective(options: Options, value: str) -> Options:
+def _objective(options: DriverOptions, value: str) -> DriverOptions:
     if value not in OBJECTIVES:
         raise UnknownName.among("objective", value, OBJECTIVES)
     return replace(options, objective=value)
 
 
-def _budget(options: Options, value: str) -> Options:
+def _budget(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, budget=FileBudget.parse(value))
 
 
-def _build_budget(options: Options, value: str) -> Options:
+def _build_budget(options: DriverOptions, value: str) -> DriverOptions:
     seconds = FileBudget.parse(value, "--build-budget").seconds
     if seconds is None:
         raise InputError(f"--build-budget {value}: expected seconds or minutes for the whole build: 60s, 10m")
     return replace(options, build_seconds=seconds)
 
 
-def _search(options: Options, value: str) -> Options:
+def _search(options: DriverOptions, value: str) -> DriverOptions:
     from burnish.search import SEARCHES  # slow, so only where one is named
 
     if value not in SEARCHES:
@@ -145,51 +145,51 @@ def _search(options: Options, value: str) -> Options:
     return replace(options, search=value)
 
 
-def _policy(options: Options, value: str) -> Options:
+def _policy(options: DriverOptions, value: str) -> DriverOptions:
     from burnish.policies.find import check
 
     check(value)
     return replace(options, policy=str(Path(value).absolute()) if Path(value).is_file() else value)
 
 
-def _speed_limit(options: Options, value: str) -> Options:
+def _speed_limit(options: DriverOptions, value: str) -> DriverOptions:
     from burnish.core.limit import parse_most
 
     return replace(options, speed_limit=parse_most(value))
 
 
-def _seed(options: Options, value: str) -> Options:
+def _seed(options: DriverOptions, value: str) -> DriverOptions:
     if not value.isdecimal():
         raise InputError(f"--seed {value}: expected a whole number, 0 or more")
     return replace(options, seed=int(value))
 
 
-def _remember(options: Options, value: str) -> Options:
+def _remember(options: DriverOptions, value: str) -> DriverOptions:
     if not Path(value).absolute().parent.is_dir():
         raise InputError(f"--remember {value}: there is no folder {Path(value).absolute().parent}")
     return replace(options, memory=Path(value).absolute())
 
 
-def _compiled(options: Options, value: str) -> Options:
+def _compiled(options: DriverOptions, value: str) -> DriverOptions:
     seconds, _, ended = value.partition("@")
     return replace(options, compiled=Compiled(float(seconds), float(ended), frozenset()))
 
 
-def _written(options: Options, value: str) -> Options:
+def _written(options: DriverOptions, value: str) -> DriverOptions:
     assert options.compiled
     written = options.compiled.written | {Path(value)}
     return replace(options, compiled=replace(options.compiled, written=written))
 
 
-def _caller(options: Options, value: str) -> Options:
+def _caller(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, caller=int(value))
 
 
-def _libraries(options: Options, value: str) -> Options:
+def _libraries(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, libraries=value)
 
 
-def _report(options: Options, value: str) -> Options:
+def _report(options: DriverOptions, value: str) -> DriverOptions:
     file = Path(value)
     try:
         file.open("a").close()  # the only moment to say so: later nothing may be printed
@@ -200,7 +200,7 @@ def _report(options: Options, value: str) -> Options:
 
 # By hand rather than by argparse: whatever is not ours must reach clang untouched, and its import would be
 # a tenth of the time of a small compilation.
-_OPTIONS: dict[str, Callable[[Options, str], Options]] = {
+_OPTIONS: dict[str, Callable[[DriverOptions, str], DriverOptions]] = {
     "--objective": _objective,
     "--speed-limit": _speed_limit,
     "--budget": _budget,

@@ -69,7 +69,7 @@ class BuildProgress(Bars):
         self._task = self._bars.add_task("", total=None, rate=0.0)
         self._start = self._logged = time.monotonic()
 
-    def __call__(self, progress: building.Progress) -> None:
+    def __call__(self, progress: building.PackProgress) -> None:
         """Show how far a build is."""
         now = time.monotonic()
         rate = (progress.files_done - progress.resumed) / max(now - self._start, 1e-9)

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from burnish.cli.show.tables import narrow_table
 from burnish.corpora.kernels import Kernel
-from burnish.corpora.pack import Row
+from burnish.corpora.pack import PackRow
 from burnish.corpora.store import SPLITS, Corpus
 from burnish.corpora.workloads import Recipe
 
@@ -22,7 +22,7 @@ MOST_REASONS = 12
 QUANTILES = (0.1, 0.5, 0.9, 1.0)
 
 
-def print_summary(rows: Sequence[Row], *, detailed: bool = False) -> None:
+def print_summary(rows: Sequence[PackRow], *, detailed: bool = False) -> None:
     """Print what became of the files, by package and by split; detailed: sizes and reasons as well."""
     packages_table(rows)
     if detailed:
@@ -38,7 +38,7 @@ def print_summary(rows: Sequence[Row], *, detailed: bool = False) -> None:
         console.print(f"      and {len(reasons) - MOST_REASONS} more: burnish corpus list --status failed")
 
 
-def packages_table(rows: Sequence[Row]) -> None:
+def packages_table(rows: Sequence[PackRow]) -> None:
     """Print how many files compiled, their share of those tried, what failed or was skipped, and sizes."""
     table = narrow_table("package", "compiled", "share", "fail", "skip", "k instrs", "kB", "stored")
     for split in _splits(rows):
@@ -51,7 +51,7 @@ def packages_table(rows: Sequence[Row]) -> None:
     Console().print(table)
 
 
-def _add(table: Table, name: str, rows: Sequence[Row]) -> None:
+def _add(table: Table, name: str, rows: Sequence[PackRow]) -> None:
     count = Counter(row.status for row in rows)
     compiled = count["compiled"] + count["repeated"]
     tried = compiled + count["failed"]
@@ -68,7 +68,7 @@ def _add(table: Table, name: str, rows: Sequence[Row]) -> None:
     )
 
 
-def _sizes_table(rows: Sequence[Row]) -> None:
+def _sizes_table(rows: Sequence[PackRow]) -> None:
     table = narrow_table(
         "split", "programs", *(f"{100 * q:.0f}%" for q in QUANTILES), "mean", "c", "c++", "llvm"
     )
@@ -88,7 +88,7 @@ def _sizes_table(rows: Sequence[Row]) -> None:
     Console().print("IR instructions of a program:", table)
 
 
-def programs_table(rows: Iterable[Row]) -> None:
+def programs_table(rows: Iterable[PackRow]) -> None:
     """Print one row each."""
     table = narrow_table("program", "split", "language", "instructions", "", texts=("split", "language", ""))
     for row in rows:
@@ -133,7 +133,7 @@ def splits_table(corpus: Corpus) -> None:
     console.print(f"No program is in two splits; left out for that: {len(repeated)}.")
 
 
-def _splits(rows: Sequence[Row]) -> list[str]:
+def _splits(rows: Sequence[PackRow]) -> list[str]:
     """Return the splits there are, the usual ones first."""
     found = {row.split for row in rows}
     return [name for name in SPLITS if name in found] + sorted(found - set(SPLITS))

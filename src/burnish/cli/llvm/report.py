@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from burnish.cli.show.numbers import change_text
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver import build_log
-from burnish.driver.report import Summary, change_percent, summarise
+from burnish.driver.build_summary import BuildSummary, change_percent, summarise
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _as_json(summary: Summary) -> dict[str, object]:
+def _as_json(summary: BuildSummary) -> dict[str, object]:
     total = {
         "files": len(summary.records),
         "gone": summary.gone,
@@ -109,7 +109,7 @@ def _as_json(summary: Summary) -> dict[str, object]:
     return {"total": total, "files": [asdict(record) for record in summary.records]}
 
 
-def _print(summary: Summary, directory: Path) -> None:
+def _print(summary: BuildSummary, directory: Path) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -124,7 +124,7 @@ def _print(summary: Summary, directory: Path) -> None:
         console.print(f"{summary.gone:4} left out: objects that were deleted since; --all shows them")
 
 
-def _table(summary: Summary, directory: Path) -> Table:
+def _table(summary: BuildSummary, directory: Path) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -165,5 +165,5 @@ def _bytes(size: int | None) -> str:
     return "" if size is None else f"{size:,}"
 
 
-def _of_those_gone(summary: Summary) -> str:
+def _of_those_gone(summary: BuildSummary) -> str:
     return f"; {summary.gone} were deleted since (--all shows them)" if summary.gone else ""

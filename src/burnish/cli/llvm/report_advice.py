@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.driver import build_log
-from burnish.driver.advice import Measured, Measurements, measure_advice
+from burnish.driver.advice import MeasuredAdvice, Measurements, measure_advice
+from burnish.driver.build_summary import change_percent
 from burnish.driver.linking import read_link_command
-from burnish.driver.report import change_percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -104,5 +104,5 @@ def _table(found: Measurements) -> Table:
     return table
 
 
-def _saving(found: Measurements) -> list[Measured]:
+def _saving(found: Measurements) -> list[MeasuredAdvice]:
     return [one for one in found.measured if one.linked and one.saved_bytes > 0]

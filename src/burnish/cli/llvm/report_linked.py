@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.cli.show.numbers import change_text
+from burnish.driver.build_summary import change_percent
 from burnish.driver.linked import KINDS, Linked, read_linked
-from burnish.driver.report import change_percent
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -13,7 +13,7 @@ from burnish.cli.show.evaluate_report import write_report, write_worths
 from burnish.cli.show.evaluate_tables import print_tables
 from burnish.cli.show.progress import SearchProgress
 from burnish.core.errors import InputError
-from burnish.core.program import Program
+from burnish.core.problem import Problem
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.importance import worth_of_sample
@@ -79,10 +79,10 @@ def _worths(
     task = task_named(settings["task"], settings["options"])
     with SearchProgress("passes", task.label(task.reference), quiet=options.json) as progress:
 
-        def load(name: str) -> Program:
-            return cases_of([name], task)[0].load()
+        def problem_of(row: Row) -> Problem:
+            return Problem(task, cases_of([row.program], task)[0].load(), row.objective)
 
         def note(row: Row) -> None:
             progress.note(f"taking apart {row.method}'s trace of {row.program}")
 
-        return worth_of_sample(task, rows, load, options.worth, options.seed, note=note)
+        return worth_of_sample(rows, problem_of, options.worth, options.seed, note=note)

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from burnish.cli.show.numbers import duration_text
 from burnish.cli.show.progress import Bars
 from burnish.evaluation.budgets import BudgetRule
-from burnish.evaluation.compare import Figures, Plan, Refused
+from burnish.evaluation.compare import Figures, MethodComparison, Refused
 from burnish.evaluation.rows import Row
 
 LOG_SECONDS = 60.0  # between two lines where there is no terminal
@@ -22,7 +22,7 @@ CHECK_SECONDS = 1.0  # to replay a result, for the estimate of the time left
 class EvaluationProgress(Bars):
     """Rows, time left, and each method's mean so far: a bar on a terminal, else a line now and then."""
 
-    def __init__(self, plan: Plan, programs: int, done: Sequence[Row], *, quiet: bool) -> None:
+    def __init__(self, plan: MethodComparison, programs: int, done: Sequence[Row], *, quiet: bool) -> None:
         self._console = Console(stderr=True)
         self._lines = not quiet and not self._console.is_terminal
         self._weight = {rule.text: _weight(rule) for rule in plan.budgets}

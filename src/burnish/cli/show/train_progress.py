@@ -17,7 +17,7 @@ from burnish.cli.show.numbers import duration_text
 from burnish.training.track import as_json
 
 if TYPE_CHECKING:
-    from burnish.training import run
+    from burnish.training import loop
 
 LOG_SECONDS = 30.0  # between two lines where there is no terminal
 SCORE = "validation/ratio"
@@ -65,7 +65,7 @@ class TrainProgress:
         if not self._quiet:
             self._console.print(f"{self._name}  {text}", highlight=False)
 
-    def __call__(self, progress: run.Progress) -> None:
+    def __call__(self, progress: loop.IterationProgress) -> None:
         """Show an iteration."""
         self.begun = True
         if self._json:
@@ -85,7 +85,7 @@ class TrainProgress:
             self._console.print("  ".join(words), highlight=False, soft_wrap=True)
 
 
-def describe(metrics: dict[str, float], progress: run.Progress) -> str:
+def describe(metrics: dict[str, float], progress: loop.IterationProgress) -> str:
     """Write the metrics that matter on one line, those that there are."""
     words = [f"iteration {int(metrics['iteration'])}"]
     if "steps" in metrics:

@@ -9,7 +9,7 @@ from functools import partial
 from burnish.core.errors import InputError
 from burnish.core.limit import parse_most
 from burnish.core.setting import Setting
-from burnish.core.task import Settings, Task
+from burnish.core.task import Task, TaskSettings
 from burnish.tasks.llvm_passes.actions import left_out
 from burnish.tasks.llvm_passes.objectives import level_for, within_limits
 from burnish.tasks.llvm_passes.session import Options
@@ -44,9 +44,9 @@ GOAL_SETTINGS = (
 )
 
 
-def settings_for(make_task: Callable[[Options], Task]) -> Settings:
+def settings_for(make_task: Callable[[Options], Task]) -> TaskSettings:
     """Return what users may choose, and what becomes of it."""
-    return Settings("loaded-bytes", SETTINGS, partial(_configure, make_task), GOAL_SETTINGS, _goal)
+    return TaskSettings("loaded-bytes", SETTINGS, partial(_configure, make_task), GOAL_SETTINGS, _goal)
 
 
 def _configure(make_task: Callable[[Options], Task], given: Mapping[str, str], objective: str | None) -> Task:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from burnish.agents.export import export_policy
 from burnish.agents.policy import Policy
 from burnish.agents.tabular import QTable
-from burnish.policies.choose import ActionPolicy, choose
+from burnish.policies.choose import ActionPolicy, Actor, choose
 from burnish.policies.load import load_action_policy
-from burnish.training.greedy import Actor
-from burnish.training.validate import Played, measure
+from burnish.training.validation import Played, measure
 
 
 class Exported:

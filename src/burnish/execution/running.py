@@ -32,6 +32,7 @@ class RunLimits:
     timeout_seconds: float = 10.0
     memory_bytes: int | None = 2 * GIB  # of address space; None for sanitizers, which reserve terabytes
     written_bytes: int = 64 * MIB  # to each of its standard streams, and to files
+    cpu: int | None = None  # the core that it is bound to, where that is allowed
 
 
 PATIENT = RunLimits(timeout_seconds=120.0)  # for what is known to end, on a machine that may be busy
@@ -67,7 +68,6 @@ def execute(
     files: Sequence[tuple[str, bytes]] = (),
     environment: Sequence[str] = (),
     limits: RunLimits = RunLimits(),
-    cpu: int | None = None,
     counters: Sequence[str] = (),
 ) -> Execution:
     """Run an executable in a new folder, and leave nothing behind.
@@ -82,7 +82,6 @@ def execute(
         files: What lies in its folder: names, which may have folders, and contents.
         environment: All of it, as NAME=value.
         limits: What it may use.
-        cpu: The core to bind it to, where that is allowed.
         counters: Which of COUNTERS to read.
 
     Raises:
@@ -107,7 +106,7 @@ def execute(
             output,
             errors,
             _resource_limits(limits),
-            -1 if cpu is None else cpu,
+            -1 if limits.cpu is None else limits.cpu,
         )
         if number < 0:
             raise InputError(f"{executable}: cannot be run: {os.strerror(-number)}")

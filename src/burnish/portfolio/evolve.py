@@ -1,4 +1,4 @@
-"""A portfolio of sequences, bred on many programs at once.
+"""A portfolio of sequences, evolved on many programs at once.
 
 What a search finds on one program may be worth nothing on the next. Here a sequence is worth what it adds, on
 the mean over programs, to the best of those chosen before it (the marginal contribution of Xu, Hoos and
@@ -92,18 +92,24 @@ class PortfolioSetup:
         return Generation(list(traces), np.array(costs).T, np.array(seconds).T)
 
 
-def breed(
+@dataclass(frozen=True)
+class PortfolioEffort:
+    """On which programs to evolve, and for how long."""
+
+    count: int  # of the programs: the first that can be opened, and on which
+    slowest: float  # the reference takes no more seconds
+    generations: int  # those of the state file counted in
+    seed: int = 0  # of what is evolved
+
+
+def evolve(
     setup: PortfolioSetup,
     programs: Sequence[Program],
     first: Sequence[Trace],
     state: Path,
-    *,
-    count: int,
-    slowest: float,
-    generations: int,
-    seed: int,
+    effort: PortfolioEffort,
 ) -> Iterator[Portfolio]:
-    """Try some sequences on some programs, then breed; yield the same portfolio after every generation.
+    """Try some sequences on some programs, then evolve; yield the same portfolio after every generation.
 
     A killed run goes on after its last generation. Where the state file is of fewer programs than asked for,
     what is best on those is the first generation on all of them. Two runs differ where the time of a sequence
@@ -114,31 +120,30 @@ def breed(
         programs: Of the training split.
         first: The first generation, the reference before all others.
         state: JSON lines: what is known of the programs, then one of each generation.
-        count: How many of the programs: the first that can be opened, and on which
-        slowest: the reference takes no more seconds.
-        generations: How many, those of the state file counted in.
-        seed: Of what is bred.
+        effort: On how many of the programs, and for how long.
 
     Raises:
         InputError: the state file is of other programs or another objective.
     """
     known = read_json_lines(state, json_object, appended=True)
     head, *rows = known or [{"count": 0, "programs": []}]
-    if (bred_for := head.get("objective", setup.objective)) != setup.objective:
-        raise InputError(f"{state}: bred for {bred_for}, expected {setup.objective}; choose another file")
-    if head["count"] < count:
-        head, rows = _widened(setup, head, rows, programs, count, slowest)
+    if (evolved_for := head.get("objective", setup.objective)) != setup.objective:
+        raise InputError(
+            f"{state}: evolved for {evolved_for}, expected {setup.objective}; choose another file"
+        )
+    if head["count"] < effort.count:
+        head, rows = _widened(setup, head, rows, programs, effort)
         lines = [json.dumps(line) + "\n" for line in (head, *rows)]
         write_atomically(state, "".join(lines).encode())
     chosen = _named(programs, head["programs"], state)
     portfolio = _portfolio(head, rows)
     if rows:
         yield portfolio
-    for number in range(len(rows), generations):
+    for number in range(len(rows), effort.generations):
         if number == 0:
             generation = setup.measure(chosen, list(dict.fromkeys(map(setup.without, first))))
         else:
-            generation = _race(setup, portfolio, chosen, np.random.default_rng((seed, number)))
+            generation = _race(setup, portfolio, chosen, np.random.default_rng((effort.seed, number)))
         with closing(LineFile(state, keep=True)) as file:
             file.append(json.dumps(generation.line()))
         portfolio.add(generation)
@@ -150,17 +155,18 @@ def _widened(
     head: dict[str, Any],
     rows: Sequence[dict[str, Any]],
     programs: Sequence[Program],
-    count: int,
-    slowest: float,
+    effort: PortfolioEffort,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the lines of a state file of more programs, in which the best of one of fewer are tried."""
     others = [program for program in programs if program.name not in head["programs"]]
-    found = setup.suitable(others, count - len(head["programs"]), slowest)
+    found = setup.suitable(others, effort.count - len(head["programs"]), effort.slowest)
     if not head["programs"] and not found:
-        raise InputError(f"on none of the programs does {setup.task.reference} take {slowest:g} s or less")
+        raise InputError(
+            f"on none of the programs does {setup.task.reference} take {effort.slowest:g} s or less"
+        )
     wider = {
         "objective": setup.objective,
-        "count": count,
+        "count": effort.count,
         "programs": head["programs"] + [name for name, _ in found],
         "references": head.get("references", []) + [cost for _, cost in found],
     }
@@ -198,7 +204,7 @@ def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> li
         if len(found) == len(wanted):
             return [found[name] for name in names]
     missing = next(name for name in names if name not in found)
-    raise InputError(f"{state}: bred on {missing}, which is not there any more; choose another file")
+    raise InputError(f"{state}: evolved on {missing}, which is not there any more; choose another file")
 
 
 def _race(

@@ -1,22 +1,15 @@
-"""The most probable action in every state, without standing still."""
+"""Greedy play: the most probable action in every state, without standing still."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from burnish.core.view import Mask
+from burnish.policies.choose import Actor
 
 HISTORY = "trace"  # the observation that differs after every action
-
-
-class Actor(Protocol):
-    """What chooses actions."""
-
-    def act(self, observations: Sequence[Any], masks: Any, generator: Any = None) -> Any:
-        """Choose a legal action for each of B environments: int64[B]; the best one without a generator."""
 
 
 class Greedy:
@@ -31,10 +24,10 @@ class Greedy:
         self._before: Any = None
         self._question = ""
         self._last = -1
-        self._vain: set[int] = set()
+        self._futile: set[int] = set()
 
     def choose(self, observation: Any, mask: Mask, question: str = "") -> int:
-        """Return a legal action; where all were in vain, they are all possible again.
+        """Return a legal action; where all changed nothing, they are all possible again.
 
         Args:
             observation: What is seen now.
@@ -42,13 +35,13 @@ class Greedy:
             question: The site that is asked about; "" where nothing is asked.
         """
         if self._last >= 0 and question == self._question and looks_same(self._before, observation):
-            self._vain.add(self._last)
+            self._futile.add(self._last)
         else:
-            self._vain.clear()
+            self._futile.clear()
         left = mask.copy()
-        left[list(self._vain)] = False
+        left[list(self._futile)] = False
         if not left.any():
-            self._vain.clear()
+            self._futile.clear()
             left = mask
         self._before, self._question = observation, question
         self._last = int(self._actor.act([observation], left[None], None)[0])

@@ -22,7 +22,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from burnish.agents.networks.encoder import Encoder
-from burnish.agents.networks.graph import GraphConfig, GraphEncoder
+from burnish.agents.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.agents.networks.mixture import Mixture
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.networks.sequence import LSTM, LSTMConfig, Transformer, TransformerConfig

@@ -1,4 +1,4 @@
-"""What the last builds under a directory came to, from the build log."""
+"""The summary of the last builds under a directory, from the build log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from burnish.driver.build_log import Record
 
 
 @dataclass(frozen=True)
-class Summary:
+class BuildSummary:
     """The latest line of each translation unit, and their sums."""
 
     records: tuple[Record, ...]  # by output, then source
@@ -26,7 +26,7 @@ class Summary:
     ]  # why files are as clang made them, and how many; the most frequent first
 
 
-def summarise(records: Iterable[Record], directory: Path, *, gone_too: bool = False) -> Summary:
+def summarise(records: Iterable[Record], directory: Path, *, gone_too: bool = False) -> BuildSummary:
     """Keep the latest record of each output and source at or below a directory.
 
     Outputs that were deleted since (those of configure scripts, say) count with `gone_too` only.
@@ -39,7 +39,7 @@ def summarise(records: Iterable[Record], directory: Path, *, gone_too: bool = Fa
     rows = tuple(measured(there[key]) for key in sorted(there))
     sized = [one for one in rows if one.loaded_bytes is not None]
     reasons = Counter(f"{one.action}: {one.reason}" for one in rows if one.reason)
-    return Summary(
+    return BuildSummary(
         records=rows,
         gone=len(latest) - len(there),
         loaded_bytes_before=sum(one.loaded_bytes_before or 0 for one in sized),

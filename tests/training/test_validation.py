@@ -16,8 +16,8 @@ from burnish.core.env_spaces import ActionSpace
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.worker import Limits
-from burnish.training.greedy import Greedy, looks_same
-from burnish.training.validate import SCORE, Held, Played, hold_out, measure, play_all
+from burnish.training.greedy_play import Greedy, looks_same
+from burnish.training.validation import SCORE, Held, Played, hold_out, measure, play_all
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 

@@ -18,9 +18,9 @@ import torch
 from burnish.core.errors import InputError
 from burnish.training.checkpoint import FILE, load_checkpoint, locked
 from burnish.training.config import Config
-from burnish.training.run import Listener, Outcome, Progress, train
+from burnish.training.loop import IterationProgress, Listener, TrainingOutcome, train
 from burnish.training.track import LOG, TIMES, read_log
-from burnish.training.validate import SCORE
+from burnish.training.validation import SCORE
 from tests.training.walk import Walk, walk_config
 
 
@@ -29,7 +29,7 @@ def curve(folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in TIMES} for row in read_log(folder / LOG)]
 
 
-def walk(folder: Path, listener: Listener = Listener(), **run: Any) -> Outcome:
+def walk(folder: Path, listener: Listener = Listener(), **run: Any) -> TrainingOutcome:
     return train(walk_config(**run), folder, Walk, listener)
 
 
@@ -156,7 +156,7 @@ def test_what_is_no_number_stops_the_run_and_keeps_the_checkpoint(tmp_path: Path
 
 
 def test_progress_tells_the_best_and_the_time_left(tmp_path: Path) -> None:
-    told: list[Progress] = []
+    told: list[IterationProgress] = []
     notes: list[str] = []
     walk(tmp_path, Listener(progress=told.append, note=notes.append), iterations=4, validate_every=2)
     assert [item.row["iteration"] for item in told] == [0, 1, 2, 3, 4]

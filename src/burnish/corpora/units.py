@@ -10,7 +10,7 @@ from typing import Literal
 
 from burnish.core.errors import CompileError, InputError
 from burnish.corpora.manifest import Package
-from burnish.corpora.repair import Options, first_error, repair
+from burnish.corpora.repair import Repairs, first_error, repair
 from burnish.corpora.tree import FOREIGN, SourceTree, folder_of, index_tree
 from burnish.toolchain import C_SUFFIXES, compile_to_bitcode
 
@@ -143,12 +143,12 @@ def compile_folder(
             continue
         if roots is None:
             roots = _own_roots(tree, folder_of(path))
-        unit, bitcode, roots = _compile_with_repairs(tree, package, path, Options(roots, flags))
+        unit, bitcode, roots = _compile_with_repairs(tree, package, path, Repairs(roots, flags))
         yield unit, bitcode
 
 
 def _compile_with_repairs(
-    tree: SourceTree, package: Package, path: str, options: Options
+    tree: SourceTree, package: Package, path: str, options: Repairs
 ) -> tuple[Unit | Failed, bytes, tuple[str, ...]]:
     """Return the unit, or why it cannot be one, its bitcode, and the include roots found on the way."""
     error = ""
@@ -165,7 +165,7 @@ def _compile_with_repairs(
     return Failed(package.name, path, error), b"", options.roots
 
 
-def _unit(root: Path, package: Package, path: str, options: Options) -> Unit:
+def _unit(root: Path, package: Package, path: str, options: Repairs) -> Unit:
     language: Language = "c" if PurePosixPath(path).suffix in C_SUFFIXES else "c++"
     standard = "-std=gnu17" if language == "c" else "-std=gnu++17"
     defines = tuple(f"-D{define}" for define in package.defines)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from burnish.core.errors import InputError
 from burnish.driver import processes
-from burnish.driver.jobs import Job
+from burnish.driver.jobs import ClangJob
 from burnish.driver.outcomes import Build, Outcome, attempt, kept, passed_through
 from burnish.driver.requests import Unimproved
 from burnish.files import write_atomically
 
 
-def improve_program(build: Build, compilations: list[Job], program: Path) -> list[Outcome]:
+def improve_program(build: Build, compilations: list[ClangJob], program: Path) -> list[Outcome]:
     """Replace the program that clang made by one with smaller objects.
 
     clang has deleted its own objects with its other temporary files, so these are compiled once more.
@@ -38,7 +38,7 @@ def improve_program(build: Build, compilations: list[Job], program: Path) -> lis
     return outcomes
 
 
-def _object(build: Build, job: Job, folder: Path) -> tuple[Outcome, Path]:
+def _object(build: Build, job: ClangJob, folder: Path) -> tuple[Outcome, Path]:
     """Compile as clang did and then better; return the better object, or clang's."""
     reference = folder / Path(str(job.output)).name
     try:
@@ -49,7 +49,9 @@ def _object(build: Build, job: Job, folder: Path) -> tuple[Outcome, Path]:
     return outcome, outcome.better.object if outcome.better else reference
 
 
-def _link(build: Build, made: list[Job], link: Job, objects: dict[str, Path], program: Path) -> None:
+def _link(
+    build: Build, made: list[ClangJob], link: ClangJob, objects: dict[str, Path], program: Path
+) -> None:
     """Link once more, with the given objects, and all others as clang makes them."""
     for number, job in enumerate(made):
         if job.output and job.output not in objects and build.plan.reader(job) is not None:
@@ -61,5 +63,5 @@ def _link(build: Build, made: list[Job], link: Job, objects: dict[str, Path], pr
     write_atomically(program, linked.read_bytes())
 
 
-def _repeat(build: Build, job: Job, paths: dict[str, Path]) -> None:
+def _repeat(build: Build, job: ClangJob, paths: dict[str, Path]) -> None:
     processes.run_quietly(job.silenced().with_paths(paths).command, build.waits.step_seconds)

@@ -1,4 +1,4 @@
-"""How good a policy is on programs that it does not learn from."""
+"""Validation: how good a policy is on programs that it does not learn from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask
 from burnish.core.worker import Limits, Worker
-from burnish.training.greedy import Actor, Greedy
+from burnish.policies.choose import Actor
+from burnish.training.greedy_play import Greedy
 
 SCORE = "validation/ratio"
 NOTHING_YET = 0.0  # the score of a training that has no policy yet
@@ -102,7 +103,7 @@ def hold_out(
 def play_all(
     actor: Actor, held: Sequence[Held], make: Callable[[Sequence[Program]], Env], count: int
 ) -> list[Played]:
-    """Play every program once, the most probable action in each state: see burnish.training.greedy.
+    """Play every program once, the most probable action in each state: see burnish.training.greedy_play.
 
     Each environment acts as soon as it is ready, alone: what comes out does not depend on the others.
 

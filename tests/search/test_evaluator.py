@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.worker import GIB, Limits
 from burnish.search import prefix_tree
-from burnish.search.evaluate import BudgetSpent, Evaluator
+from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.prefix_tree import Ask, PrefixTree
 from burnish.search.space import NOT_TRIED, Batch, Evaluation
 from burnish.tasks.llvm_passes import TASK as LLVM
@@ -26,6 +28,7 @@ from tests.sources import program
 
 LIMITS = Limits(deadline_seconds=20, memory_bytes=GIB)
 PROGRAM = counters("a=640 b=77 c=3")
+PROBLEM = Problem(COUNTING, PROGRAM, limits=LIMITS)
 
 
 @pytest.fixture(params=[1, 2])
@@ -34,17 +37,10 @@ def workers(request: pytest.FixtureRequest, nothing_left: None) -> Iterator[int]
 
 
 def evaluated(
-    task: Task,
-    program: Program,
-    traces: list[Trace],
-    objective: str,
-    workers: int = 1,
-    *,
-    site_costs: bool = False,
-    limits: Limits = LIMITS,
+    problem: Problem, traces: list[Trace], workers: int = 1, *, site_costs: bool = False
 ) -> list[Evaluation]:
     """Evaluate traces on so many workers."""
-    evaluator = Evaluator(task, program, task.objective(objective), workers=workers, limits=limits)
+    evaluator = Evaluator(problem, workers=workers)
     batch = Batch(traces, site_costs)
     try:
         for _ in evaluator.evaluate(batch, most=None, end=None):
@@ -74,7 +70,7 @@ def cheapest_by_hand(task: Task, program: Program, trace: Trace, objective: str)
 @pytest.mark.parametrize("objective", ["total", "largest"])
 def test_costs_are_those_of_a_plain_replay(workers: int, objective: str) -> None:
     traces = random_traces(COUNTING, 60, 30, seed=1)
-    found = evaluated(COUNTING, PROGRAM, traces, objective, workers)
+    found = evaluated(Problem(COUNTING, PROGRAM, objective, limits=LIMITS), traces, workers)
     assert [item.cost for item in found] == [
         cheapest_by_hand(COUNTING, PROGRAM, trace, objective) for trace in traces
     ]
@@ -83,7 +79,7 @@ def test_costs_are_those_of_a_plain_replay(workers: int, objective: str) -> None
 @pytest.mark.parametrize("objective", ["ir-instructions", "text-bytes"])
 def test_llvm_costs_are_those_of_a_plain_replay(objective: str, nothing_left: None) -> None:
     source = program("dispatch.c")
-    found = evaluated(LLVM, source, random_traces(LLVM, 25, 8, seed=2), objective, 2)
+    found = evaluated(Problem(LLVM, source, objective, limits=LIMITS), random_traces(LLVM, 25, 8, seed=2), 2)
     for item in found:
         if item.error:
             continue
@@ -94,18 +90,18 @@ def test_llvm_costs_are_those_of_a_plain_replay(objective: str, nothing_left: No
 
 
 def test_site_costs_are_those_of_the_end(workers: int) -> None:
-    (item,) = evaluated(COUNTING, PROGRAM, [("halve", "a: halve")], "total", workers, site_costs=True)
+    (item,) = evaluated(PROBLEM, [("halve", "a: halve")], workers, site_costs=True)
     assert item.site_costs == {"a": 160, "b": 77, "c": 3}
     assert item.cost == 241
 
 
 def test_illegal_entries_are_left_out() -> None:
-    (item,) = evaluated(COUNTING, PROGRAM, [("c: subtract(3)", "c: halve", "b: subtract(1)")], "total")
+    (item,) = evaluated(PROBLEM, [("c: subtract(3)", "c: halve", "b: subtract(1)")])
     assert item.trace == item.path == ("c: subtract(3)", "b: subtract(1)")
 
 
 def test_same_trace_is_evaluated_once(workers: int) -> None:
-    evaluator = Evaluator(COUNTING, PROGRAM, COUNTING.objective(), workers=workers, limits=LIMITS)
+    evaluator = Evaluator(PROBLEM, workers=workers)
     traces: list[Trace] = [("halve",), (), ("halve",), ("halve",)]
     assert len(list(evaluator.evaluate(Batch(traces), most=None, end=None))) == 2
     assert list(evaluator.evaluate(Batch(traces), most=0, end=None)) == []
@@ -115,7 +111,7 @@ def test_same_trace_is_evaluated_once(workers: int) -> None:
 
 
 def test_budget_cuts_a_batch(workers: int) -> None:
-    evaluator = Evaluator(COUNTING, PROGRAM, COUNTING.objective(), workers=workers, limits=LIMITS)
+    evaluator = Evaluator(PROBLEM, workers=workers)
     traces = [("halve",) * n for n in range(10)]
     with pytest.raises(BudgetSpent):
         list(evaluator.evaluate(Batch(traces), most=4, end=None))
@@ -127,7 +123,7 @@ def test_budget_cuts_a_batch(workers: int) -> None:
 
 
 def test_partial_batch_has_what_there_was_a_budget_for(workers: int) -> None:
-    evaluator = Evaluator(COUNTING, PROGRAM, COUNTING.objective(), workers=workers, limits=LIMITS)
+    evaluator = Evaluator(PROBLEM, workers=workers)
     traces = [("subtract(3)",), ("halve",), ("halve", "halve"), ()]  # the first first, not by the alphabet
     batch = Batch(traces, partial=True)
     list(evaluator.evaluate(batch, most=2, end=None))
@@ -142,8 +138,7 @@ def test_partial_batch_has_what_there_was_a_budget_for(workers: int) -> None:
 
 
 def test_what_is_better_comes_before_a_trace_that_never_ends() -> None:
-    hanging = failing_task(COUNTING, "hang")
-    evaluator = Evaluator(hanging, PROGRAM, hanging.objective(), workers=1, limits=LIMITS)
+    evaluator = Evaluator(replace(PROBLEM, task=failing_task(COUNTING, "hang")), workers=1)
     found = []
     with pytest.raises(BudgetSpent):
         batch = Batch([("halve",), ("halve", "subtract(1)", "halve", "hang")])
@@ -161,7 +156,7 @@ def test_what_is_better_comes_before_a_trace_that_never_ends() -> None:
 @pytest.mark.parametrize("failure", ["be-killed", "give-up", "eat-memory"])
 def test_crash_is_blamed_on_its_trace_alone(workers: int, failure: str) -> None:
     traces: list[Trace] = [("halve",), ("halve", failure), ("halve", "halve"), (failure,), ("subtract(1)",)]
-    found = evaluated(failing_task(COUNTING), PROGRAM, traces, "total", workers)
+    found = evaluated(replace(PROBLEM, task=failing_task(COUNTING)), traces, workers)
     assert [bool(item.error) for item in found] == [False, True, False, True, False]
     assert [math.isinf(item.cost) for item in found] == [False, True, False, True, False]
 
@@ -169,7 +164,7 @@ def test_crash_is_blamed_on_its_trace_alone(workers: int, failure: str) -> None:
 def test_hang_is_blamed_on_its_trace_alone(nothing_left: None) -> None:
     traces: list[Trace] = [("halve",), ("halve", "hang"), ("subtract(1)",)]
     limits = Limits(deadline_seconds=3, memory_bytes=GIB)
-    found = evaluated(failing_task(COUNTING), PROGRAM, traces, "total", limits=limits)
+    found = evaluated(Problem(failing_task(COUNTING), PROGRAM, limits=limits), traces)
     assert ["no answer within 3 seconds" in item.error for item in found] == [False, True, False]
 
 

@@ -7,8 +7,8 @@ import pytest
 from burnish import _native
 from burnish.core.errors import CompileError, InputError
 from burnish.corpora import Failed, Skipped, Unit, translation_units
-from burnish.corpora.build import compile_folder
 from burnish.corpora.tree import index_tree
+from burnish.corpora.units import compile_folder
 from tests.corpora.conftest import Tree
 from tests.corpora.sdists import make_package
 

@@ -18,7 +18,7 @@ from burnish.training.config import Source
 
 
 @dataclass(frozen=True)
-class Part:
+class SourcePrograms:
     """What one source stands for."""
 
     source: Source
@@ -53,7 +53,7 @@ class Part:
 class Chosen(Sequence[Program]):
     """Programs of several parts in a random order; each is opened when it is asked for."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SourcePrograms, ...]
     order: tuple[tuple[int, int], ...] = field(repr=False)  # part, and number in it
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ def choose(sources: Sequence[Source], where: str, task: Task) -> Chosen:
         UnknownName: the task has no such variant.
     """
     parts = tuple(
-        Part(source, _of(source, f"{where}[{number}]", task), _variant(source, task))
+        SourcePrograms(source, _of(source, f"{where}[{number}]", task), _variant(source, task))
         for number, source in enumerate(sources)
     )
     pairs = [(i, j) for i, part in enumerate(parts) for j in range(len(part.programs))]

@@ -1,4 +1,4 @@
-"""One site at a time, apart from the rest of its program: milliseconds where the whole takes seconds."""
+"""Evaluating one site apart from the rest of its program: milliseconds where the whole takes seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Object to executable."""
+"""Linking: from an object file to an executable."""
 
 from __future__ import annotations
 

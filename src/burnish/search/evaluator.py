@@ -1,4 +1,4 @@
-"""Traces to costs: in worker processes, on all cores, every shared prefix once."""
+"""The evaluator of searches, from traces to costs: on all cores, every shared prefix once."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from functools import partial
 
 from burnish.core.errors import BurnishError, CompilerCrash
 from burnish.core.guide import StatePolicy
-from burnish.core.objective import Objective
-from burnish.core.program import Program
+from burnish.core.problem import Problem
 from burnish.core.session import Part
-from burnish.core.task import Task
 from burnish.core.trace import Trace, split_entry
 from burnish.core.view import Observed
-from burnish.core.worker import Limits, Worker, wait
-from burnish.search.alone import at_site, evaluate_alone, moved
+from burnish.core.worker import Worker, wait
 from burnish.search.prefix_tree import Ask
 from burnish.search.reached import evaluate_traces, look_at, take_parts
+from burnish.search.site_alone import at_site, evaluate_alone, moved
 from burnish.search.space import NOT_TRIED, Batch, Evaluation
 
 CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
@@ -47,20 +45,19 @@ class Evaluator:
         policy: Whose predictions batches may ask for.
     """
 
-    def __init__(
-        self, task: Task, program: Program, objective: Objective, *, workers: int | None, limits: Limits
-    ) -> None:
+    def __init__(self, problem: Problem, *, workers: int | None) -> None:
+        """Start the worker processes; by default one for each core."""
         self.trials = 0
         self.crashes = 0
         self.illegal = 0
         self._spent = Fraction(0)  # evaluations; a site alone, of n, is 1/n of one
         self.policy: StatePolicy | None = None
-        self._setup = (task.open, program, objective)
+        self._setup = (problem.task.open, problem.program, problem.goal)
         self._known: dict[_Key, Evaluation] = {}
         self._begins: dict[tuple[Trace, str], float] = {}  # what sites cost alone after a trace
         self._parts: dict[Trace, dict[str, tuple[Part, str]]] = {}  # after a trace, with identities
-        self.workers = [Worker(limits) for _ in range(workers or os.cpu_count() or 1)]
-        self._deadline_seconds = limits.deadline_seconds
+        self.workers = [Worker(problem.limits) for _ in range(workers or os.cpu_count() or 1)]
+        self._deadline_seconds = problem.limits.deadline_seconds
 
     @property
     def evaluations(self) -> int:

@@ -23,7 +23,7 @@ from burnish.training.checkpoint import Best, Checkpoint, diverged, load_checkpo
 from burnish.training.config import Config, config_of, difference
 from burnish.training.plot import plot_log
 from burnish.training.track import LOG, JsonLines, Row, Tracker, open_trackers
-from burnish.training.validate import NOTHING_YET, SCORE
+from burnish.training.validation import NOTHING_YET, SCORE
 
 CONFIG = "config.json"
 CURVES = "curves.png"
@@ -62,7 +62,7 @@ class Training(Protocol):
 
 
 @dataclass(frozen=True)
-class Progress:
+class IterationProgress:
     """What is told after every iteration."""
 
     row: Row
@@ -72,7 +72,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """How a run ended."""
 
     folder: Path
@@ -86,7 +86,7 @@ class Outcome:
 class Listener:
     """Who is told what happens, and who may end it."""
 
-    progress: Callable[[Progress], None] = lambda progress: None
+    progress: Callable[[IterationProgress], None] = lambda progress: None
     note: Callable[[str], None] = lambda text: None  # what happens now
     say: Callable[[str], None] = lambda text: None  # what is to be remembered
     stop: Callable[[], bool] = lambda: False  # asked after every iteration
@@ -98,7 +98,7 @@ def train(
     folder: Path,
     open_training: Callable[[Config, Path, Callable[[str], None]], Training],
     listener: Listener = Listener(),
-) -> Outcome:
+) -> TrainingOutcome:
     """Train, or go on where the folder's checkpoint is.
 
     Args:
@@ -163,7 +163,7 @@ class _Loop:
         self.trackers: list[Tracker] = [self.lines]
         self.began = time.monotonic() - self.now.seconds
 
-    def run(self) -> Outcome:
+    def run(self) -> TrainingOutcome:
         """Iterate until it is over, and export the best policy."""
         begin = (self.now.steps or self.now.iteration) + 1 if self.resumed else 0
         try:
@@ -174,7 +174,7 @@ class _Loop:
                 tracker.close()
         policy = self._export() if self.now.best else None
         plot_log(self.folder / LOG, self.folder / CURVES)
-        return Outcome(self.folder, why, self.now.iteration, self.now.best, policy)
+        return TrainingOutcome(self.folder, why, self.now.iteration, self.now.best, policy)
 
     def _iterate(self) -> str:
         if self.resumed:
@@ -212,7 +212,7 @@ class _Loop:
         row["seconds"] = self.now.seconds
         for tracker in self.trackers:
             tracker.log(row)
-        told = Progress(row, self.now.best, self.training.reference, self._seconds_left())
+        told = IterationProgress(row, self.now.best, self.training.reference, self._seconds_left())
         self.listener.progress(told)
 
     def _keep(self, found: dict[str, float]) -> None:
