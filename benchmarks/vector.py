@@ -10,7 +10,7 @@ else the machine does hits all of them:
 - `one, one core`, `ready 4, one core`: the processes of such a way are bound to one core;
 - `step N`: `gymnasium.make_vec(id, N)`, burnish.core.vector.VectorEnv: all wait for the slowest pass;
 - `step N/W`, `step N/WxT`: the same with at most W worker processes, of T threads each;
-- `ready N`, `ready N/W`: the same by `send` and `ready`: none waits for another;
+- `ready N`, `ready N/WxT`: the same by `send` and `ready`: none waits for another;
 - `async N`: Gymnasium's AsyncVectorEnv: a process for each environment, and its worker;
 - `async in process N`: the same with `limits=None`: the compiler runs in the environment's process, and
   nothing is caught.
@@ -41,7 +41,7 @@ import numpy as np
 
 import burnish.envs
 from burnish import Env, Program
-from burnish.core.vector import WORKERS_A_CORE, VectorEnv
+from burnish.core.vector import VectorEnv
 from burnish.corpora import Unit, fetch, find_package, translation_units
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 from burnish.tasks.llvm_passes.session import open_session
@@ -113,11 +113,11 @@ def bound(way: str, seconds: list[float], cores: int) -> float:
         return 1.0
     kind, count, workers, threads = parts_of(way)
     if kind == "ready":
-        return float(min(cores, workers or WORKERS_A_CORE * cores, count))
-    workers = min(count, workers or (WORKERS_A_CORE * cores if kind == "step" else count))
+        return float(min(cores, count))
+    workers = min(count, workers or (cores if kind == "step" else count))
     drawn = np.random.default_rng(0).choice(seconds, size=(5000, count))
     shares = [drawn[:, i::workers] for i in range(workers)]
-    together = min(threads or 1, cores)
+    together = min(threads or cores, cores) if kind == "step" else 1
     longest = np.max([np.maximum(one.sum(axis=1) / together, one.max(axis=1)) for one in shares], axis=0)
     return float(drawn.sum() / np.maximum(drawn.sum(axis=1) / cores, longest).sum())
 

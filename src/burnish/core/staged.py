@@ -207,6 +207,7 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
         behaviour=first.behaviour,
         commandline=None,
         toolchain=partial(_toolchain, tasks),
+        threads=all(task.threads for task in tasks),
     )
 
 

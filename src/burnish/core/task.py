@@ -88,6 +88,7 @@ class Task:
     toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
     shown: Presentation = Presentation()
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
+    threads: bool = False  # several sessions of a process may work at the same time
 
     @property
     def id(self) -> str:

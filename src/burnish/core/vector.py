@@ -19,7 +19,7 @@ from burnish.core.errors import InputError
 from burnish.core.view import Mask
 from burnish.core.worker import Limits, Worker, gathered, wait
 
-WORKERS_A_CORE = 4  # fewer wait longer for the slowest, more push each other out of the caches
+WORKERS_A_CORE = 4  # of one thread: fewer wait longer for the slowest, more push each other out of the caches
 
 Batch = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
@@ -46,7 +46,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             make: A function that makes one, or one function for each.
             num_envs: How many; by default as many as there are functions.
             autoreset_mode: When finished environments begin again: Gymnasium's three.
-            workers: How many processes at most; WORKERS_A_CORE for each core by default.
+            workers: How many processes at most; by default one for each core, WORKERS_A_CORE of one thread.
+            threads: Of each process; by default as many as there are cores where the task's sessions may work
+                in several (Task.threads), else one.
 
         Raises:
             InputError: there are none, or their spaces differ.
@@ -76,7 +78,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._done = np.zeros(self.num_envs, dtype=bool)
         self._begun: dict[int, tuple[int, Callable[[], Next]]] = {}  # with the call that it waits for
         cores = len(os.sched_getaffinity(0))
-        self._groups = self._share(workers or WORKERS_A_CORE * cores, threads or 1)
+        threads = threads or (cores if first.task.threads else 1)
+        self._groups = self._share(workers or cores * (1 if threads > 1 else WORKERS_A_CORE), threads)
         if len(self._groups) >= cores:  # whoever looks again and again takes a core
             for shared, _ in self._groups:
                 for worker in shared:

@@ -31,6 +31,7 @@ def make_task(options: Options = Options()) -> Task:
         name="llvm_passes",
         version=LIST_VERSION,
         title="LLVMPasses",
+        threads=True,
         language=LANGUAGE,
         actions=actions,
         observations=OBSERVATIONS,
