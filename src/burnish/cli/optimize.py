@@ -22,7 +22,7 @@ from burnish.cli.jobs.job import Job, SearchSettings
 from burnish.cli.jobs.kept import KeptResults
 from burnish.cli.jobs.outputs import OutputPaths
 from burnish.cli.jobs.results import RUN
-from burnish.cli.jobs.runs import Item, Run, workers_each
+from burnish.cli.jobs.runs import Item, OptimizeRun, workers_each
 from burnish.cli.show.optimize_progress import OneScreen, OverallProgress
 from burnish.cli.show.results_table import results_table
 from burnish.core.errors import InputError
@@ -92,14 +92,14 @@ def _run(
     settings: SearchSettings,
     items: Sequence[Item],
     kept: KeptResults | None,
-) -> Run:
+) -> OptimizeRun:
     """Optimize all."""
 
     def tell(result: Result) -> None:
         if options.json:
             print(result.to_json(), flush=True)
 
-    run = Run(task, settings, items, kept, tell=tell)
+    run = OptimizeRun(task, settings, items, kept, tell=tell)
     if options.json or options.quiet:
         run(options.jobs)
     elif len(items) == 1:
@@ -112,7 +112,7 @@ def _run(
     return run
 
 
-def _report(run: Run, options: argparse.Namespace) -> None:
+def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
     """Say what came of it."""
     results = [run.results[number] for number in sorted(run.results)]
     if not options.json:
@@ -135,7 +135,7 @@ def _report(run: Run, options: argparse.Namespace) -> None:
         print(f"burnish: interrupted: the best so far was kept{rest}", file=sys.stderr)
 
 
-def exit_code(run: Run) -> int:
+def exit_code(run: OptimizeRun) -> int:
     """Return 130 after Ctrl-C, 2 where a file could not be read or written, 1 where a result is not valid."""
     if run.interrupted:
         return 130

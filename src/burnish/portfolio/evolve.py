@@ -30,7 +30,7 @@ from burnish.files import LineFile, json_object, read_json_lines, write_atomical
 from burnish.portfolio.candidates import PARENTS, next_candidates
 from burnish.portfolio.costs import log_ratios
 from burnish.portfolio.cover import MOST, OVERHEAD
-from burnish.portfolio.measure import Measured, measure_reference, measure_traces
+from burnish.portfolio.measure import CostsAndSeconds, measure_reference, measure_traces
 from burnish.portfolio.portfolio import Generation, Portfolio
 from burnish.portfolio.seconds import relative_seconds
 from burnish.training.collect import LIMITS
@@ -81,7 +81,7 @@ class PortfolioSetup:
     def measure(self, programs: Sequence[Program], traces: Sequence[Trace]) -> Generation:
         """Try sequences on programs."""
 
-        def one(program: Program) -> list[Measured]:
+        def one(program: Program) -> list[CostsAndSeconds]:
             with closing(Worker(LIMITS)) as worker:
                 return measure_traces(self.task, program, traces, [self.objective], worker)
 

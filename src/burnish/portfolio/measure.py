@@ -14,7 +14,7 @@ from burnish.core.walk import after
 from burnish.core.worker import Worker
 from burnish.training.collect import LIMITS
 
-Measured = tuple[tuple[float, ...] | None, float]
+CostsAndSeconds = tuple[tuple[float, ...] | None, float]
 """What a trace costs by each objective, None where it fails, and the seconds of applying it."""
 
 
@@ -36,13 +36,13 @@ def measure_reference(
 
 def measure_traces(
     task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str], worker: Worker
-) -> list[Measured]:
+) -> list[CostsAndSeconds]:
     """Measure traces, one after the other.
 
     Raises:
         ProgramError: the program cannot be opened.
     """
-    measured: list[Measured] = []
+    measured: list[CostsAndSeconds] = []
     while len(measured) < len(traces):
         try:
             worker.send(_measure, task.open, program, list(traces[len(measured) :]), tuple(objectives))

@@ -18,10 +18,10 @@ class Plan:
     search: str = "12s"  # budget for each program
     searched: int = 400  # programs
     worth: float = WORTH_KEEPING  # reference / cost from which a trace is a candidate
-    portfolio_programs: int = 200  # programs that the portfolio is bred on,
+    portfolio_programs: int = 200  # programs that the portfolio evolves on,
     slowest: float = 0.15  # those on which the reference takes no more seconds
     generations: int = 60
-    strongest: int = 40  # traces of the search, those that gained most, beside what was bred
+    strongest: int = 40  # traces of the search, those that gained most, beside the portfolio
     left_to_sites: tuple[str, ...] = ()  # beginnings of actions that only suffixes have
     also: tuple[str, ...] = ()  # policies, names or files, whose sequences are candidates as well
     size: int = 64  # sequences in the portfolio, at most

@@ -59,7 +59,7 @@ class Silent:
 
 
 @dataclass
-class Run:
+class OptimizeRun:
     """Optimizes programs, writes each one's output and row when it is done, and notes what went wrong.
 
     A program that fails does not keep others from being done. The first Ctrl-C ends the searches that run:
