@@ -10,7 +10,7 @@ import pytest
 
 from burnish.core import child
 from burnish.core.errors import CompilerCrash, CompilerMemory
-from burnish.core.worker import Limits, Undone, Worker, gathered
+from burnish.core.worker import GIB, Limits, Undone, Worker, gathered
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import fail
 from tests.core.test_sandbox import square
@@ -20,7 +20,7 @@ SUBTRACT = TASK.actions.index("subtract(1)")
 
 @pytest.fixture
 def worker(nothing_left: None) -> Iterator[Worker]:
-    made = Worker(Limits(deadline_seconds=20))
+    made = Worker(Limits(deadline_seconds=20, memory_bytes=GIB // 4))
     made.threads = 2
     yield made
     made.close()

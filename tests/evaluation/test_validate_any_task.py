@@ -21,7 +21,7 @@ from tests.evaluation.negating_task import NEGATING, silent_task, strict_task
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
-SCRUTINY = Scrutiny(limits=Limits(deadline_seconds=5))
+SCRUTINY = Scrutiny(limits=Limits(deadline_seconds=2))
 WRONG = ("halve", "a: subtract(1)", "negate", "add(1)")
 
 

@@ -159,7 +159,7 @@ def test_interrupted_search_keeps_the_best_so_far(method: str) -> None:
 @EVERY
 def test_search_survives_crashes(method: str) -> None:
     seen: list[Progress] = []
-    result = searched(failing_task(TASK, "give-up"), method, "80", progress=seen.append)
+    result = searched(failing_task(TASK, "give-up"), method, "40", progress=seen.append)
     assert seen[-1].crashes > 0 or method == "sitewise"  # failures are not legal at a site
     assert result.cost < 1 + 240 + 77
     assert "give-up" not in result.trace
