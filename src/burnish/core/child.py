@@ -32,7 +32,7 @@ from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
-from burnish.core.view import Start
+from burnish.core.view import Start, View
 
 VALUE, ITEM, ERROR, LOST = range(4)  # LOST: an error after which this process must not be used
 
@@ -111,6 +111,24 @@ def open_session(
 def call_session(key: int, method: str, *arguments: Any) -> Any:
     """Call a method of a session."""
     return getattr(sessions[key], method)(*arguments)
+
+
+def step_session(
+    key: int,
+    action: int,
+    site: str,
+    view: tuple[tuple[str, ...], str | None, int],
+    sites: tuple[str, ...],
+) -> tuple[Any, ...]:
+    """Make a step; plain tuples there and back, as they take a fifth of the time that classes take.
+
+    Where the sites are those that there were, that is None.
+    """
+    step = sessions[key].step(action, site, _view(*view), sites)
+    return (*step[:4], None if step.sites == sites else step.sites, *step[5:])
+
+
+_view = cache(View)
 
 
 def fork_session(key: int, copy: int) -> None:
@@ -212,7 +230,7 @@ def _helpers() -> ThreadPoolExecutor:
 
 def _keys(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the numbers of the sessions that a call is of."""
-    if function in (call_session, open_session, close_session):
+    if function in (step_session, call_session, open_session, close_session):
         return arguments[:1]
     return arguments[:2] if function in (fork_session, start_session) else ()
 

@@ -141,10 +141,12 @@ class Sandbox(Session):
 
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
         """See Session; all that fails does so in the function that is returned."""
-        begun = self._begin("step", action, site, view, sites, changes=True)
+        plain = view.observations, view.objective, view.site_count
+        begun = self._run(child.step_session, action, site, plain, sites, changes=True)
 
         def finish() -> Step:
-            step: Step = begun()
+            changed, observed, cost, mask, now, *rest = begun()
+            step = Step(changed, observed, cost, mask, sites if now is None else now, *rest)
             self.trace.append(step.entry)
             return step
 

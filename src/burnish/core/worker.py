@@ -77,6 +77,7 @@ class Worker:
         self._process: Process | None = None
         self._sent: deque[Call] = deque()  # one message, without what is answered
         self._held: list[Call] = []  # the next one
+        self._waiting = 0  # of those, how many somebody waits for
         self._gathers = False
         self._shared = False  # the message that is under way, by several threads
         self._first = 0  # of this process' calls
@@ -127,6 +128,7 @@ class Worker:
         call = Call(function, arguments)
         self.begun += 1
         self._held.append(call)
+        self._waiting += 1
         if not self._gathers:
             self.flush()
         return call
@@ -150,7 +152,7 @@ class Worker:
 
     def flush(self) -> None:
         """Send what waits for it, unless the message before is still under way."""
-        if self._sent or not any(call.told for call in self._held):
+        if self._sent or not self._waiting:
             return
         process = self._started()
         message = []
@@ -160,6 +162,7 @@ class Worker:
             if call.told:
                 self._sent.append(call)
         self._held.clear()
+        self._waiting = 0
         self._shared = self.threads > 1 and len(message) > 1
         self._since = time.monotonic()
         try:
@@ -241,6 +244,7 @@ class Worker:
             call.answer = child.LOST, Undone("the worker process ended before this call's turn")
         self._sent.clear()
         self._held.clear()
+        self._waiting = 0
         self.answered = self.begun
         if self._process:
             self._process.finalize()

@@ -75,6 +75,7 @@ class ModuleSession(Session):
         stopwatch: Stopwatch | None = None,
     ) -> None:
         self._passes = np.array(indices(options.without))  # number in `actions` -> in PASSES
+        self._at_function: Mask = _AT_FUNCTION[self._passes]
         super().__init__([ACTIONS[i] for i in self._passes])
         self.module = module
         self.options = options
@@ -92,8 +93,7 @@ class ModuleSession(Session):
             return np.ones(len(self.actions), dtype=bool)
         if not self.module.has_function(site):
             return np.zeros(len(self.actions), dtype=bool)
-        mask: Mask = _AT_FUNCTION[self._passes]
-        return mask
+        return self._at_function.copy()
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Run one pass on the module or on one function."""
