@@ -124,7 +124,7 @@ def test_several_observations_are_one_message(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(child, "write_message", listen)
     env.step(0)
-    assert sent == [["call_session"]]
+    assert sent == [["step_session"]]
     env.reset()
     assert sent[1:] == [["close_session", "start_session"]]
     env.close()
