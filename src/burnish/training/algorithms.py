@@ -42,10 +42,13 @@ LEARNERS: dict[str, Algorithm] = {
     "cloning": Algorithm("burnish.agents.cloning", "Cloning", imitates=True),
 }
 
+OF_LEARNERS = "burnish.training.learning:PolicyTraining"
+"""What trains them: "module:function" of (config, folder, note) -> Training."""
+
 TRAININGS: dict[str, str] = {
     "sequence-values": "burnish.portfolio.training:SequenceValuesTraining",
 }
-"""Other kinds of training: a name, and "module:function" of (config, folder, note) -> Training."""
+"""Other kinds of training, by name."""
 
 
 def open_training(config: Config, folder: Path, note: Note) -> Training:
@@ -59,14 +62,9 @@ def open_training(config: Config, folder: Path, note: Note) -> Training:
     if name not in (*LEARNERS, *TRAININGS):
         known = UnknownName.among("algorithm", name, (*LEARNERS, *TRAININGS))
         raise UnknownName(f"{config.name}: algorithm.name: {known}")
-    if name in TRAININGS:
-        module, _, function = TRAININGS[name].partition(":")
-        make: Callable[[Config, Path, Note], Training]
-        make = getattr(importlib.import_module(module), function)
-        return make(config, folder, note)
-    from burnish.training.learning import PolicyTraining
-
-    return PolicyTraining(config, folder, note)
+    module, _, function = TRAININGS.get(name, OF_LEARNERS).partition(":")
+    make: Callable[[Config, Path, Note], Training] = getattr(importlib.import_module(module), function)
+    return make(config, folder, note)
 
 
 def settings_of(config: Config) -> tuple[Algorithm, Any]:
