@@ -17,6 +17,7 @@ from burnish.core.session import Part, Session
 from burnish.core.task import Emitter, Opener, Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
+from burnish.core.walk import after
 
 STAGE = "stage"
 INITIAL_TRACES = 8  # at most: of all stages' own, joined in every way
@@ -137,7 +138,8 @@ class StagedSession(Session):
 
     def verify(self) -> str:
         """See Session."""
-        self.session.verify()
+        if self.last is not self.session:
+            self.session.verify()
         return self.last.verify()
 
     def object_code(self) -> bytes:
@@ -218,14 +220,11 @@ def _open(opener: Opener, actions: tuple[str, ...], stages: tuple[Stage, ...], p
 
 
 def _emit(
-    emitter: Emitter, begins: Sequence[str], session: Session, arguments: tuple[str, ...], baseline: str
+    emitter: Emitter, begins: Trace, session: Session, arguments: tuple[str, ...], baseline: str
 ) -> bytes:
     """Write what the last stage makes of a state, in whichever process that is."""
-    copy = session.fork()
-    for begin in map(copy.index, begins):
-        if copy.legal()[begin]:
-            copy.apply(begin)
-    return emitter(copy, arguments, baseline)
+    with after(session, begins, skip_illegal=True) as last:  # those that have begun are illegal
+        return emitter(last, arguments, baseline)
 
 
 def _observations(tasks: Sequence[Task]) -> dict[str, Observation]:
