@@ -14,6 +14,7 @@ from burnish.cli import main
 from burnish.core.result import Result
 from burnish.tasks.llvm_passes import TASK
 from burnish.toolchain import find_tool
+from tests.cli.results import result_of, written
 from tests.sources import DATA, program
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -25,29 +26,8 @@ def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def result(tmp_path: Path, *rows: Result) -> str:
-    path = tmp_path / "results.jsonl"
-    path.write_text("".join(row.to_json() + "\n" for row in rows))
-    return str(path)
-
-
 def row(*trace: str, source: str = MATRIX, fallback: str = "", digest: str = "") -> Result:
-    return Result(
-        task=TASK.id,
-        program=source,
-        digest=digest or program("matrix.c").digest,
-        objective="text-bytes",
-        method="m",
-        seed=0,
-        trace=trace,
-        cost=1.0,
-        baselines={},
-        evaluations=1,
-        seconds=0.1,
-        toolchain={},
-        fallback=fallback,
-        source=(source,),
-    )
+    return result_of(source, digest or program("matrix.c").digest, *trace, fallback=fallback)
 
 
 def test_each_step_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,14 +103,14 @@ def test_minimized_table_says_how_many_matter(capsys: pytest.CaptureFixture[str]
 
 
 def test_passes_of_a_result_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = result(tmp_path, row("gvn"), row("mem2reg", "lcssa"))
+    path = written(tmp_path, row("gvn"), row("mem2reg", "lcssa"))
     assert main(["apply", "--result", path, "--number", "2", "--minimize", "--json"]) == 0
     rows = printed(capsys)
     assert [row["step"] for row in rows] == ["(opened)", "mem2reg", "lcssa", "(opened)", "mem2reg"]
 
 
 def test_program_of_a_result_may_be_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = result(tmp_path, row("gvn", source=str(tmp_path / "gone.c"), digest="other"))
+    path = written(tmp_path, row("gvn", source=str(tmp_path / "gone.c"), digest="other"))
     assert main(["apply", "--result", path]) == 2
     assert "gone.c" in capsys.readouterr().err
     shutil.copy(DATA / "matrix.c", tmp_path / "here.c")
@@ -156,7 +136,7 @@ def test_results_that_cannot_be_explained(
     message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["apply", "--result", result(tmp_path, *rows), *words]) == 2
+    assert main(["apply", "--result", written(tmp_path, *rows), *words]) == 2
     assert message in capsys.readouterr().err
 
 

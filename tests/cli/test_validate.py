@@ -14,7 +14,7 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.corpora.kernels import load_kernel
 from burnish.programs import load_program
-from burnish.tasks.llvm_passes import TASK
+from tests.cli.results import result_of, written
 from tests.evaluation.broken_passes import MOODS, broken_task
 from tests.evaluation.negating_task import NEGATING
 from tests.sources import DATA
@@ -22,29 +22,8 @@ from tests.sources import DATA
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
-def written(tmp_path: Path, *rows: Result) -> str:
-    path = tmp_path / "results.jsonl"
-    path.write_text("".join(row.to_json() + "\n" for row in rows))
-    return str(path)
-
-
 def result(source: Program, *trace: str, fallback: str = "") -> Result:
-    return Result(
-        task=TASK.id,
-        program=source.name,
-        digest=source.digest,
-        objective="text-bytes",
-        method="m",
-        seed=0,
-        trace=trace,
-        cost=1.0,
-        baselines={},
-        evaluations=1,
-        seconds=0.1,
-        toolchain={},
-        fallback=fallback,
-        source=(source.name,),
-    )
+    return result_of(source.name, source.digest, *trace, fallback=fallback)
 
 
 @pytest.fixture
