@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import pytest
 
@@ -16,20 +17,22 @@ from tests.walks import NEAR
 
 
 class Claims:
-    """`programs` are two or more, small, with different first costs."""
+    """Whoever inherits them says which task, and which programs: two or more, small, of other first costs."""
 
+    tested: ClassVar[Task]
+    examples: ClassVar[Sequence[Program]]
     steps = 8  # of a random walk
     noise = 0.0  # of a noisy objective: by how much two measurements of one state may differ, relatively
 
     @pytest.fixture(scope="class")
     @classmethod
     def task(cls) -> Task:
-        raise NotImplementedError
+        return cls.tested
 
     @pytest.fixture(scope="class")
     @classmethod
     def programs(cls) -> Sequence[Program]:
-        raise NotImplementedError
+        return cls.examples
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +15,7 @@ from hypothesis import strategies as st
 
 from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash, IllegalAction
-from burnish.core.program import Program
 from burnish.core.stepping import Answerer
-from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, split_entry
 from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask, Observed, View
@@ -51,15 +48,8 @@ ASKED = (  # of the heuristic, which inlines f
 
 
 class TestAsking(TaskConformance):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def task(cls) -> Task:
-        return TASK
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def programs(cls) -> Sequence[Program]:
-        return [PROGRAM, calls("main 3: a b a; a 2: b; b 4: a c; c 1: ")]
+    tested = TASK
+    examples = (PROGRAM, calls("main 3: a b a; a 2: b; b 4: a c; c 1: "))
 
 
 def test_empty_trace_is_the_heuristic_and_not_the_best() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pytest
 
 from burnish.core.env import Env
 from burnish.core.program import Program
-from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
 from tests.conformance import TaskConformance
 from tests.conformance.environments import EnvironmentClaims
@@ -20,15 +17,8 @@ from tests.core.counting_task import OPTIMUM, TASK, CountingSession, counters, o
 
 
 class TestCounting(TaskConformance):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def task(cls) -> Task:
-        return TASK
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def programs(cls) -> Sequence[Program]:
-        return [counters("a=640 b=77"), counters("a=1000 b=1000 c=512 d=999")]
+    tested = TASK
+    examples = (counters("a=640 b=77"), counters("a=1000 b=1000 c=512 d=999"))
 
 
 class NoisyCounting(CountingSession):
@@ -47,18 +37,14 @@ class TestNoisy(SessionClaims, EnvironmentClaims):
     """Where costs are measured, what is claimed of them holds within a tolerance."""
 
     noise = 0.05
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def task(cls) -> Task:
-        noisy = {name: replace(objective, noisy=True) for name, objective in TASK.objectives.items()}
-        baselines = {"start": NoisyCounting, "halved": open_halved}
-        return replace(TASK, objectives=noisy, open=NoisyCounting, baselines=baselines, initial_traces=())
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def programs(cls) -> Sequence[Program]:
-        return [counters("a=640 b=77"), counters("a=1000 b=1000 c=512 d=999")]
+    tested = replace(
+        TASK,
+        objectives={name: replace(one, noisy=True) for name, one in TASK.objectives.items()},
+        open=NoisyCounting,
+        baselines={"start": NoisyCounting, "halved": open_halved},
+        initial_traces=(),
+    )
+    examples = TestCounting.examples
 
 
 def test_episode_ends_where_nothing_is_legal() -> None:

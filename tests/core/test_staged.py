@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from burnish.core.errors import IllegalAction
-from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.staged import Stage, staged
-from burnish.core.task import Task
 from tests.conformance import TaskConformance
 from tests.conftest import OpenSandbox
 from tests.core import asking_task, counting_task
@@ -25,15 +22,8 @@ BEGIN = "begin(counting)"
 
 
 class TestStaged(TaskConformance):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def task(cls) -> Task:
-        return TASK
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def programs(cls) -> Sequence[Program]:
-        return [PROGRAM, calls("main 1: f; f 9: g g; g 2:")]
+    tested = TASK
+    examples = (PROGRAM, calls("main 1: f; f 9: g g; g 2:"))
 
 
 def opened(*trace: str) -> Session:

@@ -7,19 +7,18 @@ from collections.abc import Sequence
 import pytest
 
 from burnish.core.program import Program
-from burnish.core.task import Task
 from burnish.tasks.llvm_passes import TASK
 from tests.conformance import TaskConformance
 from tests.sources import program
 
 
 class TestLLVMPasses(TaskConformance):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def task(cls) -> Task:
-        return TASK
+    tested = TASK
 
     @pytest.fixture(scope="class")
     @classmethod
     def programs(cls) -> Sequence[Program]:
-        return [program("recursion.c"), program("classes.cpp")]
+        return [
+            program("recursion.c"),
+            program("classes.cpp"),
+        ]  # compiled by clang, so not where it is imported
