@@ -42,13 +42,15 @@ def play(env: Env, rng: np.random.Generator) -> Iterator[tuple[Any, float, bool]
 
 
 def snapshot(task: Task, session: Session) -> dict[str, object]:
-    """Return all that can be known about a state, to compare."""
+    """Return all that can be known about a state, to compare: nothing that is another number every time."""
     sites = session.sites()
     known: dict[str, object] = {"digest": session.digest(), "trace": tuple(session.trace), "sites": sites}
     known["mask"] = session.mask((WHOLE_PROGRAM, *sites[:NEAR]))[: len(task.actions)].tolist()
     for objective in task.exact_objectives:
         known[objective] = session.measure(objective), session.site_costs(objective)
-    for name in task.observations:
+    for name, item in task.observations.items():
+        if item.noisy:
+            continue
         observed = session.observe(name)
         arrays = observed if isinstance(observed, tuple) else (observed,)
         known[name] = [(str(a.dtype), a.tolist()) if isinstance(a, np.ndarray) else a for a in arrays]

@@ -52,7 +52,7 @@ def test_a_run_is_reported(walk: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert said in out
     assert "wrote runs/walk/policy.txt, policy.card.json, curves.png" in out
     assert "walk  iteration 2  20 steps" in err
-    assert "-start / policy" in err
+    assert "start / policy" in err
     assert (
         json.loads((folder / "policy.card.json").read_text())["training"]["command"]
         == "burnish train walk.toml"
@@ -198,7 +198,7 @@ def test_a_terminal_has_a_line_that_lives(
     err = capsys.readouterr().err
     lines = [re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", line) for line in re.split(r"[\r\n]", err)]
     assert any(" left " in line for line in lines)
-    assert any("iteration 4  40 steps" in line and "-start / policy" in line for line in lines)
+    assert any("iteration 4  40 steps" in line and "start / policy" in line for line in lines)
     assert all(len(line) <= 80 for line in lines)
 
 

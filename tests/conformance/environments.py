@@ -175,17 +175,25 @@ class EnvironmentClaims(Claims):
 class Obliging(Env):
     """An environment as Gymnasium's checker wants it: it knows no masks, and no measurements.
 
-    Any number is a legal action, and what is measured is left out, where that is another number every time.
+    Any number is a legal action, and what is measured is left out, or 0, where it is another every time.
     """
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         observed, info = super().reset(seed=seed, options=options)
-        return observed, self._alike(info)
+        return self._seen(observed), self._alike(info)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         legal = np.flatnonzero(self.action_masks())
         observed, reward, *over, info = super().step(int(legal[int(action) % len(legal)]))
-        return observed, 0.0 if self.objective.noisy else reward, *over, self._alike(info)
+        return self._seen(observed), 0.0 if self.objective.noisy else reward, *over, self._alike(info)
+
+    def _seen(self, observed: Any) -> Any:
+        if isinstance(self.observation_space, gymnasium.spaces.Dict):
+            return {name: self._still(name, value) for name, value in observed.items()}
+        return self._still(self._observations.names[0], observed)
+
+    def _still(self, name: str, value: Any) -> Any:
+        return np.zeros_like(value) if self.task.observations[name].noisy else value
 
     def _alike(self, info: dict[str, Any]) -> dict[str, Any]:
         measured = ("cost",) if self.objective.noisy else ()

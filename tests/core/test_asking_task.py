@@ -19,7 +19,7 @@ from burnish.core.stepping import Answerer
 from burnish.core.trace import WHOLE_PROGRAM, split_entry
 from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask, Observed, View
-from burnish.core.worker import Call
+from burnish.core.worker import PendingCall
 from tests.conformance import TaskConformance
 from tests.conftest import OpenSandbox
 from tests.core.asking_task import (
@@ -202,7 +202,7 @@ def test_a_policy_answers_in_the_worker_and_is_made_there_once(
     sent: list[object] = []
     begin = session._worker.begin
 
-    def note(*call: Any) -> Call:
+    def note(*call: Any) -> PendingCall:
         sent.append(call)
         return begin(*call)
 

@@ -37,6 +37,8 @@ def main(arguments: Sequence[str]) -> int:
     words, compiler = split_at_dashes(arguments)
     options = _parser(words).parse_args(words)
     task, program, trace, goal = _result(options) if options.result else _by_hand(options, compiler)
+    if options.minimize and goal.noisy:
+        raise InputError(f"--minimize: {goal.name} is never the same twice, and cannot say what matters")
     rows, crash = _apply_steps(task, program, trace, goal)
     _show_steps(rows, task, goal, as_json=options.json)
     if crash:
@@ -109,7 +111,7 @@ def _choose(rows: Sequence[Result], number: int | None, path: Path) -> Result:
 
 def _goal(task: Task, name: str | None) -> Objective:
     goal = task.objective(name)
-    if goal.noisy:
+    if goal.noisy and task.exact_objectives:
         raise InputError(
             f"{goal.name} is never the same twice; say what matters by --objective: "
             f"{', '.join(task.exact_objectives)}"
@@ -184,6 +186,8 @@ def _show_steps(rows: Sequence[Row], task: Task, goal: Objective, *, as_json: bo
     for before, row in zip((rows[0], *rows), rows, strict=False):
         table.add_row(*_cells(before, row, shown))
     Console().print(table)
+    if goal.noisy:
+        print(f"{goal.name} was measured once for each state: small changes may be noise.")
     steps = [str(row["step"]) for row in rows[1:]]
     if steps and task.commandline:
         with contextlib.suppress(InputError):  # no tool has a text for one of them

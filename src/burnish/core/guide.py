@@ -117,6 +117,8 @@ class Guide:
     """Short traces to try at every site, the most promising first."""
     prior: Prior | None = None
     policy: StatePolicy | None = None
+    searches: bool = False
+    """Whether the initial traces are a search of their own, which goes on as long as it is asked."""
 
 
 Adviser = Callable[[Session], Guide]

@@ -53,3 +53,4 @@ class Observation:
     low: float = 0
     high: float = float("inf")
     columns: Sequence[str] = field(default=(), repr=False)
+    noisy: bool = False  # measured: another value every time

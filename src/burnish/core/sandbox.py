@@ -15,7 +15,7 @@ from burnish.core.stepping import MakeAnswerer
 from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed, Start, Step, View
-from burnish.core.worker import Call, Limits, Undone, Worker
+from burnish.core.worker import Limits, PendingCall, Undone, Worker
 
 _numbers = itertools.count()
 
@@ -47,7 +47,7 @@ class Sandbox(Session):
         self._worker = worker or Worker(limits)
         self._key = next(_numbers)
         self._generation = -1
-        self._unfinished: Call | None = None  # a call that changes the state, and whose end is not known
+        self._unfinished: PendingCall | None = None  # changes the state, and its end is not known
         self.trace: list[str] = []
         try:
             super().__init__(self._open() if actions is None else actions)
@@ -235,12 +235,12 @@ class Sandbox(Session):
             with contextlib.suppress(Undone):
                 return self._finish_opening(self._begin_opening())
 
-    def _begin_opening(self) -> Call:
+    def _begin_opening(self) -> PendingCall:
         return self._worker.begin(
             child.open_session, self._key, self._opener, self._program, tuple(self.trace)
         )
 
-    def _finish_opening(self, opening: Call) -> tuple[str, ...]:
+    def _finish_opening(self, opening: PendingCall) -> tuple[str, ...]:
         actions: tuple[str, ...] = self._worker.finish(opening)
         self._generation = opening.generation
         return actions

@@ -12,6 +12,7 @@ from burnish.core.limit import limited, unlimited
 from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
 from burnish.core.program_source import FileSource, ProgramSource
+from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.setting import Setting
 from burnish.core.trace import Trace
@@ -31,6 +32,8 @@ class Presentation:
     objectives: tuple[str, ...] = ()  # in every table, beside what was minimised
     baselines: tuple[str, ...] = ()  # in every table; all by default
     label: str = "{}"  # of a baseline: "-{}" makes "-O2"
+    describe: Callable[[Program, Session, Result], str] | None = None
+    """Text on the state that a result stands for; shown where there is one result."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Undone(CompilerCrash):
     """A call's process ended before its turn: nothing of it has happened, and it may be made again."""
 
 
-class Call:
+class PendingCall:
     """A call of a function in a worker, and the answer once it is there."""
 
     __slots__ = ("answer", "generation", "request", "told")
@@ -75,8 +75,8 @@ class Worker:
         self.until = math.inf  # by time.monotonic(): no answer is waited for any longer
         self._since = 0.0  # by time.monotonic()
         self._process: Process | None = None
-        self._sent: deque[Call] = deque()  # one message, without what is answered
-        self._held: list[Call] = []  # the next one
+        self._sent: deque[PendingCall] = deque()  # one message, without what is answered
+        self._held: list[PendingCall] = []  # the next one
         self._waiting = 0  # of those, how many somebody waits for
         self._gathers = False
         self._shared = False  # the message that is under way, by several threads
@@ -105,7 +105,8 @@ class Worker:
             self.close()
         self.refresh()
         call = self.begin(function, *arguments)
-        if call.answer:  # the process had died
+        # A process that had died while it waited is no failure of this call.
+        if call.answer and (call := self.begin(function, *arguments)).answer:
             call.value()
 
     def receive(self, deadline_seconds: float | None = None) -> tuple[bool, Any]:
@@ -123,9 +124,9 @@ class Worker:
         while (answer := self.receive())[0]:
             yield answer[1]
 
-    def begin(self, function: Callable[..., Any], *arguments: Any) -> Call:
+    def begin(self, function: Callable[..., Any], *arguments: Any) -> PendingCall:
         """Start a call, or let it go with the next message where others are under way."""
-        call = Call(function, arguments)
+        call = PendingCall(function, arguments)
         self.begun += 1
         self._held.append(call)
         self._waiting += 1
@@ -135,9 +136,9 @@ class Worker:
 
     def post(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Let a call that nobody waits for go with the next message, before what begins after it."""
-        self._held.append(Call(function, arguments, told=False))
+        self._held.append(PendingCall(function, arguments, told=False))
 
-    def finish(self, call: Call) -> Any:
+    def finish(self, call: PendingCall) -> Any:
         """Wait for a call that was begun; return what it returns, or raise what it raises.
 
         Raises:

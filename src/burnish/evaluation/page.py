@@ -45,11 +45,11 @@ def report_page(
         confidence: Of the intervals.
     """
     first = rows[0]
-    title = f"{first.objective}: {len({row.program for row in rows})} programs against -{first.reference}"
+    title = f"{first.objective}: {len({row.program for row in rows})} programs against {first.reference}"
     parts = [
         f"<h1>{_text(title)}</h1>",
         _note(
-            f"Ratios are -{first.reference} / method: above 1 the method is better; means are geometric, "
+            f"Ratios are {first.reference} / method: above 1 the method is better; means are geometric, "
             f"intervals {confidence:.0%} by the bootstrap over programs, and over whole projects. Guarded: "
             "the reference is kept where nothing better was found. Every result was replayed in new "
             "processes and checked. A failure costs what the program costs unoptimized, and at least "
@@ -152,7 +152,7 @@ def _groups(by: str, summaries: Sequence[Summary]) -> str:
 
 
 def _programs(rows: Sequence[Row]) -> str:
-    columns = ["program", "method", "budget", f"-{rows[0].reference}", "cost", "ratio"]
+    columns = ["program", "method", "budget", f"{rows[0].reference}", "cost", "ratio"]
     columns += ["evaluations", "seconds", "passes"]
     cells = [
         [
@@ -175,7 +175,7 @@ def _trace(row: Row) -> Cell:
     if not row.valid:
         return Cell(row.failure, -1)
     if not row.trace:
-        return Cell(f"-{row.fallback}" if row.fallback else "none", 0)
+        return Cell(row.fallback or "none", 0)
     listed = " &rarr; ".join(map(_text, row.trace))
     text = f"<details><summary>{len(row.trace)}</summary><small>{listed}</small></details>"
     return Cell(text, len(row.trace), markup=True)

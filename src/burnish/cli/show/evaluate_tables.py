@@ -98,7 +98,7 @@ def _pairs(pairs: Sequence[Pair], confidence: float) -> Table:
 
 def _notes(rows: Sequence[Row], refused: Sequence[Refused], confidence: float) -> list[str]:
     ratios = (
-        f"Ratios of {rows[0].objective}, -{rows[0].reference} / method: above 1 the method is better; "
+        f"Ratios of {rows[0].objective}, {rows[0].reference} / method: above 1 the method is better; "
         "geometric means. Guarded: the reference is kept where nothing better was found. Intervals: bootstrap"
         " over programs, and over whole projects."
     )

@@ -94,5 +94,5 @@ def describe(metrics: dict[str, float], progress: loop.IterationProgress) -> str
         words.append(f"return {metrics['return']:+.3f}")
     if SCORE in metrics and progress.best:
         best = progress.best.metrics[SCORE]
-        words.append(f"-{progress.reference} / policy {metrics[SCORE]:.4f}, best {best:.4f}")
+        words.append(f"{progress.reference} / policy {metrics[SCORE]:.4f}, best {best:.4f}")
     return "  ".join(words)
