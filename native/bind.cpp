@@ -1,5 +1,6 @@
 // The Python face of the native core: burnish._native. Every call releases the GIL.
 #include "attributes.h"
+#include "bind_jit.h"
 #include "codegen.h"
 #include "embedding.h"
 #include "features.h"
@@ -70,12 +71,6 @@ template <class Error> void translate(nb::module_ &m, const char *name, PyObject
   });
 }
 
-Vector owned(std::unique_ptr<int64_t[]> values, size_t size) {
-  int64_t *data = values.release();
-  nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<int64_t *>(p); });
-  return Vector(data, {size}, owner);
-}
-
 // Arrays take over what the native core has made.
 template <class T> nb::capsule keeping(std::vector<T> *values) {
   return nb::capsule(values, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
@@ -94,16 +89,16 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<2>> matrix(std::vector<T> 
 nb::bytes to_bytes(const std::string &text) { return nb::bytes(text.data(), text.size()); }
 
 Vector opcode_counts(const Module &module, const std::optional<nb::str> &function) {
-  auto values = std::make_unique<int64_t[]>(burnish::opcode_count_size);
+  std::vector<int64_t> values(burnish::opcode_count_size);
   std::string name = function ? encoded(*function) : "";
-  burnish::opcode_counts(module, function ? &name : nullptr, values.get());
-  return owned(std::move(values), burnish::opcode_count_size);
+  burnish::opcode_counts(module, function ? &name : nullptr, values.data());
+  return vector(std::move(values));
 }
 
 Vector autophase(const Module &module) {
-  auto values = std::make_unique<int64_t[]>(burnish::autophase_size);
-  burnish::autophase(module, values.get());
-  return owned(std::move(values), burnish::autophase_size);
+  std::vector<int64_t> values(burnish::autophase_size);
+  burnish::autophase(module, values.data());
+  return vector(std::move(values));
 }
 
 Matrix function_properties(Module &module) {
@@ -215,6 +210,8 @@ NB_MODULE(_native, m) {
   translate<burnish::InputError>(m, "InputError", PyExc_ValueError);
   translate<burnish::PipelineError>(m, "PipelineError", PyExc_ValueError);
   translate<burnish::FatalError>(m, "FatalError", PyExc_RuntimeError);
+
+  burnish::bind_jit(m);
 
   nb::class_<Module>(m, "Module")
       .def("__init__", &init_module, "content"_a, "name"_a = "input")

@@ -56,15 +56,6 @@ std::unique_ptr<LLVMContext> make_context() {
   return context;
 }
 
-void initialize_target() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    InitializeNativeTarget();
-    InitializeNativeTargetAsmPrinter();
-    InitializeNativeTargetAsmParser();
-  });
-}
-
 std::string first_line(std::string text) {
   StringRef line = StringRef(text).trim().split('\n').first;
   return line.str();
@@ -292,6 +283,15 @@ TargetMachine &Module::target(const std::string &cpu) const {
 }
 
 std::string llvm_version() { return LLVM_VERSION_STRING; }
+
+void initialize_target() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    InitializeNativeTargetAsmParser();
+  });
+}
 
 void install_fatal_error_handler() {
   llvm::install_fatal_error_handler(

@@ -86,6 +86,9 @@ public:
 
 std::string llvm_version();
 // Turns report_fatal_error into FatalError; called once when the extension is loaded.
+// Make LLVM's code generator for this machine known, once in a process.
+void initialize_target();
+
 void install_fatal_error_handler();
 
 } // namespace burnish

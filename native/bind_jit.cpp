@@ -1,0 +1,203 @@
+#include "bind_jit.h"
+
+#include "jit.h"
+#include "threads.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace burnish {
+namespace {
+
+constexpr size_t alignment = 64; // bytes, of scratch memory
+
+// What calls of one kernel work in beside their arrays: one piece for each that is under way.
+class Scratch {
+public:
+  explicit Scratch(size_t bytes) : bytes_(bytes) {} // a multiple of the alignment
+  Scratch(const Scratch &) = delete;
+  ~Scratch() {
+    for (char *piece : idle_)
+      std::free(piece);
+  }
+
+  char *take() {
+    if (!bytes_)
+      return nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        char *piece = idle_.back();
+        idle_.pop_back();
+        return piece;
+      }
+    }
+    void *piece = std::aligned_alloc(alignment, bytes_);
+    if (!piece)
+      throw std::bad_alloc();
+    return static_cast<char *>(piece);
+  }
+
+  void give_back(char *piece) {
+    if (!piece)
+      return;
+    std::lock_guard lock(mutex_);
+    idle_.push_back(piece);
+  }
+
+private:
+  size_t bytes_;
+  std::mutex mutex_;
+  std::vector<char *> idle_;
+};
+
+// Memory of Python objects, which is given back at the end.
+struct Buffers {
+  explicit Buffers(size_t most) { views.reserve(most); }
+  Buffers(const Buffers &) = delete;
+  ~Buffers() {
+    for (Py_buffer &view : views)
+      PyBuffer_Release(&view);
+  }
+
+  bool add(PyObject *object, int flags) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(object, &view, flags)) {
+      PyErr_Clear();
+      return false;
+    }
+    views.push_back(view);
+    return true;
+  }
+
+  std::vector<Py_buffer> views;
+};
+
+// A kernel on arrays of certain shapes and one type.
+class ArrayFunction {
+public:
+  // Arguments are inputs, then outputs, as the kernel's pointers are; then comes scratch memory, of all threads. The
+  // inputs with the numbers of `aligned` are copied where they do not begin at a multiple of a cache line.
+  ArrayFunction(nb::object kernel, char format, std::vector<std::vector<int64_t>> shapes, size_t scratch_bytes,
+                uint64_t threads, std::vector<size_t> aligned)
+      : owner_(kernel), kernel_(nb::cast<const Kernel *>(kernel)), format_(format), shapes_(std::move(shapes)),
+        threads_(threads), scratch_bytes_(whole(scratch_bytes)), aligned_(std::move(aligned)),
+        scratch_(scratch_bytes_ + copied_bytes()) {}
+
+  // Return the number of the first argument that is no C-contiguous array of its shape and type, that cannot be
+  // written or shares memory with what is read; -1 where there is none, and the outputs were computed.
+  int call(nb::tuple inputs, nb::tuple outputs) {
+    size_t given = inputs.size() + outputs.size();
+    if (given != shapes_.size())
+      throw nb::value_error("as many arrays as the kernel has inputs and outputs");
+    Buffers buffers(given);
+    for (size_t i = 0; i < given; ++i) {
+      bool is_output = i >= inputs.size();
+      nb::handle object = is_output ? outputs[i - inputs.size()] : inputs[i];
+      int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (is_output ? PyBUF_WRITABLE : 0);
+      if (!buffers.add(object.ptr(), flags) || !fits(buffers.views[i], shapes_[i]))
+        return int(i);
+      if (is_output && shares(buffers.views, i))
+        return int(i);
+    }
+    std::vector<uint64_t> pointers;
+    pointers.reserve(given + 3);
+    for (const Py_buffer &view : buffers.views)
+      pointers.push_back(reinterpret_cast<uint64_t>(view.buf));
+    nb::gil_scoped_release release;
+    char *piece = scratch_.take(), *end = piece + scratch_bytes_;
+    for (size_t i : aligned_)
+      if (pointers[i] % alignment) {
+        std::memcpy(end, buffers.views[i].buf, buffers.views[i].len);
+        pointers[i] = reinterpret_cast<uint64_t>(end);
+        end += whole(buffers.views[i].len);
+      }
+    pointers.push_back(reinterpret_cast<uint64_t>(piece));
+    pointers.push_back(reinterpret_cast<uint64_t>(&burnish_parallel));
+    pointers.push_back(threads_);
+    kernel_->run(pointers);
+    scratch_.give_back(piece);
+    return -1;
+  }
+
+private:
+  static size_t whole(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+  size_t copied_bytes() const {
+    size_t bytes = 0;
+    for (size_t i : aligned_) {
+      size_t size = format_ == 'f' ? sizeof(float) : sizeof(double);
+      for (int64_t extent : shapes_[i])
+        size *= extent;
+      bytes += whole(size);
+    }
+    return bytes;
+  }
+
+  bool fits(const Py_buffer &view, const std::vector<int64_t> &shape) const {
+    return view.format && view.format[0] == format_ && !view.format[1] && size_t(view.ndim) == shape.size() &&
+           std::equal(shape.begin(), shape.end(), view.shape) &&
+           reinterpret_cast<uintptr_t>(view.buf) % uintptr_t(view.itemsize) == 0;
+  }
+
+  // Whether the last one has memory of an earlier one.
+  static bool shares(const std::vector<Py_buffer> &views, size_t last) {
+    auto start = [](const Py_buffer &view) { return static_cast<const char *>(view.buf); };
+    return std::any_of(views.begin(), views.begin() + last, [&](const Py_buffer &view) {
+      return start(view) < start(views[last]) + views[last].len && start(views[last]) < start(view) + view.len;
+    });
+  }
+
+  nb::object owner_;
+  const Kernel *kernel_;
+  char format_;
+  std::vector<std::vector<int64_t>> shapes_;
+  uint64_t threads_;
+  size_t scratch_bytes_;
+  std::vector<size_t> aligned_;
+  Scratch scratch_; // and room for copies of those inputs behind it
+};
+
+nb::bytes object_file(const std::string &ir, const std::string &passes, const Machine &machine) {
+  std::string object;
+  {
+    nb::gil_scoped_release release;
+    object = compile_object(ir, passes, machine);
+  }
+  return nb::bytes(object.data(), object.size());
+}
+
+} // namespace
+
+void bind_jit(nb::module_ &m) {
+  using Without = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Machine>(m, "Machine")
+      .def(nb::init<std::string, std::string>(), "cpu"_a, "features"_a)
+      .def_ro("cpu", &Machine::cpu)
+      .def_ro("features", &Machine::features);
+  m.def("host_machine", &host_machine);
+  m.def("machine_of", &machine_of, "cpu"_a); // with all features that the CPU has
+  nb::class_<Kernel>(m, "Kernel")
+      .def(nb::init<const std::string &, const std::string &, const std::string &, const Machine &>(), "ir"_a, "name"_a,
+           "passes"_a, "machine"_a, Without())
+      .def("run", &Kernel::run, "pointers"_a, Without())
+      .def("time", &Kernel::time, "pointers"_a, "samples"_a, "batch_seconds"_a, "passing"_a = false, Without());
+  nb::class_<ArrayFunction>(m, "ArrayFunction")
+      .def(nb::init<nb::typed<nb::object, Kernel>, char, std::vector<std::vector<int64_t>>, size_t, uint64_t,
+                    std::vector<size_t>>(),
+           "kernel"_a, "format"_a, "shapes"_a, "scratch_bytes"_a, "threads"_a, "aligned"_a)
+      .def("__call__", &ArrayFunction::call, "inputs"_a, "outputs"_a,
+           nb::sig("def __call__(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> int"));
+  m.def("parallel_function", [] { return reinterpret_cast<uintptr_t>(&burnish_parallel); });
+  m.def("compile_object", &object_file, "ir"_a, "passes"_a, "machine"_a);
+}
+
+} // namespace burnish

@@ -1,0 +1,10 @@
+// The Python face of jit.h.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace burnish {
+
+void bind_jit(nanobind::module_ &m);
+
+} // namespace burnish

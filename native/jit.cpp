@@ -1,0 +1,156 @@
+#include "jit.h"
+
+#include "module.h"
+
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <algorithm>
+#include <ctime>
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+template <class T> T checked(Expected<T> value, const char *what) {
+  if (!value)
+    throw FatalError(std::string(what) + ": " + toString(value.takeError()));
+  return std::move(*value);
+}
+
+orc::JITTargetMachineBuilder builder_for(const Machine &machine) {
+  auto builder = checked(orc::JITTargetMachineBuilder::detectHost(), "no code can be generated here");
+  builder.setCPU(machine.cpu);
+  builder.getFeatures() = SubtargetFeatures(machine.features);
+  builder.setCodeGenOptLevel(CodeGenOptLevel::Aggressive);
+  return builder;
+}
+
+std::unique_ptr<llvm::Module> parse(const std::string &ir, LLVMContext &context) {
+  SMDiagnostic error;
+  auto module = parseAssemblyString(ir, error, context);
+  if (!module)
+    throw FatalError("line " + std::to_string(error.getLineNo()) + ": " + error.getMessage().str() + ": " +
+                     error.getLineContents().str());
+  return module;
+}
+
+void optimize(llvm::Module &module, TargetMachine &target, const std::string &passes) {
+  module.setTargetTriple(target.getTargetTriple());
+  module.setDataLayout(target.createDataLayout());
+  if (passes.empty())
+    return;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&target);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  ModulePassManager pipeline;
+  if (Error error = builder.parsePassPipeline(pipeline, passes))
+    throw PipelineError(toString(std::move(error)));
+  pipeline.run(module, modules);
+}
+
+double seconds_of(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
+} // namespace
+
+Machine host_machine() {
+  initialize_target();
+  SubtargetFeatures features;
+  for (const auto &[name, has] : sys::getHostCPUFeatures())
+    features.AddFeature(name, has);
+  return {sys::getHostCPUName().str(), features.getString()};
+}
+
+Machine machine_of(const std::string &cpu) {
+  initialize_target();
+  Triple triple(sys::getDefaultTargetTriple());
+  std::string error;
+  const Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    throw FatalError(error);
+  std::unique_ptr<MCSubtargetInfo> generic(target->createMCSubtargetInfo(triple, "", ""));
+  if (!generic->isCPUStringValid(cpu))
+    throw InputError("no CPU named '" + cpu + "'; clang --print-supported-cpus lists them");
+  std::unique_ptr<MCSubtargetInfo> known(target->createMCSubtargetInfo(triple, cpu, ""));
+  SubtargetFeatures features;
+  for (const SubtargetFeatureKV *feature : known->getEnabledProcessorFeatures())
+    features.AddFeature(feature->key());
+  return {cpu, features.getString()};
+}
+
+Kernel::Kernel(const std::string &ir, const std::string &name, const std::string &passes, const Machine &machine) {
+  initialize_target();
+  auto builder = builder_for(machine);
+  auto context = std::make_unique<LLVMContext>();
+  auto module = parse(ir, *context);
+  optimize(*module, *checked(builder.createTargetMachine(), "no code can be generated for this CPU"), passes);
+  jit_ = checked(orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(builder)).create(), "LLJIT");
+  if (Error error = jit_->addIRModule({std::move(module), std::move(context)}))
+    throw FatalError(toString(std::move(error)));
+  function_ = checked(jit_->lookup(name), "lookup").toPtr<void(const uint64_t *)>();
+}
+
+Kernel::~Kernel() = default;
+
+void Kernel::run(const std::vector<uint64_t> &pointers) const { function_(pointers.data()); }
+
+std::vector<double> Kernel::time(const std::vector<uint64_t> &pointers, int samples, double batch_seconds,
+                                 bool passing) const {
+  clockid_t clock = passing ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+  run(pointers); // pages and caches
+  double start = seconds_of(clock);
+  run(pointers);
+  double once = std::max(seconds_of(clock) - start, 1e-7);
+  if (once > samples * batch_seconds)
+    return {once};
+  int calls = std::max(1, int(batch_seconds / once));
+  std::vector<double> seconds;
+  for (int i = 0; i < samples; ++i) {
+    start = seconds_of(clock);
+    for (int call = 0; call < calls; ++call)
+      run(pointers);
+    seconds.push_back((seconds_of(clock) - start) / calls);
+  }
+  return seconds;
+}
+
+std::string compile_object(const std::string &ir, const std::string &passes, const Machine &machine) {
+  initialize_target();
+  LLVMContext context;
+  auto module = parse(ir, context);
+  auto builder = builder_for(machine);
+  builder.setRelocationModel(Reloc::PIC_).setCodeModel(CodeModel::Small); // as a C compiler's objects are
+  auto target = checked(builder.createTargetMachine(), "no code can be generated for this CPU");
+  optimize(*module, *target, passes);
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream stream(bytes);
+  legacy::PassManager emit;
+  if (target->addPassesToEmitFile(emit, stream, nullptr, CodeGenFileType::ObjectFile))
+    throw FatalError("the target cannot emit object files");
+  emit.run(*module);
+  return std::string(bytes.data(), bytes.size());
+}
+
+} // namespace burnish

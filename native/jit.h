@@ -1,0 +1,49 @@
+// LLVM IR as a function of this process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace llvm::orc {
+class LLJIT;
+}
+
+namespace burnish {
+
+// What code is generated for: LLVM's name of a CPU, and features that differ from its own ("-avx512f,+fma").
+struct Machine {
+  std::string cpu;
+  std::string features;
+};
+
+// The machine that this process runs on.
+Machine host_machine();
+
+// A CPU by LLVM's name ("x86-64-v3", "skylake"), with all the features that it has.
+Machine machine_of(const std::string &cpu);
+
+// A compiled function `void NAME(ptr pointers)`, of an array of pointers to what it works on.
+class Kernel {
+public:
+  // Compile the text of a module, after a pipeline of LLVM's passes ("default<O1>"; "" for none).
+  Kernel(const std::string &ir, const std::string &name, const std::string &passes, const Machine &machine);
+  ~Kernel();
+
+  void run(const std::vector<uint64_t> &pointers) const;
+
+  // The CPU seconds of this thread for a call, or the seconds that pass, of each of `samples` batches that take
+  // `batch_seconds` at least; of one call alone where that takes longer than all of them.
+  std::vector<double> time(const std::vector<uint64_t> &pointers, int samples, double batch_seconds,
+                           bool passing) const;
+
+private:
+  std::unique_ptr<llvm::orc::LLJIT> jit_;
+  void (*function_)(const uint64_t *) = nullptr;
+};
+
+// The object file that the same text is compiled to, to be linked into a program.
+std::string compile_object(const std::string &ir, const std::string &passes, const Machine &machine);
+
+} // namespace burnish
