@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -236,3 +237,19 @@ def test_without_some_actions_results_say_so_and_replay(capsys: pytest.CaptureFi
 def test_what_is_left_out_has_to_be_an_action(capsys: pytest.CaptureFixture[str]) -> None:
     assert optimize("strings.c", "--without", "mergefun") == 2
     assert "did you mean 'mergefunc'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".dot"])
+def test_search_is_drawn(suffix: str) -> None:
+    assert optimize("strings.c", "-o", "out.o", "--graph", f"graph{suffix}", "--quiet") == 0
+    text = Path(f"graph{suffix}").read_text(encoding="utf-8")
+    assert text.startswith({".svg": "<svg ", ".dot": "digraph "}[suffix])
+    assert re.search(r"\d+ \w+", text)  # a cost and its unit
+    assert "1x" in text
+
+
+def test_graph_is_of_one_program_and_of_a_known_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    assert optimize("strings.c", "matrix.c", "--graph", "graph.svg") == 2
+    assert "it is of one program, not of 2" in capsys.readouterr().err
+    assert optimize("strings.c", "--graph", "graph.png") == 2
+    assert "expected a name that ends in .dot or .svg" in capsys.readouterr().err

@@ -29,6 +29,7 @@ from burnish.core.errors import InputError
 from burnish.core.program_source import ProgramSource
 from burnish.core.result import Result
 from burnish.core.task import Task
+from burnish.evaluation.graph_files import writer_of
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks import task_for
@@ -70,6 +71,10 @@ def _settings(options: argparse.Namespace, task: Task, objective: str) -> Search
         raise InputError(f"--jobs is not for {goal.name}: what runs beside each other disturbs each other")
     if options.resume and not options.result:
         raise InputError("--resume goes on with a file of results: name it with --result")
+    if options.graph:
+        writer_of(options.graph)
+        if len(options.files) > 1 and not options.link:
+            raise InputError(f"--graph {options.graph}: it is of one program, not of {len(options.files)}")
     if options.bundle and not (options.result or options.json):
         raise InputError("--bundle is about results: write them with --result or --json")
     workers = options.workers or (workers_each(options.jobs) if options.jobs > 1 else None)
@@ -83,6 +88,7 @@ def _settings(options: argparse.Namespace, task: Task, objective: str) -> Search
         memory=options.memory_file,
         limits=limits_of(options),
         bundle=options.bundle,
+        graph=options.graph,
     )
 
 
@@ -118,6 +124,9 @@ def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
     if not options.json:
         if results:
             results_table(results, run.task)
+        if len(run.items) == 1:
+            for text in run.described:
+                print(text)
         if run.outputs:
             print(f"wrote {', '.join(run.outputs)}")
         if run.again:
@@ -180,6 +189,8 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add("--resume", action="store_true", help="leave out what --result has already")
     bundle = "put the programs into the results: replaying takes neither the sources nor this front end"
     add("--bundle", action="store_true", help=bundle)
+    drawn = "draw what was evaluated as a graph: .svg, or .dot for graphviz"
+    add("--graph", type=Path, metavar="FILE", help=drawn)
     add("--quiet", action="store_true", help="no progress line")
     add_limits(parser)
     add_task(parser, words, goals=True)

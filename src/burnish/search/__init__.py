@@ -1,8 +1,13 @@
-"""Searches: each a file, each works on every task."""
+"""Searches: each a file, each works on every task.
+
+The rows of LoopTune's table (Grubisic et al. 2023) are greedy, greedy-2, beam-2-dfs, beam-4-dfs, beam-2-bfs,
+beam-4-bfs and random.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from burnish.core.errors import UnknownName
 from burnish.core.guide import Adviser
@@ -10,6 +15,7 @@ from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.search.annealing import annealing
 from burnish.search.beam import beam
+from burnish.search.beam_tree import beam_tree
 from burnish.search.budget import Budget
 from burnish.search.genetic import genetic
 from burnish.search.greedy import epsilon_greedy, greedy
@@ -20,13 +26,22 @@ from burnish.search.random import random_search
 from burnish.search.run import Method, Observer, Progress, run
 from burnish.search.sitewise import sitewise
 
+LOOKAHEADS = (2, 3)  # of greedy-2, which looks two steps ahead; greedy looks one
+WIDTHS = (2, 4)  # of beam-2-dfs and beam-2-bfs, which go on from the two best children of each state
+
 SEARCHES: dict[str, Method] = {
     method.name: method
     for method in (
         Method("random", random_search),
         Method("greedy", greedy),
+        *(Method(f"greedy-{steps}", partial(greedy, lookahead=steps)) for steps in LOOKAHEADS),
         Method("epsilon-greedy", epsilon_greedy),
         Method("beam", beam),
+        *(
+            Method(f"beam-{width}-{order}", partial(beam_tree, width=width, depth_first=order == "dfs"))
+            for width in WIDTHS
+            for order in ("dfs", "bfs")
+        ),
         Method("hill-climbing", hill_climbing),
         Method("annealing", annealing),
         Method("genetic", genetic),

@@ -1,4 +1,4 @@
-"""Beam search: with look-ahead, or guided by a policy."""
+"""Beam search: exhaustive, or guided by a policy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
 UNKNOWN = 1e-6  # the share of the actions that a policy does not know: they come last
 
 
-def beam(
-    space: SearchSpace, rng: np.random.Generator, *, width: int = 4, lookahead: int = 1, patience: int = 8
-) -> Proposals:
-    """Extend the `width` best traces by every action, judging each by the best within `lookahead` steps.
+def beam(space: SearchSpace, rng: np.random.Generator, *, width: int = 4, patience: int = 8) -> Proposals:
+    """Extend the `width` best traces by every action; with width 1 it is greedy search.
 
-    It ends when no extension, looked ahead, is better than what it came from. With look-ahead 1 and
-    width 1 it is greedy search.
+    It ends when no extension is better than what it came from.
 
     With a policy it begins as narrow as the policy alone, and widens: see `widening`.
 
@@ -27,7 +24,6 @@ def beam(
         space: What to choose from.
         rng: Not used: the search is exhaustive.
         width: How many traces are kept without a policy.
-        lookahead: An action's score is the lowest cost that at most so many steps, itself the first, reach.
         patience: After so many actions in a row that made nothing cheaper a guided beam ends.
     """
     if space.policy:
@@ -37,24 +33,10 @@ def beam(
     best = front[0].cost
     while front:
         children = _changed(front, (yield _extensions(front, space)))
-        scores = {child.trace: child.cost for child in children}
-        ancestor = {child.trace: child.trace for child in children}
-        level = children
-        for _ in range(lookahead - 1):
-            parents = {child.trace: ancestor[child.trace] for child in level}
-            level = _changed(level, (yield _extensions(level, space)))
-            for child in level:
-                root = next(
-                    parents[child.trace[:cut]]
-                    for cut in range(len(child.trace), -1, -1)
-                    if child.trace[:cut] in parents
-                )
-                ancestor[child.trace] = root
-                scores[root] = min(scores[root], child.cost)
-        children.sort(key=lambda child: (scores[child.trace], child.order))
-        if not children or scores[children[0].trace] >= best:
+        children.sort(key=lambda child: child.order)
+        if not children or children[0].cost >= best:
             return
-        best = scores[children[0].trace]
+        best = children[0].cost
         front = [child for child in children[:width] if len(child.trace) < space.max_length]
 
 

@@ -36,12 +36,14 @@ class Ask:
     legal: bool = False  # the entries that are legal in the state
     look: tuple[str, ...] | None = None
     """Observations, of the last state only. It is kept: who looks may go on from there."""
-    places: int = 0  # sites that have a place of their own for who looks, as in an environment
+    places: int | None = None
+    """Sites that have a place of their own for a policy, as in an environment; None without one."""
+    digest: bool = False  # of the state; the cost is the last one's
 
     @property
     def at_end(self) -> bool:
         """Whether only the last state counts, not the cheapest on the way."""
-        return self.site_costs or self.look is not None
+        return self.site_costs or self.digest or self.look is not None
 
 
 @dataclass
@@ -58,11 +60,11 @@ class _Walker:
     def fork(self) -> _Walker:
         return replace(self, session=self.session.fork())
 
-    def apply(self, text: str, places: int) -> bool:
+    def apply(self, text: str, places: int | None) -> bool:
         """Apply an entry, unless it is illegal here; return whether it may have changed the state."""
         if opened := draw_of(text):
             draw, wanted = opened
-            legal = legal_entries(self.session, self.sites)
+            legal = legal_entries(self.session, self.sites, by_cursor=places is not None)
             legal = [text for text in legal if split_entry(text)[1] == wanted] or legal
             if not legal:
                 return False
@@ -80,8 +82,10 @@ class _Walker:
         return changed
 
     def measure(self, objective: str, ask: Ask) -> Evaluation:
-        legal = tuple(legal_entries(self.session, self.sites)) if ask.legal else ()
-        return Evaluation(self.trimmed, self.session.measure(objective), self.path, legal=legal)
+        guided = ask.places is not None
+        legal = tuple(legal_entries(self.session, self.sites, by_cursor=guided)) if ask.legal else ()
+        cost, digest = self.session.measure(objective), self.session.digest() if ask.digest else ""
+        return Evaluation(self.trimmed, cost, self.path, digest=digest, legal=legal)
 
     def look(self, names: Sequence[str]) -> State:
         session, sites = self.session, (self.session.question(), *self.sites[1:])
@@ -188,19 +192,22 @@ class PrefixTree:
         self._kept.put((prefix, best), state)
 
 
-def legal_entries(session: Session, sites: Sequence[str] = ()) -> list[str]:
+def legal_entries(session: Session, sites: Sequence[str] = (), *, by_cursor: bool = False) -> list[str]:
     """Return what is legal now: actions on the whole program and at some sites.
 
     Where nothing is legal on the whole program, or only what answers a question, it is actions at all sites:
-    a question may be answered before it is its turn.
+    a question may be answered before it is its turn. So it is where actions are at a cursor: whoever names
+    the site need not move it.
 
     Args:
         session: In its state.
         sites: The whole program, and those that have places.
+        by_cursor: Act where the cursor is all the same, as a policy does that has learned to.
     """
 
     def legal_at(site: str) -> list[str]:
         return [entry(session.actions[i], site) for i in np.flatnonzero(session.legal(site))]
 
-    whole = [] if session.question() else legal_at(WHOLE_PROGRAM)
+    named = session.question() or (session.has_cursor and not by_cursor)
+    whole = [] if named else legal_at(WHOLE_PROGRAM)
     return whole + [text for site in (sites[1:] if whole else session.sites()) for text in legal_at(site)]

@@ -51,9 +51,10 @@ class Method:
 
 @dataclass(frozen=True)
 class Progress:
-    """What is known while a search runs."""
+    """What is known while a search runs; the latest evaluation is what there is new."""
 
     best: Evaluation
+    latest: Evaluation
     evaluations: int
     crashes: int
     seconds: float
@@ -134,7 +135,9 @@ def run(
             best = min(best, evaluation, key=lambda item: item.order)
             if observer.progress:
                 seconds = time.monotonic() - start
-                observer.progress(Progress(best, evaluator.evaluations, evaluator.crashes, seconds))
+                observer.progress(
+                    Progress(best, evaluation, evaluator.evaluations, evaluator.crashes, seconds)
+                )
         if reserve and joined and evaluator.trials > before:
             reserve = RESERVE * (time.monotonic() - begin)
         improved = evaluator.evaluations if best.cost < cost else improved
@@ -179,7 +182,7 @@ def run(
         enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
         refines = bool(first and enough and space.site_actions and tried)
         large = refines and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
-        latest = LARGE_INITIAL_SHARE if large else INITIAL_SHARE
+        latest = 1.0 if guide.searches else LARGE_INITIAL_SHARE if large else INITIAL_SHARE
         due = refines and bool(space.suffixes)
         at_sites: Trace = ()
         scale = 1.0  # what the adviser is told is without what was found at sites

@@ -26,6 +26,7 @@ class Evaluation:
     cost: float  # infinity after a crash
     path: Trace = ()  # the same with every entry that was applied: what surely leads there
     error: str = ""
+    digest: str = field(default="", compare=False)  # of the state, where it was asked for
     site_costs: dict[str, float] = field(default_factory=dict, repr=False)
     unpriced: dict[str, float] = field(default_factory=dict, repr=False)
     """The same without the price of what all sites share (burnish.core.session.Session.prices)."""
@@ -52,6 +53,7 @@ class Batch:
     site_costs: bool = False  # also say what each site costs at the end
     partial: bool = False  # while there is time: what there was none for has the error NOT_TRIED
     legal: bool = False  # also say which entries are legal at the end
+    digest: bool = False  # also say which state the end is
     predict: bool = False  # also say what the policy, if there is one, makes of the state at the end
     alone: int | None = None
     """All traces begin with the same so many entries, and the others of each are at one site: try them there,

@@ -12,7 +12,7 @@ from burnish.core.setting import Setting
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
 from burnish.policies import find as policies
-from burnish.tasks import load_task, task_names
+from burnish.tasks import TASKS, load_task, task_names
 
 TASK = "--task"
 DEST = "setting "  # and a setting's name: where its value is in the parsed options
@@ -41,7 +41,10 @@ def task_asked_for(words: Sequence[str]) -> Task | None:
 
 def programs_help(words: Sequence[str]) -> str:
     """Return what a user may write for a program, for --help."""
-    return (task_asked_for(words) or load_task(task_names()[0])).source().kinds
+    if task := task_asked_for(words):
+        return task.source().kinds
+    first, *others = map(load_task, TASKS)
+    return "; ".join([first.source().kinds, *(f"for {one.name} {one.source().kinds}" for one in others)])
 
 
 def add_task(parser: argparse.ArgumentParser, words: Sequence[str], *, goals: bool = False) -> None:

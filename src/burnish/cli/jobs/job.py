@@ -14,6 +14,8 @@ from burnish.core.task import Task
 from burnish.core.worker import Limits
 from burnish.evaluation import Audience, Strategy, optimize, replay_result
 from burnish.evaluation.bundle import bundled
+from burnish.evaluation.graph_files import writer_of
+from burnish.evaluation.search_graph import Recorder, graph_of
 from burnish.files import write_atomically
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, Budget, Progress
@@ -45,6 +47,7 @@ class SearchSettings:
     memory: Path | None = None  # see burnish.search.memory
     limits: Limits = Limits()
     bundle: bool = False  # the program goes into its result
+    graph: Path | None = None  # where what was evaluated is drawn
 
 
 class Watcher(Protocol):
@@ -61,25 +64,53 @@ class Watcher(Protocol):
 
 
 def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher) -> Result:
-    """Optimize a program; nothing is written.
+    """Optimize a program; nothing is written but the search's graph, if it is wanted.
 
     Raises:
         InputError, CompilerCrash, ReplayError: see burnish.evaluation.optimize.
     """
+    problem = Problem(task, job.program, settings.objective, job.variants, settings.limits)
+    recorder = Recorder()
+
+    def tell(progress: Progress) -> None:
+        if settings.graph:
+            recorder(progress.latest)
+        watcher(progress)
+
     result = optimize(
-        Problem(task, job.program, settings.objective, job.variants, settings.limits),
+        problem,
         replace(settings.budget, workers=settings.workers),
         strategy=Strategy(settings.method, settings.policy, settings.seed, settings.memory),
-        audience=Audience(
-            lambda name, cost: watcher.reference(task.label(name), cost), watcher, watcher.note
-        ),
+        audience=Audience(lambda name, cost: watcher.reference(task.label(name), cost), tell, watcher.note),
     )
+    if settings.graph:
+        watcher.note(f"drawing {settings.graph}")
+        _write_graph(settings.graph, problem, recorder, result)
     bundle = bundled(job.program, job.variants) if settings.bundle else {}
     return replace(result, source=job.source, bundle=bundle)
 
 
-def write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:
+def _write_graph(path: Path, problem: Problem, recorder: Recorder, result: Result) -> None:
+    """Write what was evaluated as a graph, in the form that the file's name asks for.
+
+    Raises:
+        InputError: it cannot be written there.
+        CompilerCrash: the compiler does not survive the program.
+    """
+    goal = problem.goal
+    reference = result.baselines.get(problem.task.reference, result.cost)
+    session = problem.open()
+    try:
+        graph = graph_of(session, recorder.evaluations.values(), goal.unit, reference)
+    finally:
+        session.shutdown()
+    write_atomically(path, writer_of(path)(graph).encode())
+
+
+def write_output(task: Task, job: Job, result: Result, limits: Limits) -> str:
     """Write the optimized program, or the fallback, in the form that the output's name asks for.
+
+    Return what the task says of that state; "" where it says nothing.
 
     Raises:
         InputError: the folder is not there any more, or the disk is full.
@@ -89,8 +120,10 @@ def write_output(task: Task, job: Job, result: Result, limits: Limits) -> None:
     try:
         emit = task.emitters[job.output.suffix]
         data = emit(session, job.arguments, result.fallback or task.reference)
+        described = task.shown.describe(job.program, session, result) if task.shown.describe else ""
     finally:
         session.shutdown()
     if job.top:
         make_folders(job.output, job.top)
     write_atomically(job.output, data)
+    return described

@@ -75,6 +75,7 @@ class OptimizeRun:
 
     results: dict[int, Result] = field(default_factory=dict)  # by the item's number
     outputs: list[str] = field(default_factory=list)  # that were written
+    described: list[str] = field(default_factory=list)  # what the task says of their states
     errors: dict[int, BurnishError] = field(default_factory=dict)
     lost: list[Result] = field(default_factory=list)  # that could not be written somewhere
     again: set[int] = field(default_factory=set)  # done by an earlier run
@@ -160,20 +161,21 @@ class OptimizeRun:
 
     def _keep(self, number: int, job: Job, result: Result, stop: Interruption, *, new: bool) -> None:
         """Write the output and the row; whatever fails, the result is told."""
-        lost = None
+        lost, described = None, ""
         try:
             try:
-                write_output(self.task, job, result, self.settings.limits)
+                described = write_output(self.task, job, result, self.settings.limits)
             except CompileError:
                 if not stop.asked:
                     raise
-                write_output(self.task, job, result, self.settings.limits)  # clang died of the same Ctrl-C
+                described = write_output(self.task, job, result, self.settings.limits)  # it died of that
         except BurnishError as error:
             lost = error
         with self._lock:
             self.results[number] = result
             if lost is None:
                 self.outputs.append(str(job.output))
+                self.described += [described] if described else []
             if new:
                 self.tell(result)
                 try:
