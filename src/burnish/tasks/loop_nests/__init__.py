@@ -1,0 +1,91 @@
+"""Loop nests: in which order, in which blocks, with which vectors a nest over tensors is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.core.program_source import ProgramSource
+from burnish.core.setting import Setting
+from burnish.core.task import Presentation, Task, TaskSettings
+from burnish.tasks.loop_nests.actions import ACTIONS
+from burnish.tasks.loop_nests.baselines import BASELINES
+from burnish.tasks.loop_nests.c_interface import emit_header, emit_object
+from burnish.tasks.loop_nests.nest import LANGUAGE
+from burnish.tasks.loop_nests.objectives import OBJECTIVES
+from burnish.tasks.loop_nests.observations import OBSERVATIONS
+from burnish.tasks.loop_nests.outputs import (
+    behaviour,
+    describe,
+    write_ir,
+    write_loops,
+    write_picture,
+)
+from burnish.tasks.loop_nests.session import open_nest
+
+__all__ = ["LANGUAGE", "TASK", "make_task"]
+
+MOST_THREADS = 1024
+SETTINGS = (Setting("threads", "that share outermost loops; default: 1, and no loop is shared", metavar="N"),)
+
+
+def _source() -> ProgramSource:
+    from burnish.tasks.loop_nests.programs import NestSource  # which workers do not need
+
+    return NestSource()
+
+
+def _toolchain() -> Mapping[str, str]:
+    from burnish._native import llvm_version
+
+    return {"llvm": llvm_version()}
+
+
+def _other_extents(program: Program) -> Program:
+    from burnish.tasks.loop_nests.programs import other_extents
+
+    return other_extents(program)
+
+
+def make_task(threads: int = 1) -> Task:
+    """Return the task, whose loops may be shared by threads."""
+    opened = partial(open_nest, threads=threads) if threads > 1 else open_nest
+    return Task(
+        name="loop_nests",
+        version=0,
+        language=LANGUAGE,
+        actions=ACTIONS,
+        observations=OBSERVATIONS,
+        objectives=OBJECTIVES,
+        open=opened,
+        baselines=dict.fromkeys(BASELINES, opened),
+        reference="naive",
+        max_steps=40,
+        max_trace=60,
+        make_source=_source,
+        options={"threads": str(threads)} if threads > 1 else {},
+        settings=TaskSettings(settings=SETTINGS, configure=_configure),
+        variants={"other-extents": _other_extents},
+        emitters={
+            ".loops": write_loops,
+            ".ll": write_ir,
+            ".o": emit_object,
+            ".h": emit_header,
+            ".svg": write_picture,
+        },
+        behaviour=behaviour,
+        toolchain=_toolchain,
+        shown=Presentation(("seconds",), describe=describe),
+    )
+
+
+def _configure(given: Mapping[str, str], objective: str | None) -> Task:
+    text = given.get("threads", "1")
+    if not text.isdecimal() or int(text) not in range(1, MOST_THREADS + 1):
+        raise InputError(f"threads is {text!r}; expected 1 to {MOST_THREADS}")
+    return make_task(int(text))
+
+
+TASK = make_task()

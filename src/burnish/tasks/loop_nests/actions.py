@@ -1,0 +1,247 @@
+"""What can be done to a loop tree, and where that is legal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from burnish.core.action import Action
+from burnish.tasks.loop_nests.nest import Access, Statement
+from burnish.tasks.loop_nests.tiles import LANES, tile_extents, tile_of
+from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Place, Tree
+
+FACTORS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024)
+OPERANDS = 4  # that can be packed: the first ones that a statement reads
+MOST_LOOPS = 16
+MOST_VALUES = 256  # of statements in one body: a register tile, and what is unrolled around it
+MOST_PACKED = 1 << 22  # elements of a copy
+
+ACTIONS = (
+    "up",
+    "down",
+    "swap_up",
+    "swap_down",
+    *(f"split({factor})" for factor in FACTORS),
+    "merge",
+    "unroll",
+    "vectorize",
+    *(f"pack({operand})" for operand in range(OPERANDS)),
+    "parallel",
+    "fuse",
+)
+CURSOR = ("up", "down")  # which change no loop
+
+Result = Tree | None
+"""The tree after an action; None where it is illegal."""
+
+
+def apply(tree: Tree, text: str, place: Place) -> Result:
+    """Return the tree after an action at a loop; None where it is illegal there."""
+    action = Action.parse(text)
+    return _APPLY[action.kind](tree, place, *map(int, action.parameters))
+
+
+def split(tree: Tree, place: Place, factor: int) -> Result:
+    """Make two loops of one, the inner one of `factor` iterations."""
+    loop = place.loop
+    if loop.kind != "loop" or place.count <= factor or len(tree.places) >= MOST_LOOPS:
+        return None
+    inner = replace(loop, packs=())
+    return _checked(tree.put(place.path, replace(loop, step=loop.step * factor, body=(inner,))))
+
+
+def merge(tree: Tree, place: Place) -> Result:
+    """Make one loop of this and the one in it, which has the same iterator."""
+    loop = place.loop
+    match loop.body:
+        case (Loop(iterator=loop.iterator, kind="loop", packs=()) as inner,) if loop.kind == "loop":
+            return _checked(tree.put(place.path, replace(inner, packs=loop.packs)))
+    return None
+
+
+def swap_down(tree: Tree, place: Place) -> Result:
+    """Exchange a loop with the only one in it."""
+    loop = place.loop
+    match loop.body:
+        case (Loop() as inner,) if inner.iterator != loop.iterator and not (loop.packs or inner.packs):
+            if "parallel" in (loop.kind, inner.kind):
+                return None
+            return _checked(tree.put(place.path, replace(inner, body=(replace(loop, body=inner.body),))))
+    return None
+
+
+def swap_up(tree: Tree, place: Place) -> Result:
+    """Exchange a loop with the one around it, in which there is no other."""
+    if len(place.path) < 2 or len(tree.siblings(place.path)) > 1:
+        return None
+    outer = next(other for other in tree.places.values() if other.path == place.path[:-1])
+    return swap_down(tree, outer)
+
+
+def unroll(tree: Tree, place: Place) -> Result:
+    """Repeat the body of a loop instead of going through it."""
+    loop = place.loop
+    if loop.kind != "loop" or loop.packs or place.count == 1:
+        return None
+    return _checked(tree.put(place.path, replace(loop, kind="unroll")))
+
+
+def vectorize(tree: Tree, place: Place) -> Result:
+    """Make vectors of a loop's iterations; everything in it is unrolled."""
+    loop = place.loop
+    if loop.kind != "loop" or loop.step != 1 or loop.packs or place.count == 1:
+        return None
+    return _checked(tree.put(place.path, replace(loop, kind="vectorize")))
+
+
+def pack(tree: Tree, place: Place, operand: int) -> Result:
+    """Copy what is read of an operand below, before the loop begins, in the order in which it is read."""
+    loop = place.loop
+    leaves = tree.leaves(place.path)
+    if loop.kind != "loop" or len(leaves) != 1:
+        return None
+    reads = tree.nest.statements[leaves[0]].accesses
+    if operand >= len(reads):
+        return None
+    access = reads[operand]
+    around = [*tree.above(place.path), loop]
+    if any(access.tensor in other.packs for other in around) or any(
+        access.tensor in below.packs for below in _below(loop)
+    ):
+        return None
+    if not _is_plain(access) or access.tensor in tree.nest.written:
+        return None
+    inside = extents_at(tree, place)
+    if math.prod(inside[name] for name in access.iterators) > MOST_PACKED:
+        return None
+    if sum(read.tensor == access.tensor for read in reads) > 1:
+        return None
+    return _checked(tree.put(place.path, replace(loop, packs=(*loop.packs, access.tensor))))
+
+
+def parallel(tree: Tree, place: Place) -> Result:
+    """Share the outermost loop's iterations among threads."""
+    loop = place.loop
+    leaves = tree.leaves(place.path)
+    if loop.kind != "loop" or loop.packs or len(place.path) > 1 or place.count == 1:
+        return None
+    if any(loop.iterator not in tree.nest.statements[leaf].free for leaf in leaves):
+        return None
+    return tree.put(place.path, replace(loop, kind="parallel"))
+
+
+def fuse(tree: Tree, place: Place) -> Result:
+    """Make one loop of the loop before and this one: each iteration reads what the same iteration wrote."""
+    number = place.path[-1]
+    if not number:
+        return None
+    before, loop = tree.siblings(place.path)[number - 1], place.loop
+    if not isinstance(before, Loop) or before.kind != loop.kind != "vectorize" or loop.kind != "loop":
+        return None
+    if (before.iterator, before.step) != (loop.iterator, loop.step) or before.packs or loop.packs:
+        return None
+    path = (*place.path[:-1], number - 1)
+    for later in tree.leaves(place.path):
+        for earlier in tree.leaves(path):
+            first, second = tree.nest.statements[earlier], tree.nest.statements[later]
+            if not fuses(first, second, loop.iterator):
+                return None
+    return tree.put(path, replace(before, body=(*before.body, *loop.body)), count=2)
+
+
+_APPLY: dict[str, Callable[..., Result]] = {
+    function.__name__: function
+    for function in (split, merge, swap_up, swap_down, unroll, vectorize, pack, parallel, fuse)
+}
+
+
+def extents_at(tree: Tree, place: Place) -> dict[str, int]:
+    """Return how many values of each iterator the loops around a loop leave to it."""
+    extents = dict(tree.nest.extents)
+    for loop in tree.above(place.path):
+        extents[loop.iterator] = min(extents[loop.iterator], loop.step)
+    return extents
+
+
+def fuses(first: Statement, second: Statement, iterator: str) -> bool:
+    """Return whether an iteration of the second statement reads only what the same one of the first wrote."""
+    reads = [access for access in second.accesses if access.tensor == first.target.tensor]
+    if not reads:
+        return True
+    if iterator not in first.free:
+        return False
+    dimension = first.target.iterators.index(iterator)
+    return all(read.indices[dimension] == first.target.indices[dimension] for read in reads)
+
+
+def _is_plain(access: Access) -> bool:
+    """Return whether each index is an iterator of its own."""
+    plain = all(index.offset == 0 and [by for _, by in index.terms] == [1] for index in access.indices)
+    return plain and len(access.iterators) == len(access.indices)
+
+
+def _checked(tree: Tree) -> Result:
+    """Return the tree if vectors hold unrolled loops alone, no body is too long, and copies have blocks."""
+    extents = dict(tree.nest.extents)
+    if not all(_values(root, extents) for root in tree.roots):
+        return None
+    packed = (place for place in tree.places.values() if place.loop.packs)
+    return tree if all(_has_blocks(tree, place) for place in packed) else None
+
+
+def _has_blocks(tree: Tree, place: Place) -> bool:
+    """Return whether what a loop covers of each iterator that is packed is made of whole tiles."""
+    inner = tile_extents(tree.nest, place.loop, {**tree.nest.extents, **extents_at(tree, place)})
+    (number,) = tree.leaves(place.path)
+    statement = tree.nest.statements[number]
+    names = {
+        name
+        for access in statement.accesses
+        if access.tensor in place.loop.packs
+        for name in access.iterators
+        if name in statement.free
+    }
+    node: Node = place.loop
+    while isinstance(node, Loop) and not tile_of(tree.nest, node):
+        if node.iterator in names and node.step % inner[node.iterator]:
+            return False
+        (node,) = node.body
+    return True
+
+
+def _values(node: Node, extents: dict[str, int]) -> int:
+    """Return how many values a node computes in one body, 1 for a loop; 0 where that is not allowed."""
+    if isinstance(node, Leaf):
+        return 1
+    count = -(-extents[node.iterator] // node.step)
+    inside = {**extents, node.iterator: min(node.step, extents[node.iterator])}
+    below = [_values(child, inside) for child in node.body]
+    if not all(below):
+        return 0
+    static = all(_is_static(child) for child in node.body)
+    if node.kind == "vectorize" and (not static or len(below) > 1 or _has_vector(node.body[0])):
+        return 0
+    if node.kind not in ("unroll", "vectorize"):
+        return 1
+    values = sum(below) * (-(-count // LANES) if node.kind == "vectorize" else count)
+    return values if values <= MOST_VALUES else 0
+
+
+def _is_static(node: Node) -> bool:
+    """Return whether there is no loop left in a node."""
+    if isinstance(node, Leaf):
+        return True
+    return node.kind in ("unroll", "vectorize") and all(map(_is_static, node.body))
+
+
+def _has_vector(node: Node) -> bool:
+    return isinstance(node, Loop) and (node.kind == "vectorize" or any(map(_has_vector, node.body)))
+
+
+def _below(loop: Loop) -> list[Loop]:
+    found = []
+    for child in loop.body:
+        if isinstance(child, Loop):
+            found += [child, *_below(child)]
+    return found

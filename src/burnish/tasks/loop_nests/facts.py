@@ -1,0 +1,65 @@
+"""What features of a statement do not depend on its schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from burnish.tasks.loop_nests.nest import Access, Call, Expression, Nest
+
+LINE = 64  # bytes
+LONG = ("exp", "tanh")
+SLOW = (*LONG, "/", "sqrt")
+
+
+class Reach:
+    """How much of a tensor an access reaches."""
+
+    def __init__(self, nest: Nest, access: Access) -> None:
+        self.size = nest.itemsize
+        self.names = frozenset(access.iterators)
+        self.dimensions = [
+            (extent, [(name, abs(by)) for name, by in index.terms])
+            for index, extent in zip(access.indices, nest.shapes[access.tensor], strict=True)
+        ][::-1]
+
+    def bytes(self, box: Mapping[str, int]) -> int:
+        """Return the bytes of the lines that are touched in a box."""
+        rows, run, whole = 1, self.size, True  # whole: all dimensions behind
+        for extent, terms in self.dimensions:
+            reach = 1
+            for name, by in terms:
+                reach += by * (box[name] - 1)
+            if whole:
+                run *= reach
+                whole = reach >= extent
+            else:
+                rows *= reach
+        return rows * ((run + LINE - 1) // LINE * LINE)
+
+
+class StatementFacts:
+    """What of a statement does not depend on the schedule."""
+
+    def __init__(self, nest: Nest, number: int, vector_bytes: int) -> None:
+        self.nest, self.statement = nest, nest.statements[number]
+        self.vector_bytes, self.size = vector_bytes, nest.itemsize
+        self.lanes = vector_bytes // nest.itemsize
+        self.accesses = (self.statement.target, *self.statement.accesses)
+        self.strides = [nest.strides(access) for access in self.accesses]
+        self.offsets = [nest.offset(access) for access in self.accesses]
+        self.reaches = [Reach(nest, access) for access in self.accesses]
+        self.box = {name: nest.extents[name] for name in self.statement.iterators}
+        functions = list(_functions(self.statement.value))
+        self.operations = max(1, self.statement.operations)
+        self.slow = sum(name in SLOW for name in functions) + 5 * sum(name in LONG for name in functions)
+        comparing = ("max", "min")
+        self.comparisons = sum(name in comparing for name in functions) + (self.statement.reduce in comparing)
+        self.products = self.statement.reduce == "+" and functions == ["*"]
+        self.temporaries = [name for name in nest.written if name not in nest.outputs]
+
+
+def _functions(value: Expression) -> Iterable[str]:
+    if isinstance(value, Call):
+        yield value.function
+        for argument in value.arguments:
+            yield from _functions(argument)

@@ -1,0 +1,168 @@
+"""Kinds of nests by name and extents: `matmul:64x64x64`, and the sets to learn from and to be held to."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.tasks.loop_nests.nest import DType, Nest, make_nest
+from burnish.tasks.loop_nests.parsing import parse_statement
+
+HELD_OUT = 10  # one of so many shapes is in the test split
+
+
+@dataclass(frozen=True)
+class Family:
+    """Nests that differ in their extents."""
+
+    statements: tuple[str, ...]
+    iterators: tuple[str, ...]  # whose extents a name has, in this order
+    fixed: Mapping[str, int]  # extents that are always the same
+    shapes: Sequence[tuple[int, ...]]  # of the sets
+
+    def nest(self, extents: Sequence[int], dtype: DType, name: str) -> Nest:
+        """Return the nest of some extents.
+
+        Raises:
+            InputError: there are not as many as iterators.
+        """
+        if len(extents) != len(self.iterators):
+            raise InputError(f"{name}: expected {'x'.join(self.iterators)}, a number for each")
+        known = dict(zip(self.iterators, extents, strict=True)) | dict(self.fixed)
+        statements = [parse_statement(text, name) for text in self.statements]
+        return make_nest(statements, known, dtype, name)
+
+
+def _cube(sizes: Sequence[int], rank: int) -> list[tuple[int, ...]]:
+    return list(itertools.product(sizes, repeat=rank))
+
+
+_SIDES = range(64, 257, 16)  # LoopTune's
+_FEW = (32, 48, 64, 96, 128)
+
+FAMILIES: dict[str, Family] = {
+    "matmul": Family(("c[m,n] += a[m,k] * b[k,n]",), ("m", "n", "k"), {}, _cube(_SIDES, 3)),
+    "matmul-large": Family(
+        ("c[m,n] += a[m,k] * b[k,n]",), ("m", "n", "k"), {}, _cube((320, 448, 640, 896), 3)
+    ),
+    "matmul-at": Family(("c[m,n] += a[k,m] * b[k,n]",), ("m", "n", "k"), {}, _cube(_FEW, 3)),
+    "matmul-bt": Family(("c[m,n] += a[m,k] * b[n,k]",), ("m", "n", "k"), {}, _cube(_FEW, 3)),
+    "batched-matmul": Family(
+        ("c[b,m,n] += x[b,m,k] * y[b,k,n]",),
+        ("b", "m", "n", "k"),
+        {},
+        [(b, m, n, k) for b in (8, 32, 64) for m, n, k in _cube((16, 24, 32, 48), 3)],
+    ),
+    "matmul-relu": Family(
+        ("c[m,n] += a[m,k] * b[k,n]", "r[m,n] = max(c[m,n] + s[n], 0)"), ("m", "n", "k"), {}, _cube(_FEW, 3)
+    ),
+    "conv1d": Family(
+        ("o[x] += a[x+i] * w[i]",),
+        ("x", "i"),
+        {},
+        [(x << 10, i) for x in (4, 16, 64, 256) for i in (3, 7, 15, 31)],
+    ),
+    "conv1d-strided": Family(
+        ("o[x] += a[2*x+i] * w[i]",),
+        ("x", "i"),
+        {},
+        [(x << 10, i) for x in (4, 16, 64, 256) for i in (3, 7, 15, 31)],
+    ),
+    "conv2d": Family(
+        ("o[y,x,f] += a[y+i,x+j,c] * w[i,j,c,f]",),
+        ("y", "x", "f", "c"),
+        {"i": 3, "j": 3},
+        [(s, s, f, c) for s in (14, 28, 56) for f in (16, 32, 64) for c in (16, 32, 64)],
+    ),
+    "conv2d-strided": Family(
+        ("o[y,x,f] += a[2*y+i,2*x+j,c] * w[i,j,c,f]",),
+        ("y", "x", "f", "c"),
+        {"i": 3, "j": 3},
+        [(s, s, f, c) for s in (14, 28, 56) for f in (16, 32, 64) for c in (16, 32, 64)],
+    ),
+    "depthwise": Family(
+        ("o[y,x,c] += a[y+i,x+j,c] * w[i,j,c]",),
+        ("y", "x", "c"),
+        {"i": 3, "j": 3},
+        [(s, s, c) for s in (14, 28, 56, 112) for c in (16, 32, 64, 96)],
+    ),
+    "stencil5": Family(
+        ("o[y,x] = 0.2 * (a[y+1,x+1] + a[y,x+1] + a[y+2,x+1] + a[y+1,x] + a[y+1,x+2])",),
+        ("y", "x"),
+        {},
+        _cube((128, 256, 384, 512, 768, 1024), 2),
+    ),
+    "stencil9": Family(
+        ("o[y,x] += a[y+i,x+j] * w[i,j]",), ("y", "x"), {"i": 3, "j": 3}, _cube((128, 256, 512, 768, 1024), 2)
+    ),
+    "stencil7": Family(
+        (
+            (
+                "o[z,y,x] = 0.5*a[z+1,y+1,x+1] + 0.08*(a[z,y+1,x+1] + a[z+2,y+1,x+1]"
+                " + a[z+1,y,x+1] + a[z+1,y+2,x+1] + a[z+1,y+1,x] + a[z+1,y+1,x+2])"
+            ),
+        ),
+        ("z", "y", "x"),
+        {},
+        _cube((32, 48, 64, 96, 128), 3),
+    ),
+    "contraction-ab": Family(
+        ("o[a,b,e,f] += x[a,b,c,d] * y[c,d,e,f]",), tuple("abcdef"), {}, _cube((8, 12, 16), 6)[::11]
+    ),
+    "contraction-ac": Family(
+        ("o[a,b,e,f] += x[a,c,b,d] * y[d,c,e,f]",), tuple("abcdef"), {}, _cube((8, 12, 16), 6)[5::11]
+    ),
+    "sum-rows": Family(("r[m] += a[m,n]",), ("m", "n"), {}, _cube((128, 256, 512, 1024), 2)),
+    "sum-columns": Family(("r[n] += a[m,n]",), ("m", "n"), {}, _cube((128, 256, 512, 1024), 2)),
+    "max-rows": Family(("r[m] max= a[m,n]",), ("m", "n"), {}, _cube((128, 256, 512, 1024), 2)),
+    "outer": Family(("o[m,n] = x[m] * y[n]",), ("m", "n"), {}, _cube((128, 256, 512, 1024), 2)),
+    "scaled-sum": Family(
+        ("o[n] = 2 * x[n] + y[n]",), ("n",), {}, [(n << 10,) for n in (4, 16, 64, 256, 1024)]
+    ),
+    "relu-chain": Family(
+        ("t[n] = x[n] * y[n] + z[n]", "o[n] = max(t[n], 0) * 0.5"),
+        ("n",),
+        {},
+        [(n << 10,) for n in (4, 16, 64, 256, 1024)],
+    ),
+    "softmax": Family(
+        (
+            "h[m] max= a[m,n]",
+            "e[m,n] = exp(a[m,n] - h[m])",
+            "s[m] += e[m,n]",
+            "o[m,n] = e[m,n] / s[m]",
+        ),
+        ("m", "n"),
+        {},
+        _cube((64, 128, 256, 512), 2),
+    ),
+}
+
+
+def find(text: str, dtype: DType = "f32") -> Nest:
+    """Return a nest by its family and extents, such as 'matmul:64x64x64'.
+
+    Raises:
+        UnknownName: there is no such family.
+        InputError: the extents are not written as expected.
+    """
+    family, _, extents = text.partition(":")
+    if family not in FAMILIES:
+        raise UnknownName.among("family of nests", family, FAMILIES)
+    try:
+        numbers = [int(number) for number in extents.split("x")]
+    except ValueError:
+        raise InputError(f"{text}: expected {family}:{'x'.join(FAMILIES[family].iterators)}") from None
+    return FAMILIES[family].nest(numbers, dtype, text)
+
+
+def names(family: str, split: str = "all") -> Iterator[str]:
+    """Yield a family's names: of 'train', of 'test' (one shape of ten, by its name's digest), or 'all'."""
+    for shape in FAMILIES[family].shapes:
+        name = f"{family}:{'x'.join(map(str, shape))}"
+        held_out = hashlib.blake2b(name.encode(), digest_size=4).digest()[0] % HELD_OUT == 0
+        if split in ("all", "test" if held_out else "train"):
+            yield name

@@ -1,0 +1,299 @@
+"""What the time of a schedule depends on, as numbers: a row for each statement.
+
+Footprints and traffic between caches are counted as by Ansor (Zheng et al. 2020, appendix B), of loop trees.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.tasks.loop_nests.facts import LINE, StatementFacts
+from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.tiles import chains, tile_of
+from burnish.tasks.loop_nests.tree import Loop, Tree
+
+CACHES = (32 << 10, 1 << 20, 24 << 20)  # bytes
+SHARE = 0.75  # of a cache, that is there for what is counted
+
+PAGE = 4096  # bytes
+REGISTERS = {64: 32, 32: 16, 16: 32}  # by the bytes of a vector: AVX-512, AVX2, NEON
+
+
+COLUMNS = (
+    "bytes of an element",
+    "lanes",
+    "iterations",
+    "operations of one",
+    "slow operations of one",
+    "comparisons of one",
+    "is a reduction",
+    "is a sum of products",
+    "reads",
+    "reads of temporaries",
+    "is temporary",
+    "bytes of all",
+    "loops",
+    "shared loops",
+    "has a vector",
+    "vector is reduced",
+    "vectors of a row",
+    "lanes in use",
+    "rows in use",
+    *(f"reads {how}" for how in ("beside each other", "of one for all lanes", "two apart", "further apart")),
+    "target is apart",
+    "unaligned reads",
+    "unaligned target",
+    "values of the tile",
+    "registers",
+    "registers that are missing",
+    "operations of the body",
+    "vector loads of an operation",
+    "other loads of an operation",
+    "iterations in registers",
+    "iterations of the innermost loop",
+    "unrolled reduction",
+    "target is read again",
+    "stores of an iteration",
+    "lanes that are added up at the end",
+    "iterations of loops of an operation",
+    "size of the code",
+    "bytes of the tile's loops",
+    *(f"bytes into cache {level} of an operation" for level in (1, 2, 3)),
+    *(f"bytes into cache {level}" for level in (1, 2, 3)),
+    "copied elements of an operation",
+    "copies",
+    "copies with steps",
+    *(f"step of the {which} reduction in bytes" for which in ("innermost", "next")),
+    "pages of the tile's loops",
+)
+
+
+class Featurizer:
+    """Makes features of the schedules of one nest."""
+
+    def __init__(self, nest: Nest, vector_bytes: int) -> None:
+        self.nest = nest
+        self.facts = [StatementFacts(nest, number, vector_bytes) for number in range(len(nest.statements))]
+
+    def __call__(self, tree: Tree) -> NDArray[np.float32]:
+        """Return float32[statements, COLUMNS]; sizes and ratios are logarithms to the base 2."""
+        rows = [
+            _Counts(self.facts[number], loops, shared).row()
+            for number, loops, shared in chains(tree.roots, (), 0)
+        ]
+        return np.array(rows, dtype=np.float32)
+
+
+def features(tree: Tree, vector_bytes: int) -> NDArray[np.float32]:
+    """Return float32[statements, COLUMNS] of one schedule; see Featurizer."""
+    return Featurizer(tree.nest, vector_bytes)(tree)
+
+
+class _Counts:
+    """One statement in its loops."""
+
+    def __init__(self, facts: StatementFacts, loops: Sequence[Loop], shared: int) -> None:
+        self.facts, self.nest, self.statement = facts, facts.nest, facts.statement
+        self.loops, self.shared = loops, shared
+        self.size, self.lanes, self.vector_bytes = facts.size, facts.lanes, facts.vector_bytes
+        self.accesses, self.strides = facts.accesses, facts.strides
+        self.packed = {tensor for loop in loops for tensor in loop.packs}
+        self.boxes = [facts.box]
+        self.counts: list[int] = []
+        self.bytes = [[reach.bytes(facts.box) for reach in facts.reaches]]  # of each access in each box
+        for loop in loops:
+            box, name = self.boxes[-1], loop.iterator
+            self.counts.append(-(-box[name] // loop.step))
+            if loop.step >= box[name]:
+                self.boxes.append(box)
+                self.bytes.append(self.bytes[-1])
+                continue
+            self.boxes.append(inside := {**box, name: loop.step})
+            self.bytes.append(
+                [
+                    reach.bytes(inside) if name in reach.names else known
+                    for reach, known in zip(facts.reaches, self.bytes[-1], strict=True)
+                ]
+            )
+        self.tile = next((i for i, loop in enumerate(loops) if tile_of(self.nest, loop)), len(loops))
+
+    def row(self) -> list[float]:
+        """Return one number for each of COLUMNS."""
+        facts, statement, lanes = self.facts, self.statement, self.lanes
+        outer, inner = self._tile_loops()
+        box = self.boxes[self.tile + len(outer)]  # of one body
+        vector = next((loop.iterator for loop in inner if loop.kind == "vectorize"), "")
+        reduces = vector in statement.reduced
+        iterations = math.prod(self.boxes[0].values())
+        wide = box[vector] if vector else 1
+        rows = -(-wide // lanes)
+        parts = math.prod(box[name] for name in statement.free if name != vector) * (1 if reduces else rows)
+        unrolled = math.prod(box[name] for name in statement.reduced if name != vector)
+        unrolled *= rows if reduces else 1
+        in_registers = math.prod(self.counts[self.tile : self.tile + len(outer)])
+        body = parts * unrolled
+        per_row = [moved.get(vector, 0) if vector else 0 for moved in self.strides]
+        vectors, scalars = self._loads(box, vector, rows)
+        needed = parts + min(vectors, 2 * rows + 2) + (unrolled > 1)
+        registers = REGISTERS.get(self.vector_bytes, 32)
+        memory = bool(statement.reduce) and any(
+            loop.iterator in statement.reduced for loop in self.loops[: self.tile]
+        )
+        work = iterations * facts.operations
+        executed = sum(math.prod(self.counts[: i + 1]) for i in range(self.tile + len(outer)))
+        tails = sum(
+            bool(self.boxes[i][loop.iterator] % loop.step) and self.boxes[i][loop.iterator] > loop.step
+            for i, loop in enumerate(self.loops)
+        )
+        traffic = [self._traffic(size) for size in CACHES]
+        copied, copies, stepped = self._copies()
+        steps = self._steps(outer)
+        reads = list(zip(per_row[1:], self.accesses[1:], strict=True))
+        return [
+            self.size / 8,
+            _log(lanes),
+            _log(iterations),
+            _log(facts.operations),
+            float(facts.slow),
+            float(facts.comparisons),
+            float(bool(statement.reduce)),
+            float(facts.products),
+            len(reads),
+            sum(read.tensor in facts.temporaries for _, read in reads),
+            float(statement.target.tensor in facts.temporaries),
+            _log(sum(self.bytes[0])),
+            len(self.loops),
+            self.shared,
+            float(bool(vector)),
+            float(reduces),
+            rows,
+            wide / (rows * lanes) if vector else 0.0,
+            self._in_use(box),
+            sum(step == 1 for step, _ in reads),
+            sum(step == 0 for step, _ in reads),
+            sum(step == 2 for step, _ in reads),
+            sum(step > 2 or step < 0 for step, _ in reads),
+            float(bool(vector) and not reduces and per_row[0] != 1),
+            sum(self._unaligned(i, vector) for i in range(1, len(self.accesses))),
+            float(self._unaligned(0, vector)),
+            _log(parts),
+            needed / registers,
+            max(0.0, needed - registers) / registers,
+            _log(body),
+            vectors / body,
+            scalars / body,
+            _log(in_registers),
+            _log(self.counts[self.tile + len(outer) - 1] if outer else 1),
+            _log(unrolled),
+            float(memory),
+            _log(parts / (in_registers * unrolled * parts)),
+            _log(parts / (in_registers * body)) if reduces else -20.0,
+            _log(executed / work),
+            _log(body * facts.operations * 2.0**tails),
+            _log(sum(self.bytes[self.tile])),
+            *(_log(bytes_ / work) for bytes_ in traffic),
+            *(_log(bytes_) for bytes_ in traffic),
+            _log(copied / work) if copied else -20.0,
+            copies,
+            stepped,
+            *steps,
+            _log(self._pages()),
+        ]
+
+    def _tile_loops(self) -> tuple[Sequence[Loop], Sequence[Loop]]:
+        """Return the loops by which the tile reduces, and those of the tile itself."""
+        tile = self.loops[self.tile :]
+        count = 0
+        while count < len(tile) and tile[count].kind == "loop":
+            count += 1
+        return tile[:count], tile[count:]
+
+    def _loads(self, box: Mapping[str, int], vector: str, rows: int) -> tuple[int, int]:
+        """Return how many vectors and numbers a body loads."""
+        vectors = scalars = 0
+        for access, moved in zip(self.accesses[1:], self.strides[1:], strict=True):
+            others = math.prod(box[name] for name in access.iterators if name != vector)
+            step = moved.get(vector, 0) if vector else 0
+            if not step:
+                scalars += others
+            elif step in (1, 2) or access.tensor in self.packed:
+                vectors += others * rows * abs(step)
+            else:
+                scalars += others * rows * self.lanes
+        return vectors, scalars
+
+    def _in_use(self, box: Mapping[str, int]) -> float:
+        """Return the share of the iterations of whole tiles that are there."""
+        share = 1.0
+        for name, extent in self.boxes[0].items():
+            step = box[name]
+            share *= extent / (-(-extent // step) * step)
+        return share
+
+    def _unaligned(self, number: int, vector: str) -> bool:
+        """Return whether an access begins in the middle of a line somewhere."""
+        moved = self.strides[number]
+        if not vector or moved.get(vector, 0) != 1:
+            return False
+        access = self.accesses[number]
+        if access.tensor in self.packed:
+            return False
+        per_line = LINE // self.size
+        return any(
+            step % per_line for name, step in moved.items() if name != vector and self.boxes[0][name] > 1
+        ) or bool(self.facts.offsets[number] % per_line)
+
+    def _traffic(self, cache: int) -> float:
+        """Return how many bytes come into a cache of a size."""
+        depth = 0
+        while depth < len(self.loops) and sum(self.bytes[depth]) > SHARE * cache:
+            depth += 1
+        total = 0.0
+        for reach, size in zip(self.facts.reaches, self.bytes[depth], strict=True):
+            last = depth
+            while last and self.loops[last - 1].iterator not in reach.names:
+                last -= 1
+            total += size * math.prod(self.counts[:last])
+        return total
+
+    def _copies(self) -> tuple[float, int, int]:
+        """Return how many elements are copied, by how many copies, and how many of those change the order."""
+        copied, copies, stepped = 0.0, 0, 0
+        for depth, loop in enumerate(self.loops):
+            for tensor in loop.packs:
+                access = next(one for one in self.accesses[1:] if one.tensor == tensor)
+                part = math.prod(self.boxes[depth][name] for name in access.iterators)
+                copied += part * math.prod(self.counts[:depth])
+                copies += 1
+                last = [name for name in access.iterators if name in self.statement.free][-1:]
+                stepped += not last or self.nest.strides(access)[last[0]] != 1
+        return copied, copies, stepped
+
+    def _steps(self, outer: Sequence[Loop]) -> tuple[float, float]:
+        """Return the longest step, in bytes, of an access by the innermost loops of the reduction."""
+        found = []
+        for loop in (outer[-1] if outer else None, outer[-2] if len(outer) > 1 else None):
+            step = 0
+            if loop:
+                for access, moved in zip(self.accesses[1:], self.strides[1:], strict=True):
+                    if access.tensor not in self.packed:
+                        step = max(step, abs(moved.get(loop.iterator, 0)) * loop.step * self.size)
+            found.append(_log(step) if step else 0.0)
+        return found[0], found[1]
+
+    def _pages(self) -> float:
+        """Return about how many pages a tile touches."""
+        box, pages = self.boxes[self.tile], 0.0
+        for access, moved, size in zip(self.accesses, self.strides, self.bytes[self.tile], strict=True):
+            if access.tensor not in self.packed:
+                far = [box[name] for name, step in moved.items() if abs(step) * self.size >= PAGE]
+                pages += math.prod(far) if far else size / PAGE
+        return pages
+
+
+def _log(number: float) -> float:
+    return math.log2(max(number, 1e-6))

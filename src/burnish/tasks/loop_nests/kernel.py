@@ -1,0 +1,194 @@
+"""Loop trees as functions of this process, on arrays of NumPy: run, checked, timed."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+from burnish import _native
+from burnish.core.errors import CompilerCrash, Miscompiled, UnknownName
+from burnish.tasks.loop_nests.lowering import ALIGNMENT, KERNEL, lower
+from burnish.tasks.loop_nests.nest import DTYPES, Nest
+from burnish.tasks.loop_nests.reference import Array, evaluate
+from burnish.tasks.loop_nests.tiles import emitted_values
+from burnish.tasks.loop_nests.tree import Tree
+
+PASSES = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
+"""The text that is lowered is what is meant: more passes take longer, and are not faster."""
+
+LARGE_BYTES = 1 << 19  # of an array,
+PAGE_BYTES = 1 << 21  # which is in such pages then
+MOST_EMITTED = 3000  # values in the code of a kernel, which takes about a second to compile
+SAMPLES = 7
+BATCH_SECONDS = 1e-3
+TOLERANCES = {
+    "f32": 1e-4,
+    "f64": 1e-10,
+}  # relative to 1 + the largest value, for sums of up to a million terms
+
+
+class CodeTooLong(CompilerCrash):
+    """A schedule has too many bodies, of loops and of what is left over by them, to be compiled."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What code is generated for."""
+
+    cpu: str
+    features: str
+    threads: int = 1  # that parallel loops may use
+
+    @property
+    def vector_bytes(self) -> int:
+        """The size of a vector."""
+        known = set(self.features.split(","))
+        return 64 if "+avx512f" in known else 32 if "+avx2" in known else 16
+
+    def runs(self, other: Machine) -> bool:
+        """Return whether it has all that another one's code uses."""
+        used = {name for name in other.features.split(",") if name.startswith("+")}
+        return not {f"-{name[1:]}" for name in used} & set(self.features.split(","))
+
+    @property
+    def native(self) -> _native.Machine:
+        """The same for the native core."""
+        return _native.Machine(self.cpu, self.features)
+
+
+def machine_of(cpu: str) -> Machine:
+    """Return a CPU by LLVM's name of it: "x86-64-v3", "skylake".
+
+    Raises:
+        UnknownName: LLVM does not know it.
+    """
+    try:
+        found = _native.machine_of(cpu)
+    except _native.InputError as error:
+        raise UnknownName(str(error)) from None
+    return Machine(found.cpu, found.features)
+
+
+@cache
+def host() -> Machine:
+    """Return the machine that this process runs on."""
+    found = _native.host_machine()
+    return Machine(found.cpu, found.features)
+
+
+def aligned(shape: tuple[int, ...], dtype: type[np.number[Any]], place: int = 0) -> Array:
+    """Return an array of zeros whose first element is at a multiple of ALIGNMENT bytes.
+
+    Large ones are in large pages: which small ones a process gets changes its times, of a product of 512 by
+    up to 1.6. They begin at different places of a page, by a number, or the lines of one would take the
+    places of another's.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < LARGE_BYTES:
+        memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+        start = -memory.ctypes.data % ALIGNMENT
+    else:
+        apart = place % 16 * 3 * ALIGNMENT
+        mapping = mmap.mmap(-1, size + apart + PAGE_BYTES)
+        with suppress(AttributeError, OSError):  # elsewhere than on Linux
+            mapping.madvise(mmap.MADV_HUGEPAGE)
+        memory = np.frombuffer(mapping, dtype=np.uint8)
+        start = -memory.ctypes.data % PAGE_BYTES + apart
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+class CompiledNest:
+    """A loop tree's machine code, and the scratch memory that it works in."""
+
+    def __init__(self, tree: Tree, machine: Machine) -> None:
+        """Compile.
+
+        Raises:
+            CodeTooLong: compiling would take more than about a second.
+            CompilerCrash: LLVM rejects the code, which is a defect of the lowering.
+        """
+        self.nest = tree.nest
+        values = emitted_values(tree.nest, tree.roots, tree.nest.extents, MOST_EMITTED)
+        if values > MOST_EMITTED:
+            raise CodeTooLong(
+                f"{tree.nest.statements[0]}: the code of all bodies, those of tails too, computes {values} "
+                f"values or more; expected at most {MOST_EMITTED}: split by what divides the extents"
+            )
+        lowered = lower(tree, machine.vector_bytes)
+        try:
+            self.native = _native.Kernel(lowered.text, KERNEL, PASSES, machine.native)
+        except (_native.FatalError, _native.PipelineError) as error:
+            raise CompilerCrash(f"{tree.nest.statements[0]}: {error}") from None
+        self.threads = machine.threads if lowered.thread_bytes else 1
+        self.scratch_bytes = lowered.scratch_bytes + self.threads * lowered.thread_bytes
+        self._scratch = aligned((max(1, self.scratch_bytes),), np.uint8)
+
+    def run(self, arrays: Mapping[str, Array]) -> None:
+        """Compute what the statements write, into arrays in C order of the nest's shapes and dtype."""
+        self.native.run(self._pointers(arrays))
+
+    def seconds(self, arrays: Mapping[str, Array], samples: int = SAMPLES) -> float:
+        """Return the least CPU time of a call; with threads the least time that passes."""
+        passing = self.threads > 1
+        return min(self.native.time(self._pointers(arrays), samples, BATCH_SECONDS, passing))
+
+    def _pointers(self, arrays: Mapping[str, Array]) -> list[int]:
+        names = (*self.nest.inputs, *self.nest.outputs)
+        threads = [_native.parallel_function(), self.threads]
+        return [*(arrays[name].ctypes.data for name in names), self._scratch.ctypes.data, *threads]
+
+
+class Bench:
+    """Random arrays for a nest, and what it must make of them."""
+
+    def __init__(self, nest: Nest) -> None:
+        self.nest = nest
+
+    @cached_property
+    def arrays(self) -> dict[str, Array]:
+        """The arrays by their names; those that are no inputs are to be computed."""
+        nest = self.nest
+        rng = np.random.default_rng(zlib.crc32(str(nest).encode()))
+        dtype = DTYPES[nest.dtype]
+        shapes = enumerate(nest.shapes.items(), 1)
+        arrays = {name: aligned(shape, dtype, place) for place, (name, shape) in shapes}
+        for name in nest.inputs:
+            arrays[name][...] = rng.uniform(0.5, 1.5, nest.shapes[name]) * rng.choice(
+                [-1, 1], nest.shapes[name]
+            )
+        return arrays
+
+    @cached_property
+    def expected(self) -> dict[str, Array]:
+        """What NumPy computes in double precision."""
+        return evaluate(self.nest, {name: self.arrays[name].astype(np.float64) for name in self.nest.inputs})
+
+    def check(self, compiled: CompiledNest) -> None:
+        """Run and compare.
+
+        Raises:
+            Miscompiled: something else comes out.
+        """
+        for name in self.nest.outputs:
+            self.arrays[name].fill(np.nan)
+        compiled.run(self.arrays)
+        for name in self.nest.outputs:
+            expected = self.expected[name]
+            scale = 1 + np.abs(expected, where=np.isfinite(expected), out=np.zeros_like(expected)).max()
+            wrong = ~np.isclose(
+                self.arrays[name], expected, rtol=0, atol=TOLERANCES[self.nest.dtype] * scale, equal_nan=True
+            )
+            if wrong.any():
+                where = tuple(int(i) for i in np.argwhere(wrong)[0])
+                raise Miscompiled(
+                    f"{name}{list(where)} is {self.arrays[name][where]}, not {expected[where]}; "
+                    f"{wrong.sum()} of {wrong.size} elements differ"
+                )

@@ -1,0 +1,8 @@
+"""Loop trees as LLVM IR."""
+
+from __future__ import annotations
+
+from burnish.tasks.loop_nests.lowering.layouts import ALIGNMENT
+from burnish.tasks.loop_nests.lowering.lower import KERNEL, Lowered, lower
+
+__all__ = ["ALIGNMENT", "KERNEL", "Lowered", "lower"]

@@ -1,0 +1,109 @@
+"""Where tensors' elements are: those of the caller, copies of parts, and what is only needed in between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from burnish.tasks.loop_nests.lowering.code import Code, Term
+from burnish.tasks.loop_nests.nest import Access, Nest
+
+ALIGNMENT = 64  # bytes, of scratch memory
+
+Indices = Mapping[str, tuple[str, int]]
+"""For each iterator the value that was computed ("" for none) and the constant that is added to it."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the elements of an access are.
+
+    Attributes:
+        base: The pointer to the first element.
+        steps: By how many elements each iterator moves the access: within a block where there are blocks.
+        blocks: For some iterators the values of a block, and by how many elements a block moves the access.
+        offset: In elements.
+        origin: The indices of the first element; 0 for iterators that are not there.
+    """
+
+    base: str
+    steps: Mapping[str, int]
+    blocks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    offset: int = 0
+    origin: Indices = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """A tensor that nobody outside sees: as large as the loops around all its uses leave it."""
+
+    base: str
+    shape: tuple[int, ...]
+    origin: Indices = field(default_factory=dict)
+
+
+class Layouts:
+    """The layouts of all tensors in a place of a loop tree."""
+
+    def __init__(self, code: Code, nest: Nest, region: str, used_bytes: int) -> None:
+        """Begin with all tensors where the caller has them; copies go behind the used bytes of a region."""
+        self.code, self.nest, self.region = code, nest, region
+        self.packed: dict[str, Layout] = {}
+        self.temporaries: dict[str, Temporary] = {}
+        self.scratch_bytes = used_bytes
+
+    def scratch(self, elements: int) -> str:
+        """Return a pointer to memory of its own."""
+        start = -(-self.scratch_bytes // ALIGNMENT) * ALIGNMENT
+        self.scratch_bytes = start + elements * self.nest.itemsize
+        return self.code.emit(f"getelementptr inbounds i8, ptr {self.region}, i64 {start}")
+
+    def inside(self, tensors: Iterable[str], iterator: str, at: tuple[str, int]) -> None:
+        """Let temporary tensors begin at an index, as in the body of a loop around all their uses."""
+        for tensor in tensors:
+            known = self.temporaries[tensor]
+            self.temporaries[tensor] = replace(known, origin={**known.origin, iterator: at})
+
+    def of(self, access: Access) -> Layout:
+        """Return the layout of an access."""
+        if access.tensor in self.packed:
+            return self.packed[access.tensor]
+        if known := self.temporaries.get(access.tensor):
+            steps, offset = strides(access, known.shape)
+            return Layout(known.base, steps, offset=offset, origin=known.origin)
+        steps, offset = strides(access, self.nest.shapes[access.tensor])
+        return Layout(f"%t.{access.tensor}", steps, offset=offset)
+
+    def steps(self, access: Access) -> Mapping[str, int]:
+        """Return by how many elements a tile's iterators move an access."""
+        return self.of(access).steps
+
+    def address(self, access: Access, at: Indices) -> str:
+        """Return a pointer to an access where its iterators are at some indices."""
+        layout = self.of(access)
+        terms: list[Term] = []
+        constant = layout.offset
+        for name, step in layout.steps.items():
+            value, offset = at[name]
+            first, before = layout.origin.get(name, ("", 0))
+            if first:
+                value = "" if value == first else self.code.emit(f"sub nuw nsw i64 {value}, {first}")
+            offset -= before
+            if name in layout.blocks:
+                size, step = layout.blocks[name]
+                value = self.code.emit(f"udiv exact i64 {value}, {size}") if value and size > 1 else value
+                offset //= size
+            terms += [(value, step)] if value else []
+            constant += offset * step
+        return self.code.pointer(layout.base, terms, constant)
+
+
+def strides(access: Access, shape: Sequence[int]) -> tuple[dict[str, int], int]:
+    """Return by how many elements each iterator moves an access in C order, and where it begins."""
+    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    moved = {
+        name: sum(index.at(name) * step for index, step in zip(access.indices, steps, strict=True))
+        for name in access.iterators
+    }
+    return moved, sum(index.offset * step for index, step in zip(access.indices, steps, strict=True))

@@ -1,0 +1,256 @@
+"""What a loop nest is: statements over dense tensors, and how far their iterators go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from burnish.core.errors import ProgramError
+from burnish.core.program import Program
+
+LANGUAGE = "nest"
+FUNCTIONS = {"exp": 1, "sqrt": 1, "abs": 1, "tanh": 1, "max": 2, "min": 2}  # with how many arguments
+IDENTITIES = {"+": 0.0, "*": 1.0, "max": -math.inf, "min": math.inf}  # of reductions
+DTYPES: Mapping[str, type[np.floating[Any]]] = {"f32": np.float32, "f64": np.float64}
+MOST_ITERATORS = 12
+MOST_ELEMENTS = 1 << 28  # of all tensors
+
+DType = Literal["f32", "f64"]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """An index: a sum of iterators, each times a whole number, and an offset."""
+
+    terms: tuple[tuple[str, int], ...]
+    offset: int = 0
+
+    def at(self, iterator: str) -> int:
+        """Return what one step of an iterator moves it by."""
+        return dict(self.terms).get(iterator, 0)
+
+    def __str__(self) -> str:
+        parts = [name if factor == 1 else f"{factor}*{name}" for name, factor in self.terms]
+        parts += [str(self.offset)] if self.offset or not parts else []
+        return "+".join(parts).replace("+-", "-")
+
+
+@dataclass(frozen=True)
+class Access:
+    """An element of a tensor."""
+
+    tensor: str
+    indices: tuple[Affine, ...]
+
+    @cached_property
+    def iterators(self) -> tuple[str, ...]:
+        """The iterators that it depends on, in the order of its indices."""
+        return tuple(dict.fromkeys(name for index in self.indices for name, _ in index.terms))
+
+    def __str__(self) -> str:
+        return f"{self.tensor}[{','.join(map(str, self.indices))}]"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A number made of others: '+', '-', '*', '/', 'neg', or one of FUNCTIONS."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        if self.function == "neg":
+            return f"-{self.arguments[0]}"
+        if self.function in FUNCTIONS:
+            return f"{self.function}({', '.join(map(str, self.arguments))})"
+        return f"({f' {self.function} '.join(map(str, self.arguments))})"
+
+
+Expression = Access | Call | float
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`target = value` for all values of the target's iterators; the others are reduced."""
+
+    target: Access
+    reduce: str  # one of IDENTITIES; "" where nothing is reduced
+    value: Expression
+
+    @cached_property
+    def accesses(self) -> tuple[Access, ...]:
+        """What is read, from left to right, each element once."""
+        return tuple(dict.fromkeys(_accesses(self.value)))
+
+    @cached_property
+    def free(self) -> tuple[str, ...]:
+        """The iterators of the target."""
+        return self.target.iterators
+
+    @cached_property
+    def iterators(self) -> tuple[str, ...]:
+        """All iterators, the target's before those that are reduced."""
+        return tuple(
+            dict.fromkeys([*self.free, *(name for read in self.accesses for name in read.iterators)])
+        )
+
+    @cached_property
+    def reduced(self) -> tuple[str, ...]:
+        """The iterators that are reduced."""
+        return self.iterators[len(self.free) :]
+
+    @cached_property
+    def operations(self) -> int:
+        """The operations for one value of all iterators."""
+        return _operations(self.value) + bool(self.reduce)
+
+    def __str__(self) -> str:
+        value = str(self.value)
+        return f"{self.target} {self.reduce}= {value[1:-1] if value.startswith('(') else value}"
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Statements, one after the other, and how far their iterators go."""
+
+    statements: tuple[Statement, ...]
+    extents: Mapping[str, int]
+    dtype: DType = "f32"
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The tensors' shapes, as large as what is accessed: inputs in the order of use, then others."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for access in [read for one in self.statements for read in one.accesses] + [
+            one.target for one in self.statements
+        ]:
+            shape = tuple(self._reach(index) + 1 for index in access.indices)
+            known = shapes.get(access.tensor, shape)
+            shapes[access.tensor] = tuple(max(pair) for pair in zip(known, shape, strict=True))
+        return {name: shapes[name] for name in (*self._inputs(shapes), *self.written)}
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The tensors that statements write, in their order."""
+        return tuple(one.target.tensor for one in self.statements)
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The tensors that come from outside, in the order of their use."""
+        return self._inputs(self.shapes)
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The tensors that are written and not read."""
+        read = {access.tensor for one in self.statements for access in one.accesses}
+        return tuple(name for name in self.written if name not in read)
+
+    @cached_property
+    def flops(self) -> int:
+        """The operations of all statements."""
+        return sum(
+            one.operations * math.prod(self.extents[name] for name in one.iterators)
+            for one in self.statements
+        )
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return np.dtype(DTYPES[self.dtype]).itemsize
+
+    def strides(self, access: Access) -> dict[str, int]:
+        """Return by how many elements each iterator moves an access, in C order."""
+        shape = self.shapes[access.tensor]
+        steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+        return {
+            name: sum(index.at(name) * step for index, step in zip(access.indices, steps, strict=True))
+            for name in access.iterators
+        }
+
+    def offset(self, access: Access) -> int:
+        """Return at which element an access is where all iterators are 0, in C order."""
+        shape = self.shapes[access.tensor]
+        return sum(index.offset * math.prod(shape[i + 1 :]) for i, index in enumerate(access.indices))
+
+    def program(self, name: str = "") -> Program:
+        """Return the nest as a program."""
+        return Program(name or str(self.statements[0]), LANGUAGE, str(self).encode())
+
+    def __str__(self) -> str:
+        head = " ".join([self.dtype, *(f"{name}={extent}" for name, extent in self.extents.items())])
+        return "\n".join([head, *map(str, self.statements), ""])
+
+    def _inputs(self, known: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(name for name in known if name not in self.written)
+
+    def _reach(self, index: Affine) -> int:
+        """Return the largest value of an index."""
+        return index.offset + sum(max(0, factor * (self.extents[name] - 1)) for name, factor in index.terms)
+
+
+def make_nest(
+    statements: Sequence[Statement], extents: Mapping[str, int], dtype: DType = "f32", name: str = "nest"
+) -> Nest:
+    """Check statements and extents against each other.
+
+    Raises:
+        ProgramError: they do not fit.
+    """
+    if not statements:
+        raise ProgramError(f"{name}: expected a statement, such as 'c[m, n] += a[m, k] * b[k, n]'")
+    used = tuple(dict.fromkeys(key for one in statements for key in one.iterators))
+    if missing := [key for key in used if extents.get(key, 0) < 1]:
+        raise ProgramError(f"{name}: {missing[0]} has no extent; expected {missing[0]}=N, at least 1")
+    if not used:
+        raise ProgramError(f"{name}: expected an iterator, such as i in 'o[i] = 2 * x[i]'")
+    if len(used) > MOST_ITERATORS:
+        raise ProgramError(f"{name}: {len(used)} iterators; expected at most {MOST_ITERATORS}")
+    ranks: dict[str, int] = {}
+    read: set[str] = set()
+    written: set[str] = set()
+    for one in statements:
+        for access in (*one.accesses, one.target):
+            if ranks.setdefault(access.tensor, len(access.indices)) != len(access.indices):
+                raise ProgramError(f"{name}: {access}: {access.tensor} has {ranks[access.tensor]} dimensions")
+            for index in access.indices:
+                least = index.offset + sum(min(0, by * (extents[key] - 1)) for key, by in index.terms)
+                if least < 0:
+                    raise ProgramError(f"{name}: {access}: {index} begins at {least}; expected 0 or more")
+        read |= {access.tensor for access in one.accesses}
+        if one.target.tensor in written | read:
+            raise ProgramError(f"{name}: {one.target.tensor} is written twice, or after it was read")
+        written.add(one.target.tensor)
+    nest = Nest(tuple(statements), {key: extents[key] for key in used}, dtype)
+    _check_reads(nest, name)
+    if (count := sum(map(math.prod, nest.shapes.values()))) > MOST_ELEMENTS:
+        raise ProgramError(f"{name}: tensors of {count:,} elements; expected at most {MOST_ELEMENTS:,}")
+    return nest
+
+
+def _check_reads(nest: Nest, name: str) -> None:
+    """Check that of tensors that statements write nothing is read but what they write."""
+    targets = {one.target.tensor: one.target for one in nest.statements}
+    for access in (access for one in nest.statements for access in one.accesses):
+        if access.tensor not in targets:
+            continue
+        sizes = [nest.extents[key] for key in targets[access.tensor].iterators]
+        if any(extent > size for extent, size in zip(nest.shapes[access.tensor], sizes, strict=True)):
+            raise ProgramError(f"{name}: {access}: expected elements of {targets[access.tensor]}, {sizes}")
+
+
+def _accesses(value: Expression) -> Iterator[Access]:
+    match value:
+        case Access():
+            yield value
+        case Call(_, arguments):
+            for argument in arguments:
+                yield from _accesses(argument)
+
+
+def _operations(value: Expression) -> int:
+    return 1 + sum(map(_operations, value.arguments)) if isinstance(value, Call) else 0

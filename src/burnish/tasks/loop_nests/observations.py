@@ -1,0 +1,270 @@
+"""What a loop tree looks like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.objective import GraphArrays, Observation
+from burnish.core.trace import split_entry
+from burnish.core.view import Observed
+from burnish.tasks.loop_nests.actions import ACTIONS, MOST_LOOPS, extents_at
+from burnish.tasks.loop_nests.lowering import lower
+from burnish.tasks.loop_nests.nest import Access, Statement
+from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Place
+
+if TYPE_CHECKING:
+    from burnish.tasks.loop_nests.session import NestSession
+
+ROWS = 10  # of LoopTool's tensor of loops
+BINS = 16  # of strides there, and twice as many in the tensor of strides
+PREVIOUS = 5
+KINDS = ("loop", "unroll", "vectorize", "parallel")
+OPERANDS = 4  # whose strides and sizes are seen, the target first
+BITS = 32.0  # that logarithms are divided by
+
+LOOPTOOL_COLUMNS = (
+    "cursor",
+    "size",
+    "tail",
+    "is reduced",
+    *(f"strides in [2^{i}, 2^{i + 1})" for i in range(BINS)),
+)
+OPERAND_COLUMNS = ("is accessed", "stride", "values below", "is packed")
+LOOP_COLUMNS = (
+    "is there",
+    "cursor",
+    *KINDS,
+    "is reduced",
+    "iterations",
+    "step",
+    "share of the tail",
+    "depth",
+    "loops inside",
+    "statements inside",
+    "iterations inside",
+    *(
+        f"{column}: {'target' if i == 0 else f'operand {i - 1}'}"
+        for i in range(OPERANDS)
+        for column in OPERAND_COLUMNS
+    ),
+)
+NODE_COLUMNS = ("is a loop", "iterations", "step", "tail", *KINDS)
+
+OBSERVATIONS: dict[str, Observation] = {
+    item.name: item
+    for item in (
+        Observation(
+            "loops",
+            "A row for each of the first 16 loops; sizes are log2 / 32",
+            shape=(MOST_LOOPS, len(LOOP_COLUMNS)),
+            dtype="float32",
+            low=-1,
+            columns=LOOP_COLUMNS,
+        ),
+        Observation(
+            "loops_tensor",
+            "LoopTool's: a row for each of the first 10 loops",
+            shape=(ROWS, len(LOOPTOOL_COLUMNS)),
+            columns=LOOPTOOL_COLUMNS,
+        ),
+        Observation(
+            "stride_tensor",
+            "How often a loop moves an access by so many elements: bins of powers of two, the first one of 0",
+            shape=(2 * BINS,),
+        ),
+        Observation(
+            "5_prev_actions_tensor",
+            "The last five actions, the last one first: a 1 in a row for each",
+            shape=(PREVIOUS, len(ACTIONS)),
+            high=1,
+        ),
+        Observation("runtime", "Seconds of a call", shape=(1,), dtype="float64", noisy=True),
+        Observation(
+            "flops",
+            "Operations a second, and operations",
+            shape=(2,),
+            dtype="float64",
+            columns=("a second", "of a call"),
+            noisy=True,
+        ),
+        Observation("nest", "The nest in its language", kind="text"),
+        Observation("loop_tree", "The loops as text", kind="text"),
+        Observation("ir", "LLVM's IR before its passes", kind="text"),
+        Observation("c_header", "What a C program includes to call the object file", kind="text"),
+        Observation(
+            "ir_tree_networkx",
+            "Nodes for the nest, each loop and each statement; an edge from what contains to what is inside",
+            kind="graph",
+            shape=(len(NODE_COLUMNS),),
+            columns=NODE_COLUMNS,
+        ),
+        Observation(
+            "ir_graph_networkx",
+            "The same, with a node for each tensor behind them; edges of reads (flow 1) and writes (flow 2)",
+            kind="graph",
+            shape=(len(NODE_COLUMNS),),
+            columns=NODE_COLUMNS,
+        ),
+    )
+}
+
+
+def observe(session: NestSession, space: str) -> Observed:
+    """Return one of OBSERVATIONS."""
+    return _OBSERVE[space](session)
+
+
+def loops(session: NestSession) -> NDArray[np.float32]:
+    """Return float32[MOST_LOOPS, 30]: a row for each loop."""
+    rows = np.zeros((MOST_LOOPS, len(LOOP_COLUMNS)), dtype=np.float32)
+    for number, place in enumerate(list(session.tree.places.values())[:MOST_LOOPS]):
+        rows[number] = _loop_row(session, number, place)
+    return rows
+
+
+def _loop_row(session: NestSession, number: int, place: Place) -> list[float]:
+    tree, loop = session.tree, place.loop
+    leaves = tree.leaves(place.path)
+    statement = tree.nest.statements[leaves[0]]
+    inside = {**extents_at(tree, place), loop.iterator: min(loop.step, place.extent)}
+    packed = {name for other in (*tree.above(place.path), loop) for name in other.packs}
+    accesses = (statement.target, *statement.accesses)[:OPERANDS]
+    row = [1.0, float(number == session.cursor), *(float(loop.kind == kind) for kind in KINDS)]
+    row += [float(loop.iterator in statement.reduced), _log(place.count), _log(loop.step)]
+    row += [place.tail / loop.step, len(place.path) / MOST_LOOPS, _count(loop) / MOST_LOOPS, len(leaves) / 4]
+    row += [_log(math.prod(inside[name] for name in statement.iterators))]
+    for access in accesses:
+        stride = tree.nest.strides(access).get(loop.iterator, 0) * loop.step
+        values = math.prod(inside[name] for name in access.iterators)
+        row += [
+            1.0,
+            -1 / BITS if not stride else _log(abs(stride)),
+            _log(values),
+            float(access.tensor in packed),
+        ]
+    return row + [0.0] * (len(LOOP_COLUMNS) - len(row))
+
+
+def loops_tensor(session: NestSession) -> NDArray[np.int64]:
+    """Return int64[10, 20], by LOOPTOOL_COLUMNS."""
+    rows = np.zeros((ROWS, len(LOOPTOOL_COLUMNS)), dtype=np.int64)
+    for number, place in enumerate(list(session.tree.places.values())[:ROWS]):
+        statements = [session.tree.nest.statements[leaf] for leaf in session.tree.leaves(place.path)]
+        reduced = any(place.loop.iterator in one.reduced for one in statements)
+        whole = place.extent // place.loop.step
+        rows[number, :4] = number == session.cursor, whole, place.tail, reduced
+        for stride in _strides(session, place, statements):
+            if stride:
+                rows[number, 4 + min(BINS - 1, stride.bit_length() - 1)] += 1
+    return rows
+
+
+def stride_tensor(session: NestSession) -> NDArray[np.int64]:
+    """Return int64[32]."""
+    bins = np.zeros(2 * BINS, dtype=np.int64)
+    for place in session.tree.places.values():
+        statements = [session.tree.nest.statements[leaf] for leaf in session.tree.leaves(place.path)]
+        for stride in _strides(session, place, statements):
+            bins[min(2 * BINS - 1, stride.bit_length())] += 1
+    return bins
+
+
+def previous_actions(session: NestSession) -> NDArray[np.int64]:
+    """Return int64[5, n]."""
+    rows = np.zeros((PREVIOUS, len(ACTIONS)), dtype=np.int64)
+    for row, text in zip(rows, reversed(session.trace), strict=False):
+        row[session.index(split_entry(text)[1])] = 1
+    return rows
+
+
+def runtime(session: NestSession) -> NDArray[np.float64]:
+    """Return float64[1]."""
+    return np.array([session.seconds()])
+
+
+def flops(session: NestSession) -> NDArray[np.float64]:
+    """Return float64[2]."""
+    count = session.tree.nest.flops
+    return np.array([count / session.seconds(), count])
+
+
+def tree_graph(session: NestSession) -> GraphArrays:
+    """Return the tree's nodes, the nest first, and the edges from each to what it contains."""
+    nodes, edges, _ = _tree_arrays(session)
+    return GraphArrays(_array(nodes, len(NODE_COLUMNS)), _array(edges, 4))
+
+
+def graph(session: NestSession) -> GraphArrays:
+    """Return the same with the tensors."""
+    nodes, edges, leaves = _tree_arrays(session)
+    tensors = {name: len(nodes) + i for i, name in enumerate(session.tree.nest.shapes)}
+    nodes += [[0] * len(NODE_COLUMNS) for _ in tensors]
+    for number, statement in enumerate(session.tree.nest.statements):
+        for position, read in enumerate(statement.accesses):
+            edges.append([tensors[read.tensor], leaves[number], 1, position])
+        edges.append([leaves[number], tensors[statement.target.tensor], 2, 0])
+    return GraphArrays(_array(nodes, len(NODE_COLUMNS)), _array(edges, 4))
+
+
+_OBSERVE: Mapping[str, Callable[[NestSession], Observed]] = {
+    "loops": loops,
+    "loops_tensor": loops_tensor,
+    "stride_tensor": stride_tensor,
+    "5_prev_actions_tensor": previous_actions,
+    "runtime": runtime,
+    "flops": flops,
+    "nest": lambda session: str(session.tree.nest),
+    "loop_tree": lambda session: str(session.tree),
+    "ir": lambda session: lower(session.tree, session.shared.machine.vector_bytes).text,
+    "c_header": lambda session: session.header(),
+    "ir_tree_networkx": tree_graph,
+    "ir_graph_networkx": graph,
+}
+
+
+def _tree_arrays(session: NestSession) -> tuple[list[list[int]], list[list[int]], dict[int, int]]:
+    nodes: list[list[int]] = [[0] * len(NODE_COLUMNS)]
+    edges: list[list[int]] = []
+    leaves: dict[int, int] = {}
+    by_path = {place.path: place for place in session.tree.places.values()}
+
+    def add(node: Node, path: tuple[int, ...], parent: int) -> None:
+        number = len(nodes)
+        edges.append([parent, number, 0, path[-1]])
+        if isinstance(node, Leaf):
+            leaves[node.statement] = number
+            nodes.append([0] * len(NODE_COLUMNS))
+            return
+        place = by_path[path]
+        kinds = [int(node.kind == kind) for kind in KINDS]
+        nodes.append([1, place.extent // node.step, node.step, place.tail, *kinds])
+        for i, child in enumerate(node.body):
+            add(child, (*path, i), number)
+
+    for i, root in enumerate(session.tree.roots):
+        add(root, (i,), 0)
+    return nodes, edges, leaves
+
+
+def _strides(session: NestSession, place: Place, statements: list[Statement]) -> list[int]:
+    """Return by how many elements an iteration moves each access."""
+    accesses: list[Access] = [access for one in statements for access in (one.target, *one.accesses)]
+    steps = (session.tree.nest.strides(access).get(place.loop.iterator, 0) for access in accesses)
+    return [abs(step) * place.loop.step for step in steps]
+
+
+def _count(loop: Loop) -> int:
+    return sum(1 + _count(child) for child in loop.body if isinstance(child, Loop))
+
+
+def _log(number: float) -> float:
+    return math.log2(max(1.0, number)) / BITS
+
+
+def _array(rows: list[list[int]], columns: int) -> NDArray[np.int64]:
+    return np.array(rows, dtype=np.int64).reshape(-1, columns)

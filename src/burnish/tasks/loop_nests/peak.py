@@ -1,0 +1,79 @@
+"""The machine's peak: fused multiplications and additions of as many vectors as hide their latency."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from burnish import _native
+from burnish.tasks.loop_nests.kernel import SAMPLES, Machine, aligned, host
+from burnish.tasks.loop_nests.nest import DTYPES, DType
+
+ACCUMULATORS = 12  # 2 units of a latency of 4 need 8 or more; with two factors they fit 16 registers
+ITERATIONS = 20_000
+
+
+class PeakProbe:
+    """The loop, compiled for a type; `flops` are those of a call."""
+
+    def __init__(self, machine: Machine, dtype: DType = "f32", iterations: int = ITERATIONS) -> None:
+        kind = np.dtype(DTYPES[dtype])
+        self.lanes = machine.vector_bytes // kind.itemsize
+        self.flops = 2 * iterations * ACCUMULATORS * self.lanes
+        text = _text(self.lanes, "float" if dtype == "f32" else "double", iterations)
+        self._kernel = _native.Kernel(text, "kernel", "", machine.native)
+        self.factors = aligned((2 * self.lanes,), kind.type)  # what is multiplied, and what is added
+        self.sums = aligned((self.lanes,), kind.type)
+
+    def run(self) -> float:
+        """Return the sum of all accumulators, the nth of which begins with n in each lane."""
+        self._kernel.run(self._pointers)
+        return float(self.sums.sum())
+
+    def seconds(self) -> float:
+        """Return the CPU time of a call, in one batch."""
+        return self._kernel.time(self._pointers, 1, 2e-3)[0]
+
+    @property
+    def _pointers(self) -> list[int]:
+        return [self.factors.ctypes.data, self.sums.ctypes.data]
+
+
+@cache
+def peak_flops(dtype: DType) -> float:
+    """Return the operations a second of one core of this machine at its best, measured once."""
+    probe = PeakProbe(host(), dtype)
+    return probe.flops / min(probe.seconds() for _ in range(SAMPLES))
+
+
+def _text(lanes: int, scalar: str, iterations: int) -> str:
+    vector = f"<{lanes} x {scalar}>"
+    fma = f"@llvm.fma.v{lanes}{'f32' if scalar == 'float' else 'f64'}"
+    numbers = range(ACCUMULATORS)
+    lines = [
+        f"declare {vector} {fma}({vector}, {vector}, {vector})",
+        "define void @kernel(ptr %pointers) {",
+        "entry:",
+        "  %factors = load ptr, ptr %pointers",
+        "  %second = getelementptr ptr, ptr %pointers, i64 1",
+        "  %sums = load ptr, ptr %second",
+        f"  %x = load {vector}, ptr %factors, align 64",
+        f"  %behind = getelementptr {vector}, ptr %factors, i64 1",
+        f"  %y = load {vector}, ptr %behind, align 4",
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]",
+        *(f"  %a{n} = phi {vector} [ splat ({scalar} {n}.0), %entry ], [ %b{n}, %loop ]" for n in numbers),
+        *(f"  %b{n} = call {vector} {fma}({vector} %a{n}, {vector} %x, {vector} %y)" for n in numbers),
+        "  %next = add i64 %i, 1",
+        f"  %more = icmp ult i64 %next, {iterations}",
+        "  br i1 %more, label %loop, label %done",
+        "done:",
+        f"  %s0 = fadd {vector} %b0, zeroinitializer",
+        *(f"  %s{n} = fadd {vector} %s{n - 1}, %b{n}" for n in numbers if n),
+        f"  store {vector} %s{ACCUMULATORS - 1}, ptr %sums, align 64",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,66 @@
+"""A schedule as a picture: the loop tree, and beside it how fast it is, as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from xml.sax.saxutils import escape
+
+from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.peak import peak_flops
+
+GIGA = 1e9
+LINE, LETTER = 18, 7.8  # of the loop tree's text: the height of a line, the width of a letter
+MARGIN, BARS, BAR = 16, 260, 16
+KINDS = {"vectorize": "#0072B2", "unroll": "#E69F00", "pack": "#009E73", "parallel": "#CC79A7"}
+OTHER = "#666666"
+
+
+def draw_schedule(nest: Nest, tree: str, seconds: Mapping[str, float]) -> bytes:
+    """Return an SVG picture.
+
+    Args:
+        nest: What is computed.
+        tree: Its loops as text.
+        seconds: Of a call, by the names of schedules; that of `tree` is "".
+    """
+    lines = [*str(nest).splitlines(), "", *tree.splitlines()]
+    peak = peak_flops(nest.dtype)
+    left = MARGIN + LETTER * max(map(len, lines)) + 2 * MARGIN
+    right = left + BARS + 90
+    height = MARGIN * 2 + LINE * max(len(lines), 3 * len(seconds) + 2)
+    parts = [_text(MARGIN, MARGIN + LINE * (i + 1), line, _colour(line)) for i, line in enumerate(lines)]
+    parts.append(_text(left, MARGIN + LINE, f"GFLOP/s; the frame is this core's peak, {peak / GIGA:.0f}"))
+    for i, (name, each) in enumerate(seconds.items()):
+        rate = nest.flops / each
+        top = MARGIN + LINE * (3 * i + 2)
+        share = min(1.0, rate / peak)
+        parts += [
+            f'<rect x="{left}" y="{top}" width="{BARS}" height="{BAR}" fill="none" stroke="#999999"/>',
+            f'<rect x="{left}" y="{top}" width="{BARS * share:.1f}" height="{BAR}" fill="#0072B2"/>',
+            _text(left + BARS + 8, top + 13, f"{rate / GIGA:.3g}"),
+            _text(left, top + BAR + 14, f"{name or 'these loops'}: {_time(each)}, {rate / peak:.0%} of peak"),
+        ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{right:.0f}" height="{height}" '
+        f'font-family="monospace" font-size="13">\n<rect width="100%" height="100%" fill="white"/>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    ).encode()
+
+
+def _text(x: float, y: float, text: str, colour: str = "#000000") -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" xml:space="preserve" fill="{colour}">{escape(text)}</text>'
+
+
+def _colour(line: str) -> str:
+    """Return a colour by how a loop is made; statements are black."""
+    if not line.lstrip().startswith("for "):
+        return "#000000"
+    return next((colour for kind, colour in KINDS.items() if f"[{kind}" in line), OTHER)
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} us"

@@ -1,0 +1,168 @@
+"""One nest, and the loop tree that it has now."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from burnish.core.errors import UnknownName
+from burnish.core.program import Program
+from burnish.core.recent import Recent
+from burnish.core.session import Session
+from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.view import Mask, Observed
+from burnish.tasks.loop_nests import actions
+from burnish.tasks.loop_nests.actions import ACTIONS, CURSOR
+from burnish.tasks.loop_nests.c_interface import function_name, write_header, write_object
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, Machine, host
+from burnish.tasks.loop_nests.legality import Legality
+from burnish.tasks.loop_nests.objectives import OBJECTIVES
+from burnish.tasks.loop_nests.observations import OBSERVATIONS, observe
+from burnish.tasks.loop_nests.parsing import parse
+from burnish.tasks.loop_nests.tree import Place, Tree, naive
+
+PARALLEL = ACTIONS.index("parallel")
+KEPT = 4096  # schedules whose time is remembered
+
+
+@dataclass
+class Shared:
+    """What sessions of one nest have in common."""
+
+    machine: Machine
+    bench: Bench
+    seconds: Recent[str, float] = field(default_factory=lambda: Recent(KEPT))  # by the loops
+
+
+class NestSession(Session):
+    """A loop tree. Sites are its loops; actions on the whole program are on the loop at the cursor."""
+
+    has_cursor = True
+
+    def __init__(self, tree: Tree, shared: Shared, program: Program) -> None:
+        super().__init__(ACTIONS, reopen=partial(open_nest, program, shared.machine.threads))
+        self.program = program
+        self.tree: Tree = tree
+        self.shared: Shared = shared
+        self.cursor = 0  # the number of a loop, in the order of the tree's text
+        self._legality: Legality | None = None  # of the tree, with
+        self._masks: dict[str, Mask] = {}  # of its loops
+        self._compiled: tuple[str, CompiledNest] | None = None  # the last one that was measured
+        self._told = ""  # the loops whose time was asked for last
+
+    @property
+    def place(self) -> Place:
+        """The loop at the cursor."""
+        return list(self.tree.places.values())[self.cursor]
+
+    def sites(self) -> tuple[str, ...]:
+        """Return the loops' names, outer ones before those in them."""
+        return tuple(self.tree.places)
+
+    def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
+        """Return what can be done to a loop; the cursor moves on the whole program only."""
+        place = self.place if site == WHOLE_PROGRAM else self.tree.places.get(site)
+        if place is None:
+            return np.zeros(len(ACTIONS), dtype=bool)
+        if place.name not in self._masks:
+            self._legality = self._legality or Legality(self.tree)
+            self._masks[place.name] = np.array(self._legality.at(place))
+        mask = self._masks[place.name].copy()
+        mask[PARALLEL] &= self.shared.machine.threads > 1
+        if site == WHOLE_PROGRAM:
+            mask[ACTIONS.index("up")] = self.cursor > 0
+            mask[ACTIONS.index("down")] = self.cursor + 1 < len(self.tree.places)
+        return mask
+
+    def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
+        """Move the cursor, or change the loop there or at a site."""
+        self.check_legal(action, site)
+        text = ACTIONS[action]
+        if text in CURSOR:
+            self.cursor += -1 if text == "up" else 1
+            self.record(action, WHOLE_PROGRAM)
+            return True
+        place = self.place if site == WHOLE_PROGRAM else self.tree.places[site]
+        after = actions.apply(self.tree, text, place)
+        assert after is not None
+        number = list(self.tree.places).index(place.name)
+        self.tree, self._legality, self._masks = after, None, {}
+        if self.cursor == number:  # it stays with its loop
+            self.cursor += {"swap_up": -1, "swap_down": 1}.get(text, 0)
+        self.cursor = min(self.cursor, len(after.places) - 1)
+        self.record(action, place.name)
+        return True
+
+    def observe(self, space: str) -> Observed:
+        """Return one of OBSERVATIONS."""
+        if space not in OBSERVATIONS:
+            raise UnknownName.among("observation", space, OBSERVATIONS)
+        return observe(self, space)
+
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Return the seconds of a call that computes what NumPy does; loops have no cost of their own.
+
+        Asked again in the same state, it measures again, so that a comparison has more than one figure.
+        """
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        if site:
+            return 0.0
+        again, self._told = str(self.tree) == self._told, str(self.tree)
+        return self.seconds(again)
+
+    def costs(self, objective: str) -> dict[str, float]:
+        """Return nothing: loops have no cost of their own."""
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        return {}
+
+    def seconds(self, again: bool = False) -> float:
+        """Return the CPU time of a call, as it was measured last, or measured again.
+
+        Raises:
+            Miscompiled: it does not compute what NumPy does.
+        """
+        key, bench = str(self.tree), self.shared.bench
+        known = self.shared.seconds.get(key)
+        if known is None or again:
+            if self._compiled is None or self._compiled[0] != key:
+                compiled = CompiledNest(self.tree, self.shared.machine)
+                bench.check(compiled)
+                self._compiled = key, compiled
+            known = self._compiled[1].seconds(bench.arrays)
+            self.shared.seconds.put(key, known)
+        return known
+
+    def object_code(self) -> bytes:
+        """Return the object file of a C function that is called after the program."""
+        return write_object(self.tree, function_name(self.program.name), self.shared.machine)
+
+    def header(self) -> str:
+        """Return the C header of that object file."""
+        return write_header(self.tree, function_name(self.program.name), self.shared.machine)
+
+    def digest(self) -> str:
+        """Return the digest of the nest, its loops and the cursor."""
+        text = f"{self.tree.nest}{self.tree}\n{self.cursor}"
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def fork(self) -> NestSession:
+        """Return a session with the same loops, which share what was measured."""
+        copy = NestSession(self.tree, self.shared, self.program)
+        copy.trace, copy.cursor = list(self.trace), self.cursor
+        copy._legality, copy._masks = self._legality, self._masks
+        return copy
+
+
+def open_nest(program: Program, threads: int = 1) -> NestSession:
+    """Open a nest: each statement in loops of its own. With one thread, no loop can be parallel.
+
+    Raises:
+        ProgramError: it cannot be read.
+    """
+    nest = parse(program.content.decode(errors="replace"), program.name)
+    return NestSession(naive(nest), Shared(replace(host(), threads=threads), Bench(nest)), program)

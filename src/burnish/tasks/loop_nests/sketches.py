@@ -1,0 +1,156 @@
+"""Structured random schedules: register tiles, cache blocks, copies, fused statements.
+
+Uniformly drawn actions seldom make a tile. A sketch decides what a schedule is made of, as Ansor's do (Zheng
+et al. 2020, arXiv:2006.06762), and `trace_of` says by which actions the naive nest becomes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from burnish.core.trace import Trace, entry
+from burnish.tasks.loop_nests.actions import ACTIONS, OPERANDS, apply
+from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.tree import Kind, Leaf, Loop, Node, Tree, naive
+
+Rng = np.random.Generator
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Level:
+    """A loop of a sketch."""
+
+    iterator: str
+    step: int
+    kind: Kind = "loop"
+    packs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """The loops of each statement, and how many outer ones it shares with the statement before."""
+
+    loops: tuple[tuple[Level, ...], ...]
+    shared: tuple[int, ...]  # 0 for the first
+
+
+def tree_of(nest: Nest, sketch: Sketch) -> Tree:
+    """Return the tree of a sketch, whether it is legal or not."""
+    groups: list[Node] = []
+
+    def build(numbers: Sequence[int], depth: int) -> tuple[Node, ...]:
+        nodes: list[Node] = []
+        at = 0
+        while at < len(numbers):
+            loops = sketch.loops[numbers[at]]
+            if depth == len(loops):
+                nodes.append(Leaf(numbers[at]))
+                at += 1
+                continue
+            end = at + 1
+            while end < len(numbers) and sketch.shared[numbers[end]] > depth:
+                end += 1
+            level = loops[depth]
+            body = build(numbers[at:end], depth + 1)
+            nodes.append(Loop(level.iterator, level.step, body, level.kind, level.packs))
+            at = end
+        return tuple(nodes)
+
+    groups += build(range(len(nest.statements)), 0)
+    return Tree(nest, tuple(groups))
+
+
+def trace_of(nest: Nest, sketch: Sketch) -> tuple[Trace, Tree] | None:
+    """Return by which actions the naive nest becomes a sketch, and its tree; None where one is illegal."""
+    walk = _Walk(naive(nest))
+    for number, loops in enumerate(sketch.loops):
+        if not _schedule(walk, number, loops):
+            return None
+    for number, shared in enumerate(sketch.shared):
+        for depth in range(shared):
+            if not walk.act(number, depth, "fuse"):
+                return None
+    return tuple(walk.trace), walk.tree
+
+
+def _schedule(walk: _Walk, number: int, loops: Sequence[Level]) -> bool:
+    """Split, order, and annotate one statement's loops, which are its own yet."""
+    for iterator in walk.tree.nest.statements[number].iterators:
+        steps = [level.step for level in loops if level.iterator == iterator]
+        inner = 1
+        for step in reversed(steps[:-1]):
+            depth = walk.depth(number, iterator, inner)
+            if step % inner or not walk.act(number, depth, f"split({step // inner})"):
+                return False
+            inner = step
+    wanted = {(level.iterator, level.step): i for i, level in enumerate(loops)}
+    if len(wanted) != len(loops):
+        return False
+    for end in range(len(loops) - 1, 0, -1):  # by neighbours: as many swaps as are out of order
+        for depth in range(end):
+            one, two = walk.loops(number)[depth : depth + 2]
+            if wanted[one.iterator, one.step] > wanted[two.iterator, two.step] and not walk.act(
+                number, depth, "swap_down"
+            ):
+                return False
+    for depth in range(len(loops) - 1, -1, -1):  # what is in a vector is unrolled before
+        if loops[depth].kind != "loop" and not walk.act(number, depth, loops[depth].kind):
+            return False
+    reads = [access.tensor for access in walk.tree.nest.statements[number].accesses]
+    return all(
+        reads.index(tensor) < OPERANDS and walk.act(number, depth, f"pack({reads.index(tensor)})")
+        for depth, level in enumerate(loops)
+        for tensor in level.packs
+    )
+
+
+_KNOWN = frozenset(ACTIONS)  # not every factor has an action
+
+
+class _Walk:
+    """A tree, and the actions that led to it."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.trace: list[str] = []
+
+    def loops(self, number: int) -> list[Loop]:
+        """Return the loops around a statement."""
+        path = self._path(number)
+        return [self.tree.at(path[: i + 1]) for i in range(len(path) - 1)]
+
+    def depth(self, number: int, iterator: str, step: int) -> int:
+        """Return at which depth a statement has a loop."""
+        return next(
+            i for i, loop in enumerate(self.loops(number)) if (loop.iterator, loop.step) == (iterator, step)
+        )
+
+    def act(self, number: int, depth: int, action: str) -> bool:
+        """Act on a loop around a statement; return whether that is legal."""
+        path = self._path(number)[: depth + 1]
+        place = next(place for place in self.tree.places.values() if place.path == path)
+        after = apply(self.tree, action, place) if action in _KNOWN else None
+        if after is None:
+            return False
+        self.tree = after
+        self.trace.append(entry(action, place.name))
+        return True
+
+    def _path(self, number: int) -> tuple[int, ...]:
+        def find(nodes: tuple[Node, ...], path: tuple[int, ...]) -> tuple[int, ...] | None:
+            for i, node in enumerate(nodes):
+                if isinstance(node, Leaf):
+                    if node.statement == number:
+                        return (*path, i)
+                elif found := find(node.body, (*path, i)):
+                    return found
+            return None
+
+        found = find(self.tree.roots, ())
+        assert found
+        return found

@@ -1,0 +1,96 @@
+"""The tiles of a loop tree: what of its innermost loops stays in registers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.tree import Leaf, Loop, Node
+
+Extents = Mapping[str, int]
+LANES = 8  # of a vector, to count values: the same on every machine
+
+
+@dataclass(frozen=True)
+class TileLoops:
+    """The statement of a tile, and the loops by which it reduces while the values stay in registers."""
+
+    statement: int
+    outer: tuple[Loop, ...]
+    vector: str  # the iterator whose iterations are vectors, or ""
+
+
+def tile_of(nest: Nest, loop: Loop) -> TileLoops | None:
+    """Return the tile that a loop is; None where it is none.
+
+    Loops of reduced iterators come first, and then only what is unrolled or a vector.
+    """
+    loops: list[Loop] = []
+    node: Node = loop
+    while isinstance(node, Loop):
+        if len(node.body) != 1 or (node.packs and loops):
+            return None
+        loops.append(node)
+        (node,) = node.body
+    reduced = nest.statements[node.statement].reduced
+    outer = tuple(itertools.takewhile(lambda one: one.kind == "loop" and one.iterator in reduced, loops))
+    if any(one.kind not in ("unroll", "vectorize") for one in loops[len(outer) :]):
+        return None
+    vector = next((one.iterator for one in loops if one.kind == "vectorize"), "")
+    return TileLoops(node.statement, outer, vector)
+
+
+def leaves_of(node: Node) -> tuple[int, ...]:
+    """Return the statements in a node."""
+    if isinstance(node, Leaf):
+        return (node.statement,)
+    return tuple(itertools.chain.from_iterable(map(leaves_of, node.body)))
+
+
+def emitted_values(nest: Nest, nodes: Sequence[Node], extents: Extents, most: int) -> int:
+    """Return how many values the code of some nodes computes, about `most` where there are more.
+
+    Each loop with a tail has two bodies, in each of which the loops inside may have two.
+    """
+    total = 0
+    for node in nodes:
+        if total > most:
+            break
+        if isinstance(node, Leaf):
+            total += 1
+            continue
+        full, tail = divmod(extents[node.iterator], node.step)
+        if node.kind == "vectorize":
+            inside = emitted_values(nest, node.body, {**extents, node.iterator: 1}, most)
+            total += inside * -(-extents[node.iterator] // LANES)
+            continue
+        times = full if node.kind == "unroll" else min(full, 1)
+        for size, count in ((node.step, times), (tail, bool(tail))):
+            if count and total <= most:
+                total += count * emitted_values(nest, node.body, {**extents, node.iterator: size}, most)
+    return total
+
+
+def tile_extents(nest: Nest, loop: Loop, extents: Extents) -> dict[str, int]:
+    """Return how many values of each iterator the tile below a loop has, where it is whole."""
+    inside = dict(extents)
+    node: Node = loop
+    while isinstance(node, Loop) and not tile_of(nest, node):
+        inside[node.iterator] = min(inside[node.iterator], node.step)
+        (node,) = node.body
+    if isinstance(node, Leaf):
+        return dict.fromkeys(inside, 1)
+    return inside
+
+
+def chains(
+    nodes: tuple[Node, ...], above: tuple[Loop, ...], shared: int
+) -> Iterable[tuple[int, tuple[Loop, ...], int]]:
+    """Yield the statements, with the loops around each and how many of them others are in, too."""
+    for node in nodes:
+        if isinstance(node, Leaf):
+            yield node.statement, above, shared
+        else:
+            yield from chains(node.body, (*above, node), shared + (len(set(leaves_of(node))) > 1))

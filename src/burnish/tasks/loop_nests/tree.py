@@ -1,0 +1,162 @@
+"""The loop tree: in which order a nest's iterations come, and how each loop is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from burnish.tasks.loop_nests.nest import Nest
+
+Kind = Literal["loop", "unroll", "vectorize", "parallel"]
+Path = tuple[int, ...]
+"""Where a node is: its number among the tree's roots, then among the children of each loop."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A statement, for one value of all iterators that have loops above."""
+
+    statement: int
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop: one iteration covers `step` values of its iterator, of those that the loop above leaves."""
+
+    iterator: str
+    step: int
+    body: tuple[Node, ...]
+    kind: Kind = "loop"
+    packs: tuple[str, ...] = ()  # tensors whose part that is read below is copied before the loop begins
+
+
+Node = Loop | Leaf
+
+
+@dataclass(frozen=True)
+class Place:
+    """A loop in its tree."""
+
+    name: str  # of the site: `k`, and `k.1` for the next one of that iterator
+    path: Path
+    loop: Loop
+    extent: int  # values of its iterator that it goes through, at most
+
+    @property
+    def count(self) -> int:
+        """Its iterations, with one that is not whole."""
+        return -(-self.extent // self.loop.step)
+
+    @property
+    def tail(self) -> int:
+        """Values in the iteration that is not whole; 0 where all are."""
+        return self.extent % self.loop.step
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The loops of all statements, outer before inner, those before that come before."""
+
+    nest: Nest
+    roots: tuple[Node, ...]
+
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """The loops by their names, each before those in it."""
+        found: dict[str, Place] = {}
+        seen: Counter[str] = Counter()
+        for path, loop, extents in _loops(self.roots, (), dict(self.nest.extents)):
+            number = seen[loop.iterator]
+            name = f"{loop.iterator}.{number}" if number else loop.iterator
+            found[name] = Place(name, path, loop, extents[loop.iterator])
+            seen[loop.iterator] += 1
+        return found
+
+    @cached_property
+    def by_path(self) -> dict[Path, Place]:
+        """The loops by where they are."""
+        return {place.path: place for place in self.places.values()}
+
+    def at(self, path: Path) -> Loop:
+        """Return the loop at a path."""
+        return self.by_path[path].loop
+
+    def siblings(self, path: Path) -> tuple[Node, ...]:
+        """Return the nodes beside one, and itself."""
+        return self.at(path[:-1]).body if len(path) > 1 else self.roots
+
+    def above(self, path: Path) -> list[Loop]:
+        """Return the loops around a node, the outermost first."""
+        return [self.at(path[:depth]) for depth in range(1, len(path))]
+
+    def put(self, path: Path, *nodes: Node, count: int = 1) -> Tree:
+        """Return the tree with other nodes in place of one, or of `count` beside each other."""
+        return replace(self, roots=_put(self.roots, path, nodes, count))
+
+    def leaves(self, path: Path) -> tuple[int, ...]:
+        """Return the statements below a loop."""
+        return tuple(_leaves(self.at(path)))
+
+    def __str__(self) -> str:
+        """Return the tree as LoopTool prints it: a loop a line, with its iterations and what is left over."""
+        return "\n".join(_lines(self))
+
+
+def naive(nest: Nest) -> Tree:
+    """Return each statement in loops of its own, in the order of its iterators."""
+    roots: list[Node] = []
+    for number, statement in enumerate(nest.statements):
+        node: Node = Leaf(number)
+        for iterator in reversed(statement.iterators):
+            node = Loop(iterator, 1, (node,))
+        roots.append(node)
+    return Tree(nest, tuple(roots))
+
+
+def _loops(
+    nodes: tuple[Node, ...], path: Path, extents: Mapping[str, int]
+) -> Iterator[tuple[Path, Loop, Mapping[str, int]]]:
+    for number, node in enumerate(nodes):
+        if isinstance(node, Loop):
+            here = (*path, number)
+            yield here, node, extents
+            inside = min(node.step, extents[node.iterator])
+            yield from _loops(node.body, here, {**extents, node.iterator: inside})
+
+
+def _leaves(node: Node) -> Iterator[int]:
+    if isinstance(node, Leaf):
+        yield node.statement
+    else:
+        for child in node.body:
+            yield from _leaves(child)
+
+
+def _put(nodes: tuple[Node, ...], path: Path, new: tuple[Node, ...], count: int) -> tuple[Node, ...]:
+    first, rest = path[0], path[1:]
+    if not rest:
+        return (*nodes[:first], *new, *nodes[first + count :])
+    loop = nodes[first]
+    assert isinstance(loop, Loop)
+    return (*nodes[:first], replace(loop, body=_put(loop.body, rest, new, count)), *nodes[first + 1 :])
+
+
+def _lines(tree: Tree) -> Iterator[str]:
+    def lines(nodes: tuple[Node, ...], path: Path) -> Iterator[str]:
+        indent = "  " * len(path)
+        for number, node in enumerate(nodes):
+            here = (*path, number)
+            if isinstance(node, Leaf):
+                yield f"{indent}{tree.nest.statements[node.statement]}"
+                continue
+            place = tree.by_path[here]
+            count = f"{place.extent // node.step}" + (f" r {place.tail}" if place.tail else "")
+            kind = "" if node.kind == "loop" else f" [{node.kind}]"
+            packs = "".join(f" [pack {name}]" for name in node.packs)
+            yield f"{indent}for {place.name} in {count}{kind}{packs}"
+            yield from lines(node.body, here)
+
+    return lines(tree.roots, ())

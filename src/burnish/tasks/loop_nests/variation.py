@@ -1,0 +1,149 @@
+"""Sketches like another one: another size, order, copy, block, or another way to share loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from burnish.tasks.loop_nests.actions import FACTORS, OPERANDS
+from burnish.tasks.loop_nests.drawing import draw_from, pick
+from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.sketches import Level, Sketch
+
+Rng = np.random.Generator
+Levels = list[Level]
+REDRAWN = 0.15  # of the variations are a new drawing from some statement on
+TRIES = 8
+
+
+def vary(nest: Nest, sketch: Sketch, vector_bytes: int, rng: Rng) -> Sketch:
+    """Return a sketch that differs in one or two things; it may be illegal."""
+    if rng.random() < REDRAWN:
+        return draw_from(nest, sketch, int(rng.random() * len(sketch.loops)), vector_bytes, rng)
+    for _ in range(1 + int(rng.random() * 2)):
+        number = int(rng.random() * len(sketch.loops))
+        following = sketch.shared[number + 1] if number + 1 < len(sketch.loops) else 0
+        fixed = max(sketch.shared[number], following)
+        levels = list(sketch.loops[number])
+        for _ in range(TRIES):
+            changed = pick(_CHANGES, rng)(nest, number, levels, fixed, rng)
+            if changed is not None and changed != levels:
+                loops = list(sketch.loops)
+                loops[number] = tuple(changed)
+                sketch = replace(sketch, loops=tuple(loops))
+                break
+    return sketch
+
+
+def _resize(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
+    """Draw another factor between two loops of an iterator."""
+    where = [i for i in range(fixed, len(levels)) if levels[i].step > 1]
+    if not where:
+        return None
+    at = pick(where, rng)
+    name, step = levels[at].iterator, levels[at].step
+    inner = next(level.step for level in levels[at + 1 :] if level.iterator == name)
+    near = [factor for factor in FACTORS if 1 / 4 <= factor * inner / step <= 4]
+    return _rescaled(nest, levels, at, pick(near, rng) * inner, fixed) if near else None
+
+
+def _rescaled(nest: Nest, levels: Levels, at: int, step: int, fixed: int) -> Levels | None:
+    """Return the loops with another step; outer ones of the iterator keep their ratios, where they fit."""
+    name, before = levels[at].iterator, levels[at].step
+    changed = list(levels)
+    for i, level in enumerate(levels[: at + 1]):
+        if level.iterator == name:
+            if i < fixed or level.step % before:
+                return None
+            changed[i] = replace(level, step=level.step // before * step)
+    kept = [
+        level
+        for i, level in enumerate(changed)
+        if level.iterator != name or level.step < nest.extents[name] or i > at
+    ]
+    return kept if any(level.iterator == name for level in kept) else None
+
+
+def _exchange(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
+    """Exchange two neighbours, or move a loop of the outer ones anywhere among them."""
+    plain = [i for i in range(fixed, len(levels)) if levels[i].kind == "loop"]
+    if len(plain) < 2:
+        return None
+    at, to = pick(plain, rng), pick(plain, rng)
+    changed = list(levels)
+    changed.insert(to, changed.pop(at))
+    steps = [level.step for level in changed if level.iterator == levels[at].iterator]
+    return changed if steps == sorted(steps, reverse=True) else None
+
+
+def _copy(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
+    """Copy an operand at a loop, or no more."""
+    statement = nest.statements[number]
+    plain = [i for i in range(fixed, len(levels)) if levels[i].kind == "loop"]
+    if not plain or not statement.reduce:
+        return None
+    tensor = pick(statement.accesses[:OPERANDS], rng).tensor
+    changed = [replace(level, packs=tuple(one for one in level.packs if one != tensor)) for level in levels]
+    if changed == levels:
+        at = pick(plain, rng)
+        changed[at] = replace(changed[at], packs=(*changed[at].packs, tensor))
+    return changed
+
+
+def _block(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
+    """Add a loop of blocks somewhere outside, or remove a loop whose iterator has others inside."""
+    if rng.random() < 0.5:
+        where = [
+            i
+            for i in range(fixed, len(levels))
+            if levels[i].kind == "loop" and any(one.iterator == levels[i].iterator for one in levels[i + 1 :])
+        ]
+        if not where:
+            return None
+        at = pick(where, rng)
+        return levels[:at] + levels[at + 1 :]
+    plain = [i for i in range(fixed, len(levels)) if levels[i].kind == "loop"]
+    if not plain:
+        return None
+    at = pick(plain, rng)
+    name = levels[at].iterator
+    outer = min((one.step for one in levels[:at] if one.iterator == name), default=nest.extents[name])
+    steps = [factor * levels[at].step for factor in FACTORS if factor * levels[at].step < outer]
+    if not steps:
+        return None
+    to = fixed + int(rng.random() * (at + 1 - fixed))
+    if any(one.iterator == name for one in levels[to:at]):
+        return None
+    return [*levels[:to], Level(name, pick(steps, rng)), *levels[to:]]
+
+
+def _unrolled(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
+    """Make an unrolled loop of a loop, or a loop of an unrolled one; or split and unroll a part."""
+    where = [i for i in range(fixed, len(levels)) if levels[i].kind != "vectorize"]
+    if not where:
+        return None
+    at = pick(where, rng)
+    level = levels[at]
+    if level.kind == "unroll":
+        return [*levels[:at], replace(level, kind="loop"), *levels[at + 1 :]]
+    if level.step > 1 or level.packs:
+        return None
+    factor = pick((2, 3, 4, 6, 8), rng)
+    if factor >= nest.extents[level.iterator]:
+        return [*levels[:at], replace(level, kind="unroll"), *levels[at + 1 :]]
+    tile = next((i for i, one in enumerate(levels) if one.kind != "loop"), len(levels))
+    rest = [*levels[:at], replace(level, step=factor), *levels[at + 1 : tile]]
+    return [*rest, Level(level.iterator, 1, "unroll"), *levels[tile:]]
+
+
+_CHANGES: Sequence[Callable[[Nest, int, Levels, int, Rng], Levels | None]] = (
+    _resize,
+    _resize,
+    _resize,
+    _exchange,
+    _copy,
+    _block,
+    _unrolled,
+)

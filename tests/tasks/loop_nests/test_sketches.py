@@ -1,0 +1,144 @@
+"""Sketches are schedules: the actions that are named lead to the loops that are meant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from burnish.core.trace import split_entry
+from burnish.tasks.loop_nests import actions
+from burnish.tasks.loop_nests.drawing import draw
+from burnish.tasks.loop_nests.families import FAMILIES, find
+from burnish.tasks.loop_nests.features import COLUMNS, Featurizer, features
+from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest, host
+from burnish.tasks.loop_nests.parsing import parse
+from burnish.tasks.loop_nests.sketches import Level, Sketch, trace_of, tree_of
+from burnish.tasks.loop_nests.tree import Tree, naive
+from burnish.tasks.loop_nests.variation import vary
+from tests.tasks.loop_nests.nests import small
+
+PRODUCT = parse("f32 m=12 n=64 k=8\nc[m,n] += a[m,k] * b[k,n]")
+TILED = Sketch(
+    (
+        (
+            Level("n", 32),
+            Level("m", 6, packs=("a",)),
+            Level("k", 1),
+            Level("m", 1, "unroll"),
+            Level("n", 1, "vectorize"),
+        ),
+    ),
+    (0,),
+)
+
+
+def replayed(tree: Tree, trace: tuple[str, ...]) -> Tree:
+    for text in trace:
+        site, action = split_entry(text)
+        assert action in actions.ACTIONS
+        after = actions.apply(tree, action, tree.places[site])
+        assert after is not None, text
+        tree = after
+    return tree
+
+
+def test_a_tile_by_hand() -> None:
+    made = trace_of(PRODUCT, TILED)
+    assert made
+    trace, tree = made
+    assert (
+        str(tree)
+        == str(tree_of(PRODUCT, TILED))
+        == """\
+for n in 2
+  for m in 2 [pack a]
+    for k in 8
+      for m.1 in 6 [unroll]
+        for n.1 in 32 [vectorize]
+          c[m,n] += a[m,k] * b[k,n]"""
+    )
+    assert sorted(split_entry(text)[1] for text in trace) == sorted(
+        ["split(6)", "split(32)", *["swap_down"] * 4, "unroll", "vectorize", "pack(0)"]
+    )
+    assert replayed(naive(PRODUCT), trace) == tree
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(seed=st.integers(0, 2**32 - 1), vector_bytes=st.sampled_from([16, 32, 64]))
+def test_what_is_drawn_and_varied_is_what_its_actions_make(family: str, seed: int, vector_bytes: int) -> None:
+    nest, rng = small(family), np.random.default_rng(seed)
+    sketch = draw(nest, vector_bytes, rng)
+    for _ in range(5):
+        assert np.isfinite(features(tree_of(nest, sketch), vector_bytes)).all()
+        made = trace_of(nest, sketch)
+        if made:
+            trace, tree = made
+            assert tree == tree_of(nest, sketch)
+            assert replayed(naive(nest), trace) == tree
+        sketch = vary(nest, sketch, vector_bytes, rng)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_most_of_what_is_drawn_is_legal_and_right(family: str) -> None:
+    nest, rng = small(family), np.random.default_rng(0)
+    bench, made = Bench(nest), [trace_of(nest, draw(nest, host().vector_bytes, rng)) for _ in range(40)]
+    legal = [found[1] for found in made if found]
+    assert len(legal) >= 16
+    for tree in legal[:3]:
+        try:
+            bench.check(CompiledNest(tree, host()))
+        except CodeTooLong:
+            continue
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_features_are_numbers_of_each_statement(family: str) -> None:
+    nest, rng = small(family), np.random.default_rng(0)
+    featurize = Featurizer(nest, 32)
+    for _ in range(20):
+        tree = tree_of(nest, draw(nest, 32, rng))
+        rows = featurize(tree)
+        assert rows.shape == (len(nest.statements), len(COLUMNS))
+        assert np.isfinite(rows).all()
+        np.testing.assert_array_equal(rows, features(tree, 32))
+
+
+def test_features_of_a_tile_by_hand() -> None:
+    """6 rows of 2 vectors: 12 values, from 2 vectors of b and 6 numbers of a each time."""
+    row = dict(zip(COLUMNS, features(tree_of(PRODUCT, TILED), 64)[0].tolist(), strict=True))
+    expected = {
+        "lanes": 4,
+        "iterations": np.log2(12 * 64 * 8),
+        "reads": 2,
+        "loops": 5,
+        "vectors of a row": 2,
+        "lanes in use": 1,
+        "rows in use": 1,
+        "reads beside each other": 1,
+        "reads of one for all lanes": 1,
+        "values of the tile": np.log2(12),
+        "registers": 14 / 32,
+        "operations of the body": np.log2(12),
+        "vector loads of an operation": 2 / 12,
+        "other loads of an operation": 6 / 12,
+        "iterations in registers": 3,
+        "target is read again": 0,
+        "copies": 1,
+        # 6 * 8 elements of a, 4 times
+        "copied elements of an operation": np.log2(6 * 8 * 4 / (12 * 64 * 8 * 2)),
+    }
+    assert {name: row[name] for name in expected} == pytest.approx(expected, rel=1e-5)
+
+
+def test_traffic_is_that_of_the_loops_that_fit() -> None:
+    """A product of 128 in 32 KiB, line by line.
+
+    A row of a stays, a column of b is 128 lines for each of 128 * 128 elements of c.
+    """
+    nest = find("matmul:128x128x128")
+    row = dict(zip(COLUMNS, features(naive(nest), 64)[0].tolist(), strict=True))
+    assert 2 ** row["bytes into cache 2"] == pytest.approx(3 * 128 * 128 * 4, rel=1e-4)
+    expected = 128 * 128 * 4 + 128**3 * 64 + 128 * 128 * 64
+    assert 2 ** row["bytes into cache 1"] == pytest.approx(expected, rel=1e-4)
