@@ -148,7 +148,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         load_sequence_values(path)
 
 
-@pytest.mark.parametrize("name", find.shipped())
+@pytest.mark.parametrize("name", find.names_for(TASK))
 def test_shipped_policy_fits_its_task(name: str) -> None:
     task, _, objective = name.partition(f"-{find.WITHOUT}")[0].partition("-")
     path = find.shipped()[name]

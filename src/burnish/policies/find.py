@@ -17,7 +17,10 @@ NONE = "none"
 AT = "@"
 WITHOUT = "without-"  # and a word: a policy trained without some of the actions
 LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for another one is good, too
-KINDS = {"sequence-values": "burnish.portfolio.sequence_values:load_for"}
+KINDS = {
+    "sequence-values": "burnish.portfolio.sequence_values:load_for",
+    "schedule-costs": "burnish.loops.proposals:load_for",
+}
 """By what a policy's file says it is, "module:function" of (path, task) -> Adviser; any other is"""
 ACTIONS_ONE_BY_ONE = "burnish.policies.advise:load_adviser"
 

@@ -47,6 +47,7 @@ OF_LEARNERS = "burnish.training.learning:PolicyTraining"
 
 TRAININGS: dict[str, str] = {
     "sequence-values": "burnish.portfolio.training:SequenceValuesTraining",
+    "schedule-costs": "burnish.loops.cost_training:ScheduleCostsTraining",
 }
 """Other kinds of training, by name."""
 

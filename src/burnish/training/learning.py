@@ -83,7 +83,7 @@ class PolicyTraining:
                 limits=self.limits,
                 actions=self.space,
                 note=lambda done, total: note(
-                    f"-{self.task.reference} on validation programs: {done} of {total}"
+                    f"{self.task.reference} on validation programs: {done} of {total}"
                 ),
             )
             self.seen = self._see(note)
