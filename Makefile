@@ -16,6 +16,7 @@ python := .venv/bin/python
 pip := $(python) -m pip --disable-pip-version-check
 ready := .venv/ready
 ready-dev := .venv/ready-dev
+ready-peers := .venv/ready-peers
 stub := src/burnish/_native.pyi
 native := native/*.cpp native/*.h native/launcher/*
 write-stub = $(python) -m nanobind.stubgen --quiet --module burnish._native --output-file
@@ -43,6 +44,12 @@ $(ready-dev): $(ready)
 	$(pip) install $(if $(wildcard $(ready-dev)),--quiet) --constraint constraints.txt 'burnish[dev]'
 	@touch $@
 
+# What benchmarks/nests.py compares with.
+peers := benchmarks/loop_nests/requirements.txt
+$(ready-peers): $(ready-dev) $(peers)
+	$(pip) install $(if $(wildcard $(ready-peers)),--quiet) --constraint constraints.txt --requirement $(peers)
+	@touch $@
+
 demo: $(ready)
 	$(python) -m burnish.cli demo
 
@@ -60,7 +67,7 @@ check: $(ready-dev)
 sanitize: $(ready-dev)
 	tools/sanitize.sh $(python) $(TESTS)
 
-bench: $(ready-dev)
+bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/step.py
 	$(python) benchmarks/baselines.py
 	$(python) benchmarks/random_actions.py
@@ -76,6 +83,8 @@ bench: $(ready-dev)
 	$(python) benchmarks/kernels.py --workloads
 	$(python) benchmarks/validate.py run --out $$(mktemp -d)/validate.jsonl
 	$(python) benchmarks/ships.py --cc "burnish cc --budget 3"
+	$(python) benchmarks/nests.py
+	$(python) benchmarks/loop_searches.py
 
 # The types of the extension, read off the extension; kept in git for type checkers.
 stub: $(ready)

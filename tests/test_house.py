@@ -15,7 +15,7 @@ LINES = 300  # of a file
 PARAMETERS = 6  # of a function, `self` and `cls` not counted
 
 LONG_FILES: Mapping[str, int] = {
-    "native/bind.cpp": 312,
+    "native/bind.cpp": 309,
     "native/graph.cpp": 318,
     "native/module.cpp": 301,
     "native/outline.cpp": 977,

@@ -35,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(ABOVE, BELOW_ALL | MIDDLE),
     "training": BELOW_ALL | MIDDLE | {"evaluation"},
     "portfolio": BELOW_ALL | MIDDLE | ABOVE,
+    "loops": BELOW_ALL | MIDDLE | ABOVE,  # kernels: loop nests, their policies and searches, in one call
     "driver": BELOW_ALL | MIDDLE | ABOVE | {"portfolio"},
     "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver", "portfolio"},
     "envs": BELOW_ALL | {"tasks", "corpora"},
@@ -88,7 +89,7 @@ def loaded_by(statement: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["burnish", "burnish.core.child", "burnish.tasks.llvm_passes", "burnish.cli"]
+    "module", ["burnish", "burnish.core.child", "burnish.tasks.llvm_passes", "burnish.loops", "burnish.cli"]
 )
 def test_import_is_light(module: str) -> None:
     assert not loaded_by(f"import {module}") & {"torch", "gymnasium", "rich", "pandas", "ray"}

@@ -232,12 +232,12 @@ def test_runnable_program_is_run(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("nothing_left")
 def test_folder_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
-    assert evaluate(folder, "--json", "--budget", "80") == 0
+    assert evaluate(folder, "--json", "--budget", "30") == 0
     capsys.readouterr()
     log = tmp_path / "ppo" / "log.jsonl"
     log.parent.mkdir()
     log.write_text('{"steps": 1, "return": 0.1}\n')
-    words = ["--only", "O3,random", "--budget", "80", "--worth", "1", "--training", str(log)]
+    words = ["--only", "O3,random", "--budget", "30", "--worth", "1", "--training", str(log)]
     assert main(["evaluate", *words, "--out", str(folder)]) == 0
     out = capsys.readouterr().out
     assert "O3 / random" in out and f"wrote {folder / 'report.html'}" in "".join(out.splitlines())

@@ -1,0 +1,83 @@
+"""The nests that are compared: held-out matmuls, larger ones, and one held-out nest of every other kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from burnish.core.errors import InputError
+from burnish.tasks.loop_nests.families import find, names
+from burnish.tasks.loop_nests.nest import Nest
+
+MATMULS = 20  # of the 215 that are held out
+LARGE = (512, 1024)
+KINDS = (
+    *("stencil5", "stencil7", "stencil9"),
+    *("conv1d", "conv1d-strided", "conv2d", "conv2d-strided", "depthwise"),
+    *("batched-matmul", "matmul-at", "matmul-bt", "matmul-relu", "contraction-ab", "contraction-ac"),
+    *("relu-chain", "softmax", "sum-rows", "sum-columns", "max-rows", "outer"),
+)
+SMALLEST = "outer:1x1"  # which is all call and no work
+
+
+@dataclass(frozen=True)
+class Case:
+    """A nest and where it comes from."""
+
+    name: str  # of families.find
+    group: str  # of the floors: matmul, matmul-512, matmul-1024, nest; call for SMALLEST
+
+    @property
+    def family(self) -> str:
+        """The kind of the nest."""
+        return self.name.partition(":")[0]
+
+    @property
+    def split(self) -> str:
+        """The split that the shape is in: train, test, or none where no set has it."""
+        for split in ("train", "test"):
+            if self.name in names(self.family, split):
+                return split
+        return "none"
+
+    @property
+    def nest(self) -> Nest:
+        """The nest."""
+        return find(self.name)
+
+
+def matmuls(count: int = MATMULS) -> list[Case]:
+    """Return held-out matmuls, evenly spaced in the order of their operations, and the large ones."""
+    ordered = _by_work(names("matmul", "test"))
+    last = max(1, count - 1)
+    chosen = dict.fromkeys(ordered[round(i * (len(ordered) - 1) / last)] for i in range(count))
+    large = [Case(f"matmul:{n}x{n}x{n}", f"matmul-{n}") for n in LARGE]
+    return [Case(name, "matmul") for name in chosen] + large
+
+
+def others() -> list[Case]:
+    """Return of each other kind the held-out nest in the middle, in the order of their operations."""
+    cases = []
+    for family in KINDS:
+        ordered = _by_work(names(family, "test"))
+        cases.append(Case(ordered[len(ordered) // 2], "nest"))
+    return cases
+
+
+def choose(kinds: Sequence[str], only: str = "*", count: int = MATMULS) -> list[Case]:
+    """Return the cases of some kinds (matmul, nests) whose names a pattern has; several by commas.
+
+    Raises:
+        InputError: there is none.
+    """
+    cases = [*(matmuls(count) if "matmul" in kinds else ()), *(others() if "nests" in kinds else ())]
+    chosen = [case for case in cases if any(fnmatch(case.name, one) for one in only.split(","))]
+    if not chosen:
+        known = ", ".join(case.name for case in cases)
+        raise InputError(f"--only {only}: expected a pattern of one or more of {known}")
+    return chosen
+
+
+def _by_work(found: Iterable[str]) -> list[str]:
+    return sorted(found, key=lambda name: (find(name).flops, name))

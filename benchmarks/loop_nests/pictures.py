@@ -1,0 +1,76 @@
+"""What is drawn: each case's ratio to each peer, and speedups against time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from burnish.evaluation.plots import COLOURS, DASHES, MARKERS
+from loop_nests.rows import REFINED, Row
+
+
+def draw_ratios(rows: Sequence[Row], peers: Sequence[str], picture: Path) -> None:
+    """Plot how many times faster than each peer each case is, on a logarithmic axis."""
+    shown = [row for row in rows if row.group != "call"]
+    figure, axes = plt.subplots(figsize=(8, 0.27 * len(shown) + 1.4), dpi=150)
+    places = range(len(shown))
+    for number, peer in enumerate(peers):
+        ratios = [row.ratio(REFINED, peer) for row in shown]
+        axes.scatter(ratios, places, 26, COLOURS[number], marker=MARKERS[number], label=peer, zorder=3)
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
+    axes.set_yticks(places, [row.case for row in shown], size=7)
+    axes.invert_yaxis()
+    axes.set_xlabel("times faster than the peer's best form, one thread")
+    axes.grid(axis="x", color="#e5e5e5")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(peers), frameon=False)
+    figure.tight_layout()
+    figure.savefig(picture)
+    plt.close(figure)
+
+
+def draw_speedups(
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    points: Mapping[str, tuple[float, float]],
+    published: Sequence[tuple[str, float, float]],
+    picture: Path,
+) -> None:
+    """Plot speedups over the naive loops against seconds.
+
+    Args:
+        curves: Of each method: seconds, speedup of the best so far.
+        points: What each method ends with.
+        published: Names, seconds and speedups of others.
+        picture: Where it goes.
+    """
+    figure, axes = plt.subplots(figsize=(8, 4.6), dpi=150)
+    for number, (name, curve) in enumerate(curves.items()):
+        colour, dashes = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
+        seconds, speedups = zip(*curve, strict=True) if curve else ((), ())
+        axes.step(seconds, speedups, where="post", color=colour, linestyle=dashes, linewidth=1.3)
+        marker = MARKERS[number % len(MARKERS)]
+        axes.plot(*points[name], color=colour, linestyle=dashes, marker=marker, markersize=6, label=name)
+    for number, (name, *point) in enumerate(published):
+        axes.plot(*point, "k" + "*x+1"[number % 4], markersize=8, label=name)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+    axes.set_xlabel("seconds for a matmul")
+    axes.set_ylabel("times faster than the naive loops")
+    axes.grid(color="#e5e5e5")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    figure.tight_layout()
+    figure.savefig(picture)
+    plt.close(figure)

@@ -1,0 +1,55 @@
+"""Samples of several contenders in turns: what else the machine does meets all of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+from burnish.tasks.loop_nests.kernel import CompiledNest
+from burnish.tasks.loop_nests.reference import Array
+
+BATCH_SECONDS = 2e-3
+Sample = Callable[[], float]
+"""Returns the CPU seconds of a call, as a batch of calls has them."""
+
+
+def take(contenders: Mapping[str, Sample], rounds: int) -> dict[str, list[float]]:
+    """Return the samples: in each round one of every contender, which begins another one each time."""
+    names = list(contenders)
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(rounds):
+        first = number % len(names)
+        for name in (*names[first:], *names[:first]):
+            samples[name].append(contenders[name]())
+    return samples
+
+
+def of_call(call: Callable[[], object], batch_seconds: float = BATCH_SECONDS) -> Sample:
+    """Return samples of a Python call, with what Python takes for it.
+
+    The time is that of all of the process' threads: some libraries compute in others than the caller's.
+    """
+    call()
+    once = min(_seconds(call, 1) for _ in range(3))
+    calls = max(1, math.ceil(batch_seconds / max(once, 1e-7)))
+
+    def sample() -> float:
+        call()  # caches are as others left them
+        return _seconds(call, calls) / calls
+
+    return sample
+
+
+def of_kernel(compiled: CompiledNest, arrays: Mapping[str, Array]) -> Sample:
+    """Return samples of machine code that a loop of machine code calls."""
+    return lambda: statistics.fmean(compiled.seconds(arrays, samples=1) for _ in range(2))  # 1 ms each
+
+
+def _seconds(call: Callable[[], object], calls: int) -> float:
+    start = time.process_time()
+    for _ in itertools.repeat(None, calls):
+        call()
+    return time.process_time() - start

@@ -1,0 +1,91 @@
+"""Ours: how a nest becomes a loop tree, within some seconds. A scheduler is named on the command line."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+
+from burnish.core.errors import InputError
+from burnish.core.problem import Problem
+from burnish.core.trace import Trace, split_entry
+from burnish.evaluation.solvers import solver_of
+from burnish.loops.compilation import compile_nest
+from burnish.policies import find as policies
+from burnish.search import Budget, Progress
+from burnish.tasks.loop_nests import TASK
+from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.session import open_nest
+from burnish.tasks.loop_nests.tree import Tree, naive
+
+NAIVE, LOOPS = "naive", "loops"
+LEAST_SECONDS = 1e-3  # of a search that has no time to measure: its policy's first choice
+
+Scheduler = Callable[[Nest, float], tuple[Tree, float]]
+"""Returns a nest's loops, and the seconds that it took to find them. With 0 seconds nothing is measured."""
+
+
+def scheduler_of(spec: str) -> Scheduler:
+    """Return a scheduler by its name.
+
+    Those are naive; loops, which is burnish.loops.compile with the shipped policy, and `loops@policy` with
+    another one; `module:function`; and the methods of `burnish evaluate`.
+
+    Raises:
+        UnknownName: there is no such method.
+        InputError: there is no such function.
+    """
+    if spec == NAIVE:
+        return lambda nest, _: (naive(nest), 0.0)
+    name, _, policy = spec.partition(policies.AT)
+    if name == LOOPS:
+        return partial(_compiled, policy or policies.DEFAULT)
+    module, colon, function = spec.partition(":")
+    if not colon:
+        solver_of(spec, TASK)  # which says so now where there is none
+        return lambda nest, seconds: searched(spec, nest, seconds)[:2]
+    try:
+        found: Scheduler = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"--schedule {spec}: {error}; expected naive, loops, a method, or module:function"
+        ) from None
+    return found
+
+
+def _compiled(policy: str, nest: Nest, seconds: float) -> tuple[Tree, float]:
+    start = time.monotonic()
+    kernel = compile_nest(nest, refine_seconds=seconds, policy=policy, cache=False)
+    return kernel.tree, time.monotonic() - start
+
+
+def tree_after(nest: Nest, trace: Trace) -> Tree:
+    """Return the loops that a trace leads to."""
+    session = open_nest(nest.program())
+    for entry in trace:
+        site, text = split_entry(entry)
+        session.apply(session.index(text), site)
+    return session.tree
+
+
+def searched(method: str, nest: Nest, seconds: float) -> tuple[Tree, float, list[tuple[float, float]]]:
+    """Return what a method finds: loops, seconds that it took, and (seconds, cost) of each best so far.
+
+    Raises:
+        UnknownName: there is no such method.
+    """
+    curve: list[tuple[float, float]] = []
+
+    def note(progress: Progress) -> None:
+        cost = progress.best.cost
+        if math.isfinite(cost) and (not curve or cost < curve[-1][1]):
+            curve.append((progress.seconds, cost))
+
+    solver = solver_of(method, TASK)
+    start = time.monotonic()
+    problem = Problem(TASK, nest.program(), "seconds")
+    found = solver(problem, Budget(max(seconds, LEAST_SECONDS)), 0, note)
+    spent = time.monotonic() - start
+    return tree_after(nest, found.trace), spent, curve

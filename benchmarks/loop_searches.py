@@ -1,0 +1,179 @@
+"""LoopTune's table: searches and the policy at equal time on its matmuls, against the naive loops.
+
+    python benchmarks/loop_searches.py [--seconds 1] [--out runs/loop_searches]
+    python benchmarks/loop_searches.py --methods greedy-1,beam-2-dfs,random --policy loops@shipped
+
+Cases: held-out matmuls of 64 to 256. Each method of `burnish evaluate` gets the same seconds, which begin
+before its worker process does. The policy gets none: `policy` is its first schedule, unmeasured, and
+`policy, refined` has the searches' seconds. What each one came to is compiled anew, compared with NumPy, and
+timed in turns with the naive loops, on one core. Printed are geometric means over the cases of how many times
+faster it is, and the median seconds that it took; beside them what LoopTune (arXiv 2309.01825) has on 25
+matmuls of this range over its own default, from its GFLOP/s: 68.8 by its policy, 22.8 by default.
+
+Into the folder go rows.jsonl, table.txt and speedups.svg: the best so far, as the methods measured it, and
+a point for what they end with. A row that is there is not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from loop_nests.one_thread import restart
+
+if __name__ == "__main__":
+    restart()  # before NumPy is loaded
+
+from loop_nests.cases import Case, choose
+from loop_nests.pictures import draw_speedups
+from loop_nests.rounds import of_kernel, take
+from loop_nests.rows import mean
+from loop_nests.schedules import LOOPS, scheduler_of, searched
+from rich.console import Console
+from rich.table import Table
+
+from burnish.core.errors import BurnishError
+from burnish.search import SEARCHES
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, host
+from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.tree import Tree, naive
+
+LOOPTUNE = (  # seconds, times its default schedule
+    ("LoopTune's policy", 0.38, 3.04),
+    ("LoopTune's greedy-2", 5.0, 1.43),
+    ("LoopTune's random", 60.0, 1.84),
+    ("LoopTune's beam-4", 62.0, 1.86),
+)
+OF_LOOPTUNE = ("greedy", "beam-", "random")  # beginnings of the names of its searches
+POLICY, REFINED = "policy", "policy, refined"
+Curve = list[tuple[float, float]]
+"""Seconds since the beginning, and the cost of the best so far."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a method came to on a case."""
+
+    case: str
+    split: str
+    method: str
+    seconds: float  # that it took
+    curve: Curve
+    tree: str
+    naive_samples: Sequence[float]
+    samples: Sequence[float]
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster it is than the naive loops."""
+        return statistics.median(self.naive_samples) / statistics.median(self.samples)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    options = _parser().parse_args(arguments)
+    cases = [case for case in choose(["matmul"], options.only, options.matmuls) if case.group == "matmul"]
+    methods = [*options.methods.split(","), POLICY, REFINED]
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "rows.jsonl"
+    rows = read(path) if path.exists() else []
+    done = {(row.case, row.method) for row in rows}
+    with path.open("a") as file:
+        for case in cases:
+            for method in methods:
+                if (case.name, method) in done:
+                    continue
+                rows.append(measure(case, method, options))
+                file.write(json.dumps(asdict(rows[-1])) + "\n")
+                file.flush()
+                print(f"{case.name} {method}: {rows[-1].speedup:.1f}", file=sys.stderr)
+    chosen = [row for row in rows if row.method in methods and row.case in {case.name for case in cases}]
+    show(chosen, methods, options.out)
+    return 0
+
+
+def measure(case: Case, method: str, options: argparse.Namespace) -> Row:
+    """Run a method on a case, and time what it found anew, in turns with the naive loops."""
+    tree, seconds, curve = _found(case.nest, method, options)
+    bench = Bench(case.nest)
+    contenders = {}
+    for name, loops in (("naive", naive(case.nest)), (method, tree)):
+        compiled = CompiledNest(loops, host())
+        bench.check(compiled)
+        contenders[name] = of_kernel(compiled, bench.arrays)
+    samples = take(contenders, options.rounds)
+    return Row(case.name, case.split, method, seconds, curve, str(tree), samples["naive"], samples[method])
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a file."""
+    return [Row(**json.loads(line)) for line in path.read_text().splitlines()]
+
+
+def show(rows: Sequence[Row], methods: Sequence[str], folder: Path) -> None:
+    """Print the table, write it, and draw the picture."""
+    table = Table(title="times faster than the naive loops, geometric mean", title_justify="left")
+    for name in ("method", "seconds", "speedup", "least", "most", "cases"):
+        table.add_column(name, justify="left" if name == "method" else "right")
+    of = {method: [row for row in rows if row.method == method] for method in methods}
+    points = {method: _point(found) for method, found in of.items()}
+    for method, (seconds, speedup) in sorted(points.items(), key=lambda item: -item[1][1]):
+        each = [row.speedup for row in of[method]]
+        ends = (f"{min(each):.1f}", f"{max(each):.1f}", str(len(each)))
+        table.add_row(method, f"{seconds:.3f}", f"{speedup:.1f}", *ends)
+    for name, spent, speedup in LOOPTUNE:
+        table.add_row(name, str(spent), str(speedup))
+    with (folder / "table.txt").open("w") as file:
+        for console in (Console(width=120), Console(file=file, width=120)):
+            console.print(table)
+    curves = {method: curve_of(found) for method, found in of.items()}
+    draw_speedups(curves, points, LOOPTUNE, folder / "speedups.svg")
+
+
+def curve_of(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    """Return the geometric mean of the cases' speedups whenever one gets better, 1 before the first."""
+    times = sorted({seconds for row in rows for seconds, _ in row.curve})
+    return [(seconds, mean(_so_far(row, seconds) for row in rows)) for seconds in times]
+
+
+def _so_far(row: Row, seconds: float) -> float:
+    costs = [cost for at, cost in row.curve if at <= seconds]
+    return statistics.median(row.naive_samples) / min(costs) if costs else 1.0
+
+
+def _point(rows: Sequence[Row]) -> tuple[float, float]:
+    return statistics.median(row.seconds for row in rows), mean(row.speedup for row in rows)
+
+
+def _found(nest: Nest, method: str, options: argparse.Namespace) -> tuple[Tree, float, Curve]:
+    if method not in (POLICY, REFINED):
+        return searched(method, nest, options.seconds)
+    tree, seconds = scheduler_of(options.policy)(nest, options.seconds if method == REFINED else 0.0)
+    return tree, seconds, []
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    known = ",".join(name for name in SEARCHES if name.startswith(OF_LOOPTUNE))
+    parser.add_argument("--methods", default=known, help="by commas (default: %(default)s)")
+    parser.add_argument("--policy", default=LOOPS, help="as nests.py --schedule")
+    parser.add_argument("--seconds", type=float, default=1, help="of each (default: %(default)s)")
+    parser.add_argument("--matmuls", type=int, default=10, help="(default: %(default)s)")
+    parser.add_argument("--only", default="*", help="patterns of their names, by commas")
+    parser.add_argument("--rounds", type=int, default=10, help="(default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("runs/loop_searches"), help="(default: %(default)s)")
+    return parser
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BurnishError as error:
+        sys.exit(str(error))

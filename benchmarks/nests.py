@@ -1,0 +1,174 @@
+"""Loop nests beside NumPy, torch, Numba and JAX: one thread, one run, in turns with a probe of the peak.
+
+    python -m pip install --constraint constraints.txt --requirement benchmarks/loop_nests/requirements.txt
+    python benchmarks/nests.py [--schedule loops@shipped] [--out runs/nests]
+    python benchmarks/nests.py --cases nests --only 'conv*,stencil*' --rounds 30 --seconds 1
+    python benchmarks/nests.py --peers numpy,torch --schedule burnish.example:function
+
+Cases: 20 held-out matmuls of 64 to 256, those of 512 and 1024, and of each of 20 other kinds a held-out nest.
+Ours: a schedule found without measuring (`policy`), and one after --seconds of measuring (`refined`). Peers:
+every way in which a user would write a case (`loop_nests/*_forms.py`); the fastest one counts. What is done
+before the first call is free for them: compilation, another layout of weights. Every result is compared
+with burnish's reference in double precision. Arrays begin at multiples of 64 bytes.
+
+In a round each contender has one batch of calls, of 2 ms or more; the order rotates. CPU time counts, that of
+all threads of the process, which has one core. Printed are medians over the rounds and their ratios. Ours is
+timed in a loop of machine code, and called from Python (`called`); peers are called from Python: what a call
+takes that computes next to nothing is measured, too. Into the folder go rows.jsonl, table.txt and ratios.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loop_nests.one_thread import restart
+
+if __name__ == "__main__":
+    restart()  # before NumPy is loaded
+
+import numpy as np
+from loop_nests import tables
+from loop_nests.cases import MATMULS, SMALLEST, Case, choose
+from loop_nests.peers import PEERS, forms, load, versions
+from loop_nests.pictures import draw_ratios
+from loop_nests.rounds import of_call, of_kernel, take
+from loop_nests.rows import CALLED, PEAK, POLICY, REFINED, Row
+from loop_nests.schedules import LOOPS, Scheduler, scheduler_of
+from rich.console import Console
+
+from burnish.core.errors import BurnishError
+from burnish.loops import CompiledKernel
+from burnish.loops.schedule import Schedule
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, host
+from burnish.tasks.loop_nests.peak import PeakProbe
+from burnish.tasks.loop_nests.tree import Tree, naive
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A case with its schedules, and how long it took to find them."""
+
+    case: Case
+    schedules: Mapping[str, tuple[Tree, float]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    options = _parser().parse_args(arguments)
+    scheduler, peers = scheduler_of(options.schedule), options.peers.split(",")
+    cases = choose(options.cases.split(","), options.only, options.matmuls)
+    options.out.mkdir(parents=True, exist_ok=True)
+    planned = [Planned(Case(SMALLEST, "call"), _untouched(Case(SMALLEST, "call")))]
+    for case in cases:  # before the peers are loaded, so that nothing of theirs runs beside
+        planned.append(plan(case, scheduler, options.seconds))
+        print(f"{case.name}: scheduled in {planned[-1].schedules[REFINED][1]:.2f} s", file=sys.stderr)
+    for peer in peers:
+        load(peer)
+    probe, rows = PeakProbe(host()), []
+    with (options.out / "rows.jsonl").open("w") as file:
+        for one in planned:
+            rows.append(measure(one, peers, probe, options.rounds))
+            file.write(rows[-1].to_json() + "\n")
+            file.flush()
+            print(f"{one.case.name}: measured", file=sys.stderr)
+    show(rows, peers, options.out)
+    return 0
+
+
+def plan(case: Case, scheduler: Scheduler, seconds: float) -> Planned:
+    """Schedule a case without measuring, and with some seconds for it."""
+    return Planned(case, {POLICY: scheduler(case.nest, 0.0), REFINED: scheduler(case.nest, seconds)})
+
+
+def measure(planned: Planned, peers: Sequence[str], probe: PeakProbe, rounds: int) -> Row:
+    """Check and time everybody on a case.
+
+    Raises:
+        Miscompiled: somebody computes something else than burnish's reference.
+    """
+    case, nest, bench = planned.case, planned.case.nest, Bench(planned.case.nest)
+    contenders = {PEAK: probe.seconds}
+    for name, (tree, _) in planned.schedules.items():
+        compiled = CompiledNest(tree, host())
+        bench.check(compiled)
+        contenders[name] = of_kernel(compiled, bench.arrays)
+        contenders[name + CALLED] = of_call(_called(compiled, bench))
+    for peer in peers:
+        for form in forms(peer, case.family, bench):
+            contenders[f"{peer}/{form.name}"] = of_call(form.call)
+    return Row(
+        case=case.name,
+        group=case.group,
+        split=case.split,
+        nest=str(nest),
+        flops=nest.flops,
+        peak_flops=probe.flops,
+        machine=_machine(peers),
+        schedules={
+            name: {"tree": str(tree), "seconds": seconds}
+            for name, (tree, seconds) in planned.schedules.items()
+        },
+        samples=take(contenders, rounds),
+    )
+
+
+def show(rows: Sequence[Row], peers: Sequence[str], folder: Path) -> None:
+    """Print the tables, write them, and draw the picture."""
+    shown = [row for row in rows if row.group != "call"]
+    with (folder / "table.txt").open("w") as file:
+        for console in (Console(width=200), Console(file=file, width=200)):
+            console.print(tables.cases_table(shown, peers))
+            console.print(tables.forms_table(shown, peers))
+            console.print(tables.floors_table(shown))
+            console.print(tables.overhead(rows, peers))
+    draw_ratios(rows, peers, folder / "ratios.svg")
+
+
+def _called(compiled: CompiledNest, bench: Bench) -> Callable[[], Any]:
+    kernel = CompiledKernel(bench.nest, Schedule(()), compiled)  # a call asks for no trace
+    (output,) = kernel.outputs
+    inputs, out = [bench.arrays[name] for name in kernel.inputs], bench.arrays[output]
+    return lambda: kernel(*inputs, out=out)
+
+
+def _untouched(case: Case) -> dict[str, tuple[Tree, float]]:
+    return dict.fromkeys((POLICY, REFINED), (naive(case.nest), 0.0))
+
+
+def _machine(peers: Sequence[str]) -> dict[str, Any]:
+    return {
+        "cpu": host().cpu,
+        "vector_bytes": host().vector_bytes,
+        "versions": {"numpy": np.__version__, **versions(peers)},
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cases", default="matmul,nests", help="by commas (default: %(default)s)")
+    parser.add_argument("--only", default="*", help="patterns of their names, by commas")
+    parser.add_argument("--matmuls", type=int, default=MATMULS, help="of 64 to 256 (default: %(default)s)")
+    parser.add_argument("--peers", default=",".join(PEERS), help="by commas (default: %(default)s)")
+    parser.add_argument(
+        "--schedule",
+        default=LOOPS,
+        help="loops, loops@policy, naive, a method of `burnish evaluate`, module:function; %(default)s",
+    )
+    parser.add_argument("--seconds", type=float, default=1, help="of refinement (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=20, help="(default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("runs/nests"), help="(default: %(default)s)")
+    return parser
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BurnishError as error:
+        sys.exit(str(error))
