@@ -24,7 +24,7 @@ from burnish.loops.measuring import Measurement, measure, read_measurements
 from burnish.tasks.loop_nests.features import Featurizer
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.sketches import tree_of
+from burnish.tasks.loop_nests.sketches import simplified, tree_of
 from burnish.training.chosen_programs import Chosen, choose
 from burnish.training.config import Config
 from burnish.training.learning import task_of
@@ -156,7 +156,7 @@ class ScheduleCostsTraining:
         wide = host().vector_bytes
         every = round(1 / self.plan.narrow) if self.plan.narrow else 0
         for number, program in enumerate(nests):
-            text = program.content.decode()
+            text = str(simplified(parse(program.content.decode()))[1])
             yield text, wide
             if wide > NARROW_BYTES and every and number % every == 0:
                 yield text, NARROW_BYTES

@@ -95,7 +95,7 @@ class CompiledKernel:
         path = Path(path)
         check_name(path.name)
         machine = machine_of(cpu) if cpu else host()
-        header = write_header(self.tree, path.name, machine).encode()
+        header = write_header(self.nest, self.tree, path.name, machine).encode()
         code = write_object(self.tree, path.name, machine)
         if cpu and host().runs(machine):
             Bench(self.nest).check(CompiledNest(self.tree, machine))

@@ -26,7 +26,7 @@ from burnish.tasks.loop_nests.features import Featurizer
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.sketches import Sketch, trace_of, tree_of
+from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of, tree_of
 from burnish.tasks.loop_nests.variation import vary
 
 DRAWN = 380  # sketches, of statements together
@@ -64,11 +64,12 @@ class _Candidate:
 
 def propose(nest: Nest, model: CostModel, vector_bytes: int) -> InitialTraces:
     """Yield traces, the most promising first; sent what each costs in seconds."""
-    pool = _Pool(nest, model, vector_bytes)
+    before, simple = simplified(nest)
+    pool = _Pool(simple, model, vector_bytes)
     pool.fill()
     measured: list[_Candidate] = []
     for candidate, trace in pool.legal():
-        cost = yield trace
+        cost = yield (*before, *trace)
         if cost is not None and math.isfinite(cost):
             score = math.log2(cost)
             heapq.heappush(

@@ -18,6 +18,7 @@ from tests.tasks.loop_nests.nests import small
 
 PRODUCT = "f32 m=20 n=24 k=9\nc[m,n] += a[m,k] * b[k,n]"
 CHAIN = "f32 n=16\nt[n] = x[n] * y[n]\no[n] = max(t[n], 0)"
+SCALED = "f32 i=3 j=5 k=4\nt[i,j] += a[i,j,k]\no[i,j] = t[i,j] * 2"
 ROWS = "f32 m=6 n=5\ns[m] += a[m,n]\no[m,n] = a[m,n] / s[m]"
 
 
@@ -54,6 +55,8 @@ def is_legal(session: NestSession, entry: str) -> bool:
         (PRODUCT, ["n: pack(1)"], ["m 20", "n 24 pack b", "k 9"]),
         (PRODUCT, ["m: pack(1)", "m: split(4)"], ["m 5 pack b", "m.1 4", "n 24", "k 9"]),
         (CHAIN, ["n.1: fuse"], ["n 16"]),
+        (SCALED, ["i: collapse"], ["ij 15", "k 4", "ij.1 15"]),
+        (SCALED, ["i: collapse", "ij.1: split(4)"], ["ij 15", "k 4", "ij.1 3 r 3", "ij.2 4"]),
         (ROWS, ["m.1: fuse"], ["m 6", "n 5", "n.1 5"]),
     ],
 )
@@ -69,6 +72,12 @@ def test_effect(text: str, trace: list[str], expected: list[str]) -> None:
         pytest.param(PRODUCT, ["k: unroll"], "k: split(3)", id="unrolled already"),
         pytest.param(PRODUCT, [], "m: merge", id="another iterator inside"),
         pytest.param(PRODUCT, ["k: split(3)", "k.1: unroll"], "k: merge", id="made in another way"),
+        pytest.param(PRODUCT, [], "m: collapse", id="one without the other"),
+        pytest.param(SCALED, ["i: split(2)"], "i.1: collapse", id="split before"),
+        pytest.param(SCALED, ["i.1: swap_down"], "i: collapse", id="exchanged elsewhere"),
+        pytest.param(SCALED, [], "j: collapse", id="not in each access"),
+        pytest.param("f32 i=3 j=4\no[i,j] = a[i,j+1]", [], "i: collapse", id="not all values"),
+        pytest.param("f32 i=3 j=4\no[j,i] = a[j,i]", ["j: swap_down"], "i: collapse", id="not as in memory"),
         pytest.param(PRODUCT, [], "m: swap_up", id="outermost"),
         pytest.param(PRODUCT, [], "k: swap_down", id="innermost"),
         pytest.param(PRODUCT, ["k: split(3)"], "k: swap_down", id="the order of one iterator's loops"),

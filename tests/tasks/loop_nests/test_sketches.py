@@ -14,7 +14,7 @@ from burnish.tasks.loop_nests.families import FAMILIES, find
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer, features
 from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest, host
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.sketches import Level, Sketch, trace_of, tree_of
+from burnish.tasks.loop_nests.sketches import Level, Sketch, simplified, trace_of, tree_of
 from burnish.tasks.loop_nests.tree import Tree, naive
 from burnish.tasks.loop_nests.variation import vary
 from tests.tasks.loop_nests.nests import small
@@ -142,3 +142,21 @@ def test_traffic_is_that_of_the_loops_that_fit() -> None:
     assert 2 ** row["bytes into cache 2"] == pytest.approx(3 * 128 * 128 * 4, rel=1e-4)
     expected = 128 * 128 * 4 + 128**3 * 64 + 128 * 128 * 64
     assert 2 ** row["bytes into cache 1"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_contraction_of_many_indices_is_a_product() -> None:
+    nest = find("contraction-ab:4x3x2x5x3x2")
+    trace, simple = simplified(nest)
+    assert str(simple) == "f32 ab=12 ef=6 cd=10\no[ab,ef] += x[ab,cd] * y[cd,ef]\n"
+    assert replayed(naive(nest), trace) == naive(simple)
+    assert simplified(find("matmul:4x3x2")) == ((), find("matmul:4x3x2"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_fewer_iterators_mean_the_same(family: str) -> None:
+    nest = small(family)
+    trace, simple = simplified(nest)
+    tree = replayed(naive(nest), trace)
+    assert tree.nest == simple
+    assert simple.flops == nest.flops
+    Bench(nest).check(CompiledNest(tree, host()))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from burnish.core.action import Action
+from burnish.tasks.loop_nests.collapsing import collapsed
 from burnish.tasks.loop_nests.nest import Access, Statement
 from burnish.tasks.loop_nests.tiles import LANES, tile_extents, tile_of
 from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Place, Tree
@@ -24,6 +25,7 @@ ACTIONS = (
     "swap_down",
     *(f"split({factor})" for factor in FACTORS),
     "merge",
+    "collapse",
     "unroll",
     "vectorize",
     *(f"pack({operand})" for operand in range(OPERANDS)),
@@ -58,6 +60,46 @@ def merge(tree: Tree, place: Place) -> Result:
         case (Loop(iterator=loop.iterator, kind="loop", packs=()) as inner,) if loop.kind == "loop":
             return _checked(tree.put(place.path, replace(inner, packs=loop.packs)))
     return None
+
+
+def collapse(tree: Tree, place: Place) -> Result:
+    """Make one loop of this and the one in it, whose iterators come together everywhere."""
+    match place.loop.body:
+        case (Loop() as inner,) if inner.iterator != place.loop.iterator:
+            found = collapsed(tree.nest, place.loop.iterator, inner.iterator)
+            if found:
+                pair = place.loop.iterator, inner.iterator
+                roots = _collapsed(tree.roots, *pair, found[1])
+                return None if roots is None else Tree(found[0], roots)
+    return None
+
+
+def _collapsed(nodes: tuple[Node, ...], outer: str, inner: str, name: str) -> tuple[Node, ...] | None:
+    """Return nodes with one loop for each two; None where they are split, apart, or made in another way."""
+    made: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Leaf):
+            made.append(node)
+            continue
+        if node.iterator == inner:
+            return None
+        body = node.body
+        if node.iterator == outer:
+            below = body[0]
+            if not (_is_untouched(node) and isinstance(below, Loop) and _is_untouched(below)):
+                return None
+            if below.iterator != inner or len(body) > 1:
+                return None
+            node, body = replace(node, iterator=name), below.body
+        inside = _collapsed(body, outer, inner, name)
+        if inside is None:
+            return None
+        made.append(replace(node, body=inside))
+    return tuple(made)
+
+
+def _is_untouched(loop: Loop) -> bool:
+    return loop.step == 1 and loop.kind == "loop" and not loop.packs
 
 
 def swap_down(tree: Tree, place: Place) -> Result:
@@ -152,7 +194,7 @@ def fuse(tree: Tree, place: Place) -> Result:
 
 _APPLY: dict[str, Callable[..., Result]] = {
     function.__name__: function
-    for function in (split, merge, swap_up, swap_down, unroll, vectorize, pack, parallel, fuse)
+    for function in (split, merge, collapse, swap_up, swap_down, unroll, vectorize, pack, parallel, fuse)
 }
 
 

@@ -55,14 +55,14 @@ def write_object(tree: Tree, name: str, machine: Machine) -> bytes:
     return _native.compile_object(f"{kernel}\n{_entry(tree.nest, name)}", PASSES, machine.native)
 
 
-def write_header(tree: Tree, name: str, machine: Machine) -> str:
-    """Return the header that declares what `write_object` makes.
+def write_header(nest: Nest, tree: Tree, name: str, machine: Machine) -> str:
+    """Return the header that declares what `write_object` makes of a nest's loops.
 
     Raises:
         InputError: the name is none in C.
     """
     check_name(name)
-    nest, kind = tree.nest, C_TYPES[tree.nest.dtype]
+    kind = C_TYPES[nest.dtype]
     lowered = lower(tree, machine.vector_bytes)
     scratch_bytes = lowered.scratch_bytes + lowered.thread_bytes
     macro = name.upper()

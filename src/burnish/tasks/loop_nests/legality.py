@@ -60,6 +60,12 @@ class Legality:
             return False
         return loop.kind == inner.kind == "loop"
 
+    def _collapse(self, place: Place) -> bool:
+        inner = _only(place.loop)
+        if inner is None or inner.iterator == place.loop.iterator or place.loop.step != 1:
+            return False
+        return inner.step == 1 and apply(self.tree, "collapse", place) is not None
+
     def _swap_down(self, place: Place) -> bool:
         loop, inner = place.loop, _only(place.loop)
         if inner is None or inner.iterator == loop.iterator or loop.packs or inner.packs:
@@ -161,6 +167,7 @@ Rule = Callable[..., bool]
 _RULES: dict[str, Rule] = {
     "split": Legality._split,
     "merge": Legality._merge,
+    "collapse": Legality._collapse,
     "swap_up": Legality._swap_up,
     "swap_down": Legality._swap_down,
     "unroll": Legality._unroll,

@@ -143,7 +143,8 @@ class NestSession(Session):
 
     def header(self) -> str:
         """Return the C header of that object file."""
-        return write_header(self.tree, function_name(self.program.name), self.shared.machine)
+        name = function_name(self.program.name)
+        return write_header(self.shared.bench.nest, self.tree, name, self.shared.machine)
 
     def digest(self) -> str:
         """Return the digest of the nest, its loops and the cursor."""

@@ -39,6 +39,20 @@ class Sketch:
     shared: tuple[int, ...]  # 0 for the first
 
 
+def simplified(nest: Nest) -> tuple[Trace, Nest]:
+    """Return a nest with as few iterators as possible, and by which actions it becomes that."""
+    tree, trace = naive(nest), []
+    while True:
+        for place in tree.places.values():
+            after = apply(tree, "collapse", place)
+            if after is not None and after == naive(after.nest):
+                tree = after
+                trace.append(entry("collapse", place.name))
+                break
+        else:
+            return tuple(trace), tree.nest
+
+
 def tree_of(nest: Nest, sketch: Sketch) -> Tree:
     """Return the tree of a sketch, whether it is legal or not."""
     groups: list[Node] = []
