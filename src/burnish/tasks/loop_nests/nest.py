@@ -204,6 +204,10 @@ def make_nest(
     if not statements:
         raise ProgramError(f"{name}: expected a statement, such as 'c[m, n] += a[m, k] * b[k, n]'")
     used = tuple(dict.fromkeys(key for one in statements for key in one.iterators))
+    tensors = (access.tensor for one in statements for access in (*one.accesses, one.target))
+    for key in (*used, *tensors):
+        if not key.isascii():
+            raise ProgramError(f"{name}: {key}: expected names of ASCII letters, digits and _")
     if missing := [key for key in used if extents.get(key, 0) < 1]:
         raise ProgramError(f"{name}: {missing[0]} has no extent; expected {missing[0]}=N, at least 1")
     if not used:
