@@ -67,6 +67,7 @@ def test_what_is_never_the_same_twice_is_not_minimized(capsys: pytest.CaptureFix
     assert "seconds is never the same twice, and cannot say what matters" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_methods_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     words = [PRODUCT, "outer:32x48", "--methods", "random,naive", "--budget", "2 evaluations", "--out", "run"]
     assert main(["evaluate", *words]) == 0

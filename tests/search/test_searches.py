@@ -36,6 +36,10 @@ PROGRAM = counters("a=240 b=77")
 SAME = ("greedy-3", "beam-2-dfs", "beam-4-bfs")  # as others, but for a number
 CHOSEN = [name for name in SEARCHES if name not in SAME]
 EVERY = pytest.mark.parametrize("method", CHOSEN)
+KINDS = ("random", "greedy", "beam", "genetic", "mcts", "mixed")  # where it takes long; others are slow tests
+LONG = pytest.mark.parametrize(
+    "method", [name if name in KINDS else pytest.param(name, marks=pytest.mark.slow) for name in CHOSEN]
+)
 REACHING = [name for name in CHOSEN if not name.endswith("bfs")]  # breadth takes longer than a test has
 FINITE = [name for name in CHOSEN if name.startswith(("greedy", "beam"))]  # they end by themselves
 
@@ -80,7 +84,7 @@ def test_sites_that_are_born_are_acted_on(method: str, lengths: str) -> None:
     assert_optimum(SPLITTING, program, searched(SPLITTING, method, "1500", program, seed=1))
 
 
-@EVERY
+@LONG
 @pytest.mark.parametrize("text", ["main 4: f f g; f 2: h; g 6: h; h 5:", "main 1: f; f 9: g g; g 2:"])
 def test_what_the_compiler_asks_is_answered(method: str, text: str) -> None:
     """The heuristic answers the rest; in the second program, `fold` is nowhere legal at first."""
@@ -88,13 +92,13 @@ def test_what_the_compiler_asks_is_answered(method: str, text: str) -> None:
     assert_optimum(ASKING, program, searched(ASKING, method, "1500", program, seed=1), optimum(program))
 
 
-@EVERY
+@LONG
 def test_tasks_that_follow_on_each_other_are_searched_as_one(method: str) -> None:
     program = calls("main 5: f f g; f 2: h; g 6: h; h 5:")
     assert_optimum(STAGED, program, searched(STAGED, method, "1500", program, seed=1))
 
 
-@EVERY
+@LONG
 def test_result_of_sites_that_are_born_depends_on_the_seed_alone(method: str) -> None:
     for task, program in ((SPLITTING, pieces("9 3")), (ASKING, calls("main 4: f f g; f 2: h; g 6: h; h 5:"))):
         one, two = (searched(task, method, "60", program, workers=n, seed=3) for n in (1, 2))
@@ -157,7 +161,7 @@ def test_interrupted_search_keeps_the_best_so_far(method: str) -> None:
     assert result.evaluations == 6
 
 
-@EVERY
+@LONG
 def test_search_survives_crashes(method: str) -> None:
     seen: list[Progress] = []
     budget = "80" if method == "mixed" else "40"  # it begins with the sites

@@ -192,7 +192,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, evaluations: int, program: str) -
     monkeypatch.setattr(runs.Screen, "begin", begun)
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_one_ctrl_c_ends_the_run_and_keeps_what_was_found(
     jobs: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
