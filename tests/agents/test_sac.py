@@ -207,6 +207,7 @@ def test_sac_finds_the_optimum_of_counting() -> None:
     assert agent.updates == int((agent.steps - 200) * 0.25)
 
 
+@pytest.mark.slow
 def test_sac_finds_the_best_sequence_of_passes() -> None:
     config = SACConfig(**(vars(COUNTING) | {"steps": 24, "target_entropy": 0.15}))
     assert learned_cost(SAC(llvm_envs(), llvm_policy, config, seed=0), 30) == llvm_optimum()

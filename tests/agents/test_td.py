@@ -151,6 +151,7 @@ def test_td_finds_the_optimum_of_counting(breadth: int | None) -> None:
     assert metrics["tried"] <= (breadth + 1 if breadth else 4) * metrics["steps"]
 
 
+@pytest.mark.slow
 def test_td_finds_the_best_sequence_of_passes() -> None:
     """It is not what a look-ahead without values finds."""
     config = TDConfig(steps=6, discount=1.0, bootstrap=False, epsilon_steps=500, learning_rate=3e-3)

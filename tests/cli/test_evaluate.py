@@ -204,7 +204,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
 
 
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_killed_run_goes_on_to_the_same_rows(tmp_path: Path, whole: list[Row], how: signal.Signals) -> None:
     folder = tmp_path / "run"
     process = started(folder, 1)
