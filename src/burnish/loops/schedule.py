@@ -27,7 +27,7 @@ from burnish.tasks.loop_nests.session import NestSession, open_nest
 from burnish.tasks.loop_nests.sketches import trace_of
 from burnish.tasks.loop_nests.tree import Tree, naive
 
-AGAIN = 4  # schedules are measured again at the end,
+AGAIN = 4  # schedules, and the first, are measured again at the end,
 AGAIN_SHARE = 0.2  # within this share of the time
 CHOICES = 8  # of a policy that are tried where some are wrong
 
@@ -103,8 +103,8 @@ def refine(nest: Nest, adviser: Adviser | None, seconds: float, threads: int = 1
     """Return the fastest of the schedules that a policy proposes; None where none was measured in time.
 
     They are measured and compared with NumPy in a process of its own, which may crash or hang. Without a
-    policy, they are drawn at random. The fastest few are measured once more, and that counts: of many times
-    that vary, the least one is too good.
+    policy, they are drawn at random. The fastest few and the first are measured once more, and that counts:
+    of many times that vary, the least one is too good.
     """
     end = time.monotonic() + seconds
     program = nest.program()
@@ -114,7 +114,7 @@ def refine(nest: Nest, adviser: Adviser | None, seconds: float, threads: int = 1
     told: float | None = None
     longest = 0.0  # that measuring one took
     with closing(Worker()) as worker:
-        while (left := end - time.monotonic()) > min(AGAIN * longest, AGAIN_SHARE * seconds):
+        while (left := end - time.monotonic()) > min((AGAIN + 1) * longest, AGAIN_SHARE * seconds):
             begin = time.monotonic()
             try:
                 trace = traces.send(told)
@@ -126,7 +126,8 @@ def refine(nest: Nest, adviser: Adviser | None, seconds: float, threads: int = 1
                 continue
             found.setdefault(applied, told)
             longest = max(longest, time.monotonic() - begin)
-        for applied in sorted(found, key=lambda one: found[one])[:AGAIN]:
+        fastest = sorted(found, key=lambda one: found[one])[:AGAIN]
+        for applied in dict.fromkeys([*itertools.islice(found, 1), *fastest]):  # with the policy's first
             with suppress(CompilerCrash):
                 left = end - time.monotonic()
                 again[applied] = worker.call(measure_again, program, applied, threads, deadline_seconds=left)
