@@ -121,8 +121,8 @@ def test_code_is_counted_with_what_is_left_over() -> None:
     """10 = 3 * 3 + 1 in two dimensions: 9 + 3 + 3 + 1 values of four bodies."""
     text = "f32 y=10 x=10\no[y,x] = a[y,x]"
     tree = scheduled(text, "y: split(3)", "x: split(3)", "y.1: swap_down", "x.1: unroll", "y.1: unroll")
-    assert emitted_values(tree.nest, tree.roots, tree.nest.extents, 1000) == 16
-    assert emitted_values(tree.nest, naive(tree.nest).roots, tree.nest.extents, 1000) == 1
+    assert emitted_values(tree.roots, tree.nest.extents, 1000) == 16
+    assert emitted_values(naive(tree.nest).roots, tree.nest.extents, 1000) == 1
 
 
 def test_code_that_is_too_long_is_not_compiled() -> None:
@@ -131,6 +131,6 @@ def test_code_that_is_too_long_is_not_compiled() -> None:
     extents = " ".join(f"{name}=17" for name in "abcde")
     entries = [step.format(name) for name in "abcde" for step in steps]
     tree = scheduled(f"f32 {extents}\no[a,b,c,d,e] = x[a,b,c,d,e]", *entries)
-    assert emitted_values(tree.nest, tree.roots, tree.nest.extents, 10**6) == 6**5
+    assert emitted_values(tree.roots, tree.nest.extents, 10**6) == 6**5
     with pytest.raises(CodeTooLong, match="split by what divides"):
         CompiledNest(tree, host())

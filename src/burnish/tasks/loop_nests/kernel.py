@@ -116,7 +116,7 @@ class CompiledNest:
             CompilerCrash: LLVM rejects the code, which is a defect of the lowering.
         """
         self.nest = tree.nest
-        values = emitted_values(tree.nest, tree.roots, tree.nest.extents, MOST_EMITTED)
+        values = emitted_values(tree.roots, tree.nest.extents, MOST_EMITTED)
         if values > MOST_EMITTED:
             raise CodeTooLong(
                 f"{tree.nest.statements[0]}: the code of all bodies, those of tails too, computes {values} "

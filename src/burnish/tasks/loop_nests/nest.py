@@ -165,17 +165,11 @@ class Nest:
 
     def strides(self, access: Access) -> dict[str, int]:
         """Return by how many elements each iterator moves an access, in C order."""
-        shape = self.shapes[access.tensor]
-        steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-        return {
-            name: sum(index.at(name) * step for index, step in zip(access.indices, steps, strict=True))
-            for name in access.iterators
-        }
+        return strides(access, self.shapes[access.tensor])[0]
 
     def offset(self, access: Access) -> int:
         """Return at which element an access is where all iterators are 0, in C order."""
-        shape = self.shapes[access.tensor]
-        return sum(index.offset * math.prod(shape[i + 1 :]) for i, index in enumerate(access.indices))
+        return strides(access, self.shapes[access.tensor])[1]
 
     def program(self, name: str = "") -> Program:
         """Return the nest as a program."""
@@ -191,6 +185,16 @@ class Nest:
     def _reach(self, index: Affine) -> int:
         """Return the largest value of an index."""
         return index.offset + sum(max(0, factor * (self.extents[name] - 1)) for name, factor in index.terms)
+
+
+def strides(access: Access, shape: Sequence[int]) -> tuple[dict[str, int], int]:
+    """Return by how many elements each iterator moves an access in C order, and where it begins."""
+    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    moved = {
+        name: sum(index.at(name) * step for index, step in zip(access.indices, steps, strict=True))
+        for name in access.iterators
+    }
+    return moved, sum(index.offset * step for index, step in zip(access.indices, steps, strict=True))
 
 
 def make_nest(

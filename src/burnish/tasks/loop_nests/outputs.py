@@ -8,10 +8,8 @@ from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.peak import peak_flops
+from burnish.tasks.loop_nests.peak import GIGA, peak_flops
 from burnish.tasks.loop_nests.session import open_nest
-
-GIGA = 1e9
 
 
 class AsNumPy(Behaviour):

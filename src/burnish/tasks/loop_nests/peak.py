@@ -12,6 +12,7 @@ from burnish.tasks.loop_nests.nest import DTYPES, DType
 
 ACCUMULATORS = 12  # 2 units of a latency of 4 need 8 or more; with two factors they fit 16 registers
 ITERATIONS = 20_000
+GIGA = 1e9
 
 
 class PeakProbe:

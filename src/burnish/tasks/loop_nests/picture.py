@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 from burnish.tasks.loop_nests.nest import Nest
-from burnish.tasks.loop_nests.peak import peak_flops
+from burnish.tasks.loop_nests.peak import GIGA, peak_flops
 
-GIGA = 1e9
 LINE, LETTER = 18, 7.8  # of the loop tree's text: the height of a line, the width of a letter
 MARGIN, BARS, BAR = 16, 260, 16
 KINDS = {"vectorize": "#0072B2", "unroll": "#E69F00", "pack": "#009E73", "parallel": "#CC79A7"}

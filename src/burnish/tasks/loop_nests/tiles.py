@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from burnish.tasks.loop_nests.nest import Nest
-from burnish.tasks.loop_nests.tree import Leaf, Loop, Node
+from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, leaves_of
 
 Extents = Mapping[str, int]
 LANES = 8  # of a vector, to count values: the same on every machine
@@ -42,14 +42,7 @@ def tile_of(nest: Nest, loop: Loop) -> TileLoops | None:
     return TileLoops(node.statement, outer, vector)
 
 
-def leaves_of(node: Node) -> tuple[int, ...]:
-    """Return the statements in a node."""
-    if isinstance(node, Leaf):
-        return (node.statement,)
-    return tuple(itertools.chain.from_iterable(map(leaves_of, node.body)))
-
-
-def emitted_values(nest: Nest, nodes: Sequence[Node], extents: Extents, most: int) -> int:
+def emitted_values(nodes: Sequence[Node], extents: Extents, most: int) -> int:
     """Return how many values the code of some nodes computes, about `most` where there are more.
 
     Each loop with a tail has two bodies, in each of which the loops inside may have two.
@@ -63,13 +56,13 @@ def emitted_values(nest: Nest, nodes: Sequence[Node], extents: Extents, most: in
             continue
         full, tail = divmod(extents[node.iterator], node.step)
         if node.kind == "vectorize":
-            inside = emitted_values(nest, node.body, {**extents, node.iterator: 1}, most)
+            inside = emitted_values(node.body, {**extents, node.iterator: 1}, most)
             total += inside * -(-extents[node.iterator] // LANES)
             continue
         times = full if node.kind == "unroll" else min(full, 1)
         for size, count in ((node.step, times), (tail, bool(tail))):
             if count and total <= most:
-                total += count * emitted_values(nest, node.body, {**extents, node.iterator: size}, most)
+                total += count * emitted_values(node.body, {**extents, node.iterator: size}, most)
     return total
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -98,7 +99,7 @@ class Tree:
 
     def leaves(self, path: Path) -> tuple[int, ...]:
         """Return the statements below a loop."""
-        return tuple(_leaves(self.at(path)))
+        return leaves_of(self.at(path))
 
     def __str__(self) -> str:
         """Return the tree as LoopTool prints it: a loop a line, with its iterations and what is left over."""
@@ -127,12 +128,11 @@ def _loops(
             yield from _loops(node.body, here, {**extents, node.iterator: inside})
 
 
-def _leaves(node: Node) -> Iterator[int]:
+def leaves_of(node: Node) -> tuple[int, ...]:
+    """Return the statements in a node."""
     if isinstance(node, Leaf):
-        yield node.statement
-    else:
-        for child in node.body:
-            yield from _leaves(child)
+        return (node.statement,)
+    return tuple(itertools.chain.from_iterable(map(leaves_of, node.body)))
 
 
 def _put(nodes: tuple[Node, ...], path: Path, new: tuple[Node, ...], count: int) -> tuple[Node, ...]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 from burnish.tasks.loop_nests.lowering.code import Code
 from burnish.tasks.loop_nests.lowering.layouts import Indices, Layout, Layouts
-from burnish.tasks.loop_nests.nest import Access, Nest
-from burnish.tasks.loop_nests.tiles import Extents, leaves_of, tile_extents
-from burnish.tasks.loop_nests.tree import Loop
+from burnish.tasks.loop_nests.nest import Access
+from burnish.tasks.loop_nests.tiles import Extents, tile_extents
+from burnish.tasks.loop_nests.tree import Loop, leaves_of
 
 
 def pack(layouts: Layouts, loop: Loop, tensor: str, extents: Extents, at: Indices) -> Layout:
@@ -36,16 +35,14 @@ def pack(layouts: Layouts, loop: Loop, tensor: str, extents: Extents, at: Indice
         size *= -(-extents[name] // inner[name])
     there = Layout(layouts.scratch(size), steps, blocks, origin={name: at[name] for name in access.iterators})
     here = layouts.of(access).steps
-    _Copy(layouts.code, nest, extents, here, there).emit(
+    _Copy(layouts.code, extents, here, there).emit(
         [*free[:-1], *reduced, *free[-1:]], layouts.address(access, at), there.base
     )
     return there
 
 
 class _Copy:
-    def __init__(
-        self, code: Code, nest: Nest, extents: Extents, here: Mapping[str, int], there: Layout
-    ) -> None:
+    def __init__(self, code: Code, extents: Extents, here: Mapping[str, int], there: Layout) -> None:
         self.code, self.extents, self.here, self.there = code, extents, here, there
 
     def emit(self, left: Sequence[str], source: str, target: str) -> None:
@@ -136,8 +133,3 @@ def fill(layouts: Layouts, target: Access, number: float, extents: Extents, at: 
             code.store(code.constant(number, rest_width), there, rest_width)
 
     inside(outer, layouts.address(target, at))
-
-
-def footprint(access: Access, extents: Extents) -> int:
-    """Return how many elements an access with iterators of their own reaches in a box."""
-    return math.prod(extents[name] for name in access.iterators)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from burnish.tasks.loop_nests.lowering.code import Code, Term
-from burnish.tasks.loop_nests.nest import Access, Nest
+from burnish.tasks.loop_nests.nest import Access, Nest, strides
 
 ALIGNMENT = 64  # bytes, of scratch memory
 
@@ -97,13 +96,3 @@ class Layouts:
             terms += [(value, step)] if value else []
             constant += offset * step
         return self.code.pointer(layout.base, terms, constant)
-
-
-def strides(access: Access, shape: Sequence[int]) -> tuple[dict[str, int], int]:
-    """Return by how many elements each iterator moves an access in C order, and where it begins."""
-    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    moved = {
-        name: sum(index.at(name) * step for index, step in zip(access.indices, steps, strict=True))
-        for name in access.iterators
-    }
-    return moved, sum(index.offset * step for index, step in zip(access.indices, steps, strict=True))
