@@ -5,7 +5,8 @@
     python benchmarks/nests.py --cases nests --only 'conv*,stencil*' --rounds 30 --seconds 1
     python benchmarks/nests.py --peers numpy,torch --schedule burnish.example:function
 
-Cases: 20 held-out matmuls of 64 to 256, those of 512 and 1024, and of each of 20 other kinds a held-out nest.
+Cases: 20 held-out matmuls of 64 to 256, those of 512 and 1024, of each of 20 other kinds a held-out nest, and
+`own`, ten expressions of no kind that a policy has seen.
 Ours: a schedule found without measuring (`policy`), and one after --seconds of measuring (`refined`). Peers:
 every way in which a user would write a case (`loop_nests/*_forms.py`); the fastest one counts. What is done
 before the first call is free for them: compilation, another layout of weights. Every result is compared
@@ -152,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cases", default="matmul,nests", help="by commas (default: %(default)s)")
+    parser.add_argument("--cases", default="matmul,nests,own", help="by commas (default: %(default)s)")
     parser.add_argument("--only", default="*", help="patterns of their names, by commas")
     parser.add_argument("--matmuls", type=int, default=MATMULS, help="of 64 to 256 (default: %(default)s)")
     parser.add_argument("--peers", default=",".join(PEERS), help="by commas (default: %(default)s)")

@@ -1,4 +1,4 @@
-"""The nests that are compared: held-out matmuls, larger ones, and one held-out nest of every other kind."""
+"""The nests that are compared: held-out matmuls, larger ones, one of every other kind, some of no kind."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 from burnish.tasks.loop_nests.families import find, names
 from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.parsing import parse
+from loop_nests.own import OWN
 
 MATMULS = 20  # of the 215 that are held out
 LARGE = (512, 1024)
@@ -25,8 +27,8 @@ SMALLEST = "outer:1x1"  # which is all call and no work
 class Case:
     """A nest and where it comes from."""
 
-    name: str  # of families.find
-    group: str  # of the floors: matmul, matmul-512, matmul-1024, nest; call for SMALLEST
+    name: str  # of families.find, or of OWN
+    group: str  # matmul, matmul-512, matmul-1024, nest, own; call for SMALLEST
 
     @property
     def family(self) -> str:
@@ -36,6 +38,8 @@ class Case:
     @property
     def split(self) -> str:
         """The split that the shape is in: train, test, or none where no set has it."""
+        if self.name in OWN:
+            return "none"
         for split in ("train", "test"):
             if self.name in names(self.family, split):
                 return split
@@ -44,7 +48,7 @@ class Case:
     @property
     def nest(self) -> Nest:
         """The nest."""
-        return find(self.name)
+        return parse(OWN[self.name].nest, self.name) if self.name in OWN else find(self.name)
 
 
 def matmuls(count: int = MATMULS) -> list[Case]:
@@ -65,13 +69,22 @@ def others() -> list[Case]:
     return cases
 
 
+def own() -> list[Case]:
+    """Return the expressions that are of no family."""
+    return [Case(name, "own") for name in OWN]
+
+
 def choose(kinds: Sequence[str], only: str = "*", count: int = MATMULS) -> list[Case]:
-    """Return the cases of some kinds (matmul, nests) whose names a pattern has; several by commas.
+    """Return the cases of some kinds (matmul, nests, own) whose names a pattern has; several by commas.
 
     Raises:
-        InputError: there is none.
+        UnknownName: there is no such kind.
+        InputError: there is no such case.
     """
-    cases = [*(matmuls(count) if "matmul" in kinds else ()), *(others() if "nests" in kinds else ())]
+    makers = {"matmul": lambda: matmuls(count), "nests": others, "own": own}
+    if unknown := [kind for kind in kinds if kind not in makers]:
+        raise UnknownName.among("kind of cases", unknown[0], makers)
+    cases = [case for kind, make in makers.items() if kind in kinds for case in make()]
     chosen = [case for case in cases if any(fnmatch(case.name, one) for one in only.split(","))]
     if not chosen:
         known = ", ".join(case.name for case in cases)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 from jax import lax
 from jax import numpy as jnp
 
+from loop_nests.own import OWN, Expression
 from loop_nests.peers import Call, Maker, Tensors
 
 # Otherwise it computes in a thread of its own, and small nests wait for that more than they compute.
@@ -133,6 +135,14 @@ def outer(x: Any, y: Any) -> Any:
     return jnp.outer(x, y)
 
 
+def _own(expression: Expression) -> Maker:
+    def arrays(t: Tensors) -> Call:
+        compiled, given = jax.jit(lambda given: expression.value(jnp, SimpleNamespace(**given))), vars(t)
+        return lambda: compiled(given).block_until_ready()
+
+    return arrays
+
+
 FORMS: Mapping[str, Sequence[Maker]] = {
     "matmul": (_compiled(matmul, "a", "b"),),
     "matmul-at": (_compiled(matmul_at, "a", "b"),),
@@ -161,4 +171,5 @@ FORMS: Mapping[str, Sequence[Maker]] = {
     "sum-columns": (_compiled(sum_columns, "a"),),
     "max-rows": (_compiled(max_rows, "a"),),
     "outer": (_compiled(outer, "x", "y"),),
+    **{name: (_own(expression),) for name, expression in OWN.items()},
 }

@@ -8,8 +8,11 @@ from typing import Any
 
 from numba import njit
 
+from burnish.tasks.loop_nests.parsing import parse
 from loop_nests import numba_loops as loops
 from loop_nests.numba_loops import A
+from loop_nests.own import OWN, Expression
+from loop_nests.own_loops import compiled
 from loop_nests.peers import Call, Maker, Tensors
 
 CONV1D = (loops.conv1d, loops.blocked_conv1d)
@@ -166,6 +169,20 @@ def conv1d_of_three(t: Tensors) -> Call:
     return _called(function, "awo", 2)(t)
 
 
+def _own(expression: Expression) -> Maker:
+    def each_iterator(t: Tensors) -> Call:
+        nest = parse(expression.nest)
+        function, given = compiled(nest), [getattr(t, name) for name in (*nest.inputs, *nest.written)]
+
+        def call() -> Any:
+            function(*given)
+            return given[-1]
+
+        return call
+
+    return each_iterator
+
+
 FORMS: Mapping[str, Sequence[Maker]] = {
     "matmul": (_called(loops.matmul, "abc"), _called(loops.deep_matmul, "abc")),
     "matmul-at": (_called(loops.matmul_at, "abc"), _called(loops.deep_matmul_at, "abc")),
@@ -188,4 +205,5 @@ FORMS: Mapping[str, Sequence[Maker]] = {
     "sum-columns": (_called(sum_columns, "ar"), _called(sum_columns_by_four, "ar")),
     "max-rows": (_called(max_rows, "ar"),),
     "outer": (_called(outer, "xyo"),),
+    **{name: (_own(expression),) for name, expression in OWN.items()},
 }

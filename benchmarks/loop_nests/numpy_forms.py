@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from loop_nests.own import OWN, Expression
 from loop_nests.peers import Call, Maker, Tensors
 
 
@@ -242,6 +243,13 @@ def _summed_matmuls(t: Tensors, stride: int) -> Call:
     return call
 
 
+def _own(expression: Expression) -> Maker:
+    def arrays(t: Tensors) -> Call:
+        return lambda: expression.value(np, t)
+
+    return arrays
+
+
 FORMS: Mapping[str, Sequence[Maker]] = {
     "matmul": (matmul,),
     "matmul-at": (matmul_at,),
@@ -264,4 +272,5 @@ FORMS: Mapping[str, Sequence[Maker]] = {
     "sum-columns": (sum_columns, sum_columns_einsum),
     "max-rows": (max_rows,),
     "outer": (outer, outer_einsum),
+    **{name: (_own(expression),) for name, expression in OWN.items()},
 }

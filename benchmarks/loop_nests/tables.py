@@ -10,7 +10,7 @@ from rich.table import Table
 from loop_nests.floors import FLOORS, POLICY_SECONDS
 from loop_nests.rows import CALLED, POLICY, REFINED, Row, mean
 
-GROUPS = ("matmul", "matmul-512", "matmul-1024", "nest")
+GROUPS = ("matmul", "matmul-512", "matmul-1024", "nest", "own")
 
 
 def cases_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:

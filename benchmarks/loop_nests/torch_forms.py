@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from loop_nests.own import OWN, Expression
 from loop_nests.peers import Call, Maker, Tensors
 
 
@@ -176,6 +177,13 @@ def _channels_last(t: Tensors, stride: int) -> Call:
     return call
 
 
+def _own(expression: Expression) -> Maker:
+    def arrays(t: Tensors) -> Call:
+        return lambda: expression.value(torch, t)
+
+    return arrays
+
+
 FORMS: Mapping[str, Sequence[Maker]] = {
     "matmul": (matmul,),
     "matmul-at": (matmul_at,),
@@ -198,4 +206,5 @@ FORMS: Mapping[str, Sequence[Maker]] = {
     "sum-columns": (sum_columns,),
     "max-rows": (max_rows,),
     "outer": (outer,),
+    **{name: (_own(expression),) for name, expression in OWN.items()},
 }

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from loop_nests import cases, numpy_forms, peers
 from loop_nests.floors import FLOORS, Floor
+from loop_nests.own import OWN
 from loop_nests.rounds import of_call, take
 from loop_nests.rows import Row, mean, read
 from loop_nests.schedules import scheduler_of, tree_after
@@ -40,6 +41,12 @@ def row(group: str = "nest", /, **seconds: Sequence[float]) -> Row:
     samples = {name.replace("_", "/"): samples for name, samples in seconds.items()}
     machine = {"vector_bytes": 64}
     return Row("outer:2x2", group, "test", "", 100, 1000, machine, {"policy": {"seconds": 0.1}}, samples)
+
+
+@pytest.mark.parametrize("peer", ["numpy", "torch"])
+@pytest.mark.parametrize("name", OWN)
+def test_every_form_of_an_expression_computes_it(peer: str, name: str) -> None:
+    assert list(peers.forms(peer, name, Bench(cases.Case(name, "own").nest)))
 
 
 @pytest.mark.parametrize("peer", ["numpy", "torch"])

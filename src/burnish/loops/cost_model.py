@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from burnish.core.errors import InputError
 from burnish.policies.npz import DAMAGE, read_archive, write_archive
 from burnish.tasks.loop_nests.features import COLUMNS
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 KIND: Final = "schedule-costs"
 
 Floats = NDArray[np.float32]
@@ -32,7 +33,8 @@ class CostModel:
     Attributes:
         task: The id of the task.
         objective: What it predicts.
-        columns: Of the features.
+        columns: Of the features that it takes, some of COLUMNS.
+        vector_bytes: Of the machine whose times it learned.
         mean: float32[F], of the features in training.
         deviation: float32[F].
         layers: The weights float[models, inputs, outputs] and biases float[models, 1, outputs] of each layer.
@@ -42,14 +44,20 @@ class CostModel:
     task: str
     objective: str
     columns: tuple[str, ...]
+    vector_bytes: int
     mean: Floats
     deviation: Floats
     layers: tuple[tuple[Floats, Floats], ...]
     card: Mapping[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def taken(self) -> list[int]:
+        """The numbers of its columns in COLUMNS."""
+        return [COLUMNS.index(name) for name in self.columns]
+
     def statements(self, rows: Floats) -> Floats:
-        """Return log2 of the seconds of statements: float32[N] of float32[N, F]."""
-        x = np.clip((rows - self.mean) / self.deviation, -6, 6)[None]
+        """Return log2 of the seconds of statements: float32[N] of float32[N, len(COLUMNS)]."""
+        x = np.clip((rows[:, self.taken] - self.mean) / self.deviation, -6, 6)[None]
         for number, (weight, bias) in enumerate(self.layers):
             x = x @ weight + bias
             if number + 1 < len(self.layers):
@@ -77,6 +85,7 @@ class CostModel:
             "task": self.task,
             "objective": self.objective,
             "columns": self.columns,
+            "vector_bytes": self.vector_bytes,
             "card": self.card,
         }
         write_archive(path, arrays, rest)
@@ -90,12 +99,15 @@ def load_cost_model(path: Path) -> CostModel:
     """
     try:
         arrays, rest = read_archive(path, FORMAT)
-        if rest["kind"] != KIND or tuple(rest["columns"]) != COLUMNS:
-            raise InputError("it was trained on other features; train it anew")
+        if rest["kind"] != KIND:
+            raise InputError(f"it is of kind {rest['kind']}")
+        if unknown := [name for name in rest["columns"] if name not in COLUMNS]:
+            raise InputError(f"it takes {unknown[0]!r}, which is no feature any more; train it anew")
         return CostModel(
             rest["task"],
             rest["objective"],
             tuple(rest["columns"]),
+            rest["vector_bytes"],
             arrays["mean"],
             arrays["deviation"],
             tuple(_layers(arrays)),

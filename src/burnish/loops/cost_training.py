@@ -21,10 +21,12 @@ from burnish.files import LineFile
 from burnish.loops.cost_model import CostModel
 from burnish.loops.fitting import LearningConfig, MeasuredNest, fit, pair_accuracy, regret
 from burnish.loops.measuring import Measurement, measure, read_measurements
+from burnish.loops.proposals import SchedulePolicy
+from burnish.policies.find import find_adviser
 from burnish.tasks.loop_nests.features import Featurizer
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.sketches import simplified, tree_of
+from burnish.tasks.loop_nests.sketches import simplified
 from burnish.training.chosen_programs import Chosen, choose
 from burnish.training.config import Config
 from burnish.training.learning import task_of
@@ -40,9 +42,10 @@ class ScheduleCostsPlan:
     """How much is measured, and how it is fitted."""
 
     schedules: int = 48  # of each nest
-    operations: float = 2e8  # of a nest, from which on a third of that is measured
+    operations: float = 2e8  # of a nest, from which on half as many are measured
     narrow: float = 0.25  # of the nests are also measured with vectors half as wide, where there are such
-    seconds: float = 40.0  # for one nest
+    seconds: float = 60.0  # for one nest
+    guide: str = "shipped"  # the policy that proposes some of the schedules: "none", or a file
     fit: LearningConfig = field(default_factory=LearningConfig)
 
 
@@ -68,6 +71,7 @@ class ScheduleCostsTraining:
         self.objective = self.task.objective(config.objective).name
         self.programs = choose(config.programs, "programs", self.task)
         self.validation = choose(config.validation, "validation", self.task)
+        self.guide = self._guide()
         self.model: CostModel | None = None
         self._held: list[MeasuredNest] = []
         self._metrics: dict[str, float] = {SCORE: NOTHING_YET}
@@ -118,7 +122,12 @@ class ScheduleCostsTraining:
         yield from self._measure("validation", self.validation, self._held)
         self.note(f"fitting {sum(len(nest.seconds) for nest in measured)} schedules")
         self.model = fit(
-            measured, self.plan.fit, seed=self.config.run.seed, task=self.task.id, objective=self.objective
+            measured,
+            self.plan.fit,
+            seed=self.config.run.seed,
+            task=self.task.id,
+            objective=self.objective,
+            vector_bytes=host().vector_bytes,
         )
         shares = regret(self.model, self._held)
         self._metrics = {
@@ -148,6 +157,14 @@ class ScheduleCostsTraining:
                     found.append(measured_of(known[key]))
         yield {name: len(found)}
 
+    def _guide(self) -> CostModel | None:
+        found = find_adviser(self.plan.guide, self.task, self.objective)
+        if found is None:
+            return None
+        if not isinstance(found[0], SchedulePolicy):
+            raise InputError(f"{self.config.name}: algorithm.guide: {self.plan.guide} is no model of costs")
+        return found[0].model
+
     @property
     def _limits(self) -> Limits:
         return Limits(deadline_seconds=self.plan.seconds)
@@ -164,9 +181,11 @@ class ScheduleCostsTraining:
     def _measured(self, worker: Worker, text: str, vector_bytes: int) -> list[Measurement]:
         """Measure a nest; nothing comes of one that takes too long."""
         heavy = parse(text).flops > self.plan.operations
-        count = self.plan.schedules // 3 if heavy else self.plan.schedules
+        count = self.plan.schedules // 2 if heavy else self.plan.schedules
         try:
-            rows: list[Measurement] = worker.call(measure, text, vector_bytes, count, self.config.run.seed)
+            rows: list[Measurement] = worker.call(
+                measure, text, vector_bytes, count, self.config.run.seed, self.guide
+            )
         except CompilerCrash as error:
             self.note(f"left out: {text.splitlines()[-1]}: {error}")
             return []
@@ -177,5 +196,5 @@ def measured_of(rows: Sequence[Measurement]) -> MeasuredNest:
     """Return the features and times of what was measured of a nest."""
     nest = parse(rows[0].nest)
     featurize = Featurizer(nest, rows[0].vector_bytes)
-    features = tuple(featurize(tree_of(nest, row.sketch)) for row in rows)
+    features = tuple(featurize.of_sketch(row.sketch) for row in rows)
     return MeasuredNest(rows[0].nest, features, np.array([row.seconds for row in rows]))

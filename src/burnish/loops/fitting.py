@@ -32,7 +32,8 @@ class LearningConfig:
     learning_rate: float = 2e-3
     weight_decay: float = 1e-3
     nests_of_batch: int = 24
-    ranking: float = 1.0  # what the order counts beside the times
+    times: float = 1.0  # what they count; 0: only the order is learned
+    ranking: float = 1.0  # what the order of a nest's schedules counts; 0: only the times are learned
     favour: float = (
         1.0  # how much less a schedule counts that is twice as slow as the best of its nest, in log2
     )
@@ -40,7 +41,7 @@ class LearningConfig:
 
 @dataclass(frozen=True)
 class MeasuredNest:
-    """MeasuredNest schedules of one nest."""
+    """Schedules of one nest."""
 
     nest: str
     features: tuple[Floats, ...]  # [statements, F] of each
@@ -73,7 +74,13 @@ class _Networks(nn.Module):
 
 
 def fit(
-    measured: Sequence[MeasuredNest], config: LearningConfig, *, seed: int, task: str, objective: str
+    measured: Sequence[MeasuredNest],
+    config: LearningConfig,
+    *,
+    seed: int,
+    task: str,
+    objective: str,
+    vector_bytes: int,
 ) -> CostModel:
     """Return a cost model of measured schedules."""
     torch.manual_seed(seed)
@@ -106,7 +113,7 @@ def fit(
         (weight.detach().numpy(), bias.detach().numpy())
         for weight, bias in zip(network.weights, network.biases, strict=True)
     )
-    return CostModel(task, objective, COLUMNS, mean, deviation, layers)
+    return CostModel(task, objective, COLUMNS, vector_bytes, mean, deviation, layers)
 
 
 def _loss(
@@ -147,7 +154,7 @@ def _loss(
         losses = nn.functional.softplus(-SHARPNESS * margin) * pairs
         ranking = ranking + losses.sum() / (pairs.sum() * mine.shape[0] + 1e-6)
         begin = end
-    return loss + config.ranking * ranking / len(chosen)
+    return config.times * loss + config.ranking * ranking / len(chosen)
 
 
 PAIR = 0.03  # log2: two times that differ by less are the same

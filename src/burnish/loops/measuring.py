@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
+from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.trace import Trace
 from burnish.files import read_json_lines
+from burnish.loops.cost_model import CostModel
+from burnish.loops.proposals import propose_sketches
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, Machine, host, machine_of
 from burnish.tasks.loop_nests.nest import Nest
@@ -25,6 +28,8 @@ NARROW = "haswell"  # a CPU with AVX2, whose code runs where there is AVX-512
 DRAWN = 0.4  # of the schedules; the others are variations of the fastest
 TRIES = 20  # sketches for each schedule: some are illegal
 SLOW = 1e8  # operations, from which on sketches without vectors are left out: they take too long
+GUIDED = 1 / 3  # of the schedules are a model's proposals, where there is one
+ROUNDS = 3  # of measuring
 FAVOURED = 0.4  # the share of the measured schedules that others are variations of
 
 
@@ -40,13 +45,10 @@ class Measurement:
 
     def to_json(self) -> str:
         """Return a line."""
-        loops = [
-            [[one.iterator, one.step, one.kind, one.packs] for one in each] for each in self.sketch.loops
-        ]
         row = {
             "nest": self.nest,
             "vector_bytes": self.vector_bytes,
-            "loops": loops,
+            "loops": self.sketch.loops,
             "shared": self.sketch.shared,
             "trace": self.trace,
             "seconds": self.seconds,
@@ -72,8 +74,10 @@ class Measurement:
             raise InputError(f"not a measured schedule: {error}: {text[:60]}") from None
 
 
-def measure(text: str, vector_bytes: int, count: int, seed: int) -> list[Measurement]:
-    """Measure schedules of a nest: sketches at first, then also variations of the fastest.
+def measure(
+    text: str, vector_bytes: int, count: int, seed: int, guide: CostModel | None = None
+) -> list[Measurement]:
+    """Measure schedules of a nest: what a model proposes, sketches, then also variations of the fastest.
 
     A schedule that computes something else than NumPy, or that LLVM rejects, is left out.
 
@@ -82,29 +86,66 @@ def measure(text: str, vector_bytes: int, count: int, seed: int) -> list[Measure
         vector_bytes: Of the vectors of the code: those of this machine, or 32 where it has 64.
         count: How many schedules.
         seed: Of the choices.
+        guide: What proposes GUIDED of them.
     """
-    nest, machine = parse(text), machine_with(vector_bytes)
+    nest = parse(text)
     rng = np.random.default_rng([seed, zlib.crc32(text.encode())])
-    bench = Bench(nest)
-    found: list[Measurement] = []
-    seen: set[str] = set()
+    schedules = _Schedules(nest, vector_bytes)
+    if guide:
+        proposals = propose_sketches(nest, guide, vector_bytes)
+        cost: float | None = None
+        for _ in range(int(GUIDED * count)):
+            cost = schedules.take(proposals.send(cost)[0])
+    found = schedules.found
     for _ in range(TRIES * count):
-        if len(seen) >= count:
+        if len(schedules.seen) >= count:
             break
-        sketch = _next(nest, found, vector_bytes, rng, random=len(found) < count * DRAWN / 2)
-        made = trace_of(nest, sketch)
-        if not made or str(made[1]) in seen or (nest.flops > SLOW and not _has_vectors(sketch)):
-            continue
+        schedules.take(_next(nest, found, vector_bytes, rng, random=len(found) < count * DRAWN / 2))
+    return schedules.again()
+
+
+class _Schedules:
+    """Schedules of a nest that were measured, the fastest first."""
+
+    def __init__(self, nest: Nest, vector_bytes: int) -> None:
+        self.nest, self.vector_bytes = nest, vector_bytes
+        self.bench, self.machine = Bench(nest), machine_with(vector_bytes)
+        self.found: list[Measurement] = []
+        self.kernels: dict[Trace, CompiledNest] = {}
+        self.seen: set[str] = set()
+
+    def take(self, sketch: Sketch) -> float | None:
+        """Measure a sketch's schedule; None where it is none, was measured before, or takes too long."""
+        made = trace_of(self.nest, sketch)
+        slow = self.nest.flops > SLOW and not _has_vectors(sketch)
+        if not made or slow or str(made[1]) in self.seen:
+            return None
         trace, tree = made
-        seen.add(str(tree))
+        self.seen.add(str(tree))
         try:
-            compiled = CompiledNest(tree, machine)
-            bench.check(compiled)
+            compiled = CompiledNest(tree, self.machine)
+            self.bench.check(compiled)
         except CompilerCrash:
-            continue
-        found.append(Measurement(text, vector_bytes, sketch, trace, compiled.seconds(bench.arrays)))
-        found.sort(key=lambda one: one.seconds)
-    return found
+            return None
+        self.kernels[trace] = compiled
+        seconds = compiled.seconds(self.bench.arrays)
+        insort(
+            self.found,
+            Measurement(str(self.nest), self.vector_bytes, sketch, trace, seconds),
+            key=lambda one: one.seconds,
+        )
+        return seconds
+
+    def again(self) -> list[Measurement]:
+        """Measure all of them again, in turns; the least counts: a shared machine is slow for a while."""
+        rounds = [
+            [self.kernels[one.trace].seconds(self.bench.arrays) for one in self.found]
+            for _ in range(ROUNDS - 1)
+        ]
+        return [
+            replace(one, seconds=min(one.seconds, *more))
+            for one, *more in zip(self.found, *rounds, strict=True)
+        ]
 
 
 def machine_with(vector_bytes: int) -> Machine:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import heapq
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from burnish.tasks.loop_nests.features import Featurizer
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of, tree_of
+from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of
 from burnish.tasks.loop_nests.variation import vary
 
 DRAWN = 380  # sketches, of statements together
@@ -53,6 +54,10 @@ class SchedulePolicy:
         nest = parse(str(session.observe("nest")))
         return Guide(propose(nest, self.model, host().vector_bytes), searches=True)
 
+    def distance(self, _task: Task) -> float:
+        """Return how far the machine that was measured is from this one, by the width of vectors."""
+        return abs(math.log2(self.model.vector_bytes / host().vector_bytes))
+
 
 @dataclass(order=True)
 class _Candidate:
@@ -65,11 +70,22 @@ class _Candidate:
 def propose(nest: Nest, model: CostModel, vector_bytes: int) -> InitialTraces:
     """Yield traces, the most promising first; sent what each costs in seconds."""
     before, simple = simplified(nest)
-    pool = _Pool(simple, model, vector_bytes)
+    proposals = propose_sketches(simple, model, vector_bytes)
+    cost: float | None = None
+    with suppress(StopIteration):
+        while True:
+            cost = yield (*before, *proposals.send(cost)[1])
+
+
+def propose_sketches(
+    nest: Nest, model: CostModel, vector_bytes: int
+) -> Generator[tuple[Sketch, Trace], float | None, None]:
+    """Yield sketches and their traces in the same way, of a nest that is simple already."""
+    pool = _Pool(nest, model, vector_bytes)
     pool.fill()
     measured: list[_Candidate] = []
     for candidate, trace in pool.legal():
-        cost = yield (*before, *trace)
+        cost = yield candidate.sketch, trace
         if cost is not None and math.isfinite(cost):
             score = math.log2(cost)
             heapq.heappush(
@@ -134,7 +150,7 @@ class _Pool:
             heapq.heappush(self.drawn, _Candidate(float(predicted), len(self.seen), sketch, float(predicted)))
 
     def _predict(self, sketches: list[Sketch]) -> Floats:
-        rows = [self.featurize(tree_of(self.nest, sketch)) for sketch in sketches]
+        rows = [self.featurize.of_sketch(sketch) for sketch in sketches]
         return self.model.log2_seconds(rows)
 
 

@@ -15,7 +15,6 @@ SHIPPED = Path(__file__).parent / "shipped"
 DEFAULT = "shipped"
 NONE = "none"
 AT = "@"
-WITHOUT = "without-"  # and a word: a policy trained without some of the actions
 LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for another one is good, too
 KINDS = {
     "sequence-values": "burnish.portfolio.sequence_values:load_for",
@@ -40,7 +39,7 @@ def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] |
 
     Args:
         name: "shipped", the one for this task and objective if there is one, among several the one trained
-            with the actions that the task has; "none"; of `shipped()`; a file.
+            with the actions that the task has, or on such a machine; "none"; of `shipped()`; a file.
         task: Whose actions.
         objective: What is minimised.
 
@@ -52,29 +51,29 @@ def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] |
         return None
     known = shipped()
     if name == DEFAULT:
-        return _for_actions(task, objective)
+        return _nearest(task, objective)
     if name in known:
         return _load(known[name], task), name
     check(name)
     return _load(Path(name), task), Path(name).stem
 
 
-def _for_actions(task: Task, objective: str) -> tuple[Adviser, str] | None:
-    """Return the shipped policy for an objective that was trained with most nearly the task's actions."""
+def _nearest(task: Task, objective: str) -> tuple[Adviser, str] | None:
+    """Return the shipped policy for an objective whose actions and machine were most nearly those at hand."""
     objective = unlimited(objective)
     wanted = f"{task.name}-{LIKE.get(objective, objective)}"
     found = [
         (_load(path, task), name)
         for name, path in shipped().items()
-        if name == wanted or name.startswith(f"{wanted}-{WITHOUT}")
+        if name == wanted or name.startswith(f"{wanted}-")
     ]
-    actions = set(task.actions)
-    return min(found, key=lambda item: len(actions ^ _actions(item[0], actions)), default=None)
+    return min(found, key=lambda item: _distance(item[0], task), default=None)
 
 
-def _actions(adviser: Adviser, default: set[str]) -> set[str]:
-    """Return the actions that a policy was trained with, where it says so."""
-    return set(getattr(adviser, "prior_actions", ())) or default
+def _distance(adviser: Adviser, task: Task) -> float:
+    """Return how far a policy was trained from what is at hand, where it says so."""
+    distance: Callable[[Task], float] | None = getattr(adviser, "distance", None)
+    return distance(task) if distance else 0.0
 
 
 def made_for(name: str, task: Task, objective: str) -> str:

@@ -81,6 +81,10 @@ class SequenceValues:
         prior = Prior(self.prior_actions, self.prior.astype(np.float64)) if self.prior_actions else None
         return Guide(self._initial_traces(features), self.suffixes, prior)
 
+    def distance(self, task: Task) -> float:
+        """Return how many actions the task has and the training had not, or the other way round."""
+        return len(set(task.actions) ^ set(self.prior_actions)) if self.prior_actions else 0
+
     def _initial_traces(self, features: Floats) -> InitialTraces:
         reference = yield self.traces[0]
         trials = self.trials(self.weights(features), self.seconds(features))

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from burnish.core.trace import split_entry
 from burnish.tasks.loop_nests import actions
+from burnish.tasks.loop_nests.boxes import tile_depth
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.families import FAMILIES, find
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer, features
 from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest, host
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.sketches import Level, Sketch, simplified, trace_of, tree_of
+from burnish.tasks.loop_nests.tiles import chains, tile_of
 from burnish.tasks.loop_nests.tree import Tree, naive
 from burnish.tasks.loop_nests.variation import vary
 from tests.tasks.loop_nests.nests import small
@@ -71,11 +73,16 @@ def test_what_is_drawn_and_varied_is_what_its_actions_make(family: str, seed: in
     nest, rng = small(family), np.random.default_rng(seed)
     sketch = draw(nest, vector_bytes, rng)
     for _ in range(5):
-        assert np.isfinite(features(tree_of(nest, sketch), vector_bytes)).all()
+        rows = features(tree_of(nest, sketch), vector_bytes)
+        assert np.isfinite(rows).all()
+        np.testing.assert_array_equal(Featurizer(nest, vector_bytes).of_sketch(sketch), rows)
         made = trace_of(nest, sketch)
         if made:
             trace, tree = made
             assert tree == tree_of(nest, sketch)
+            for number, loops, shared in chains(tree.roots, (), 0):
+                tiles = [bool(tile_of(nest, loop)) for loop in loops]
+                assert tile_depth(nest.statements[number], loops, shared) == [*tiles, True].index(True)
             assert replayed(naive(nest), trace) == tree
         sketch = vary(nest, sketch, vector_bytes, rng)
 
@@ -130,6 +137,28 @@ def test_features_of_a_tile_by_hand() -> None:
         "copied elements of an operation": np.log2(6 * 8 * 4 / (12 * 64 * 8 * 2)),
     }
     assert {name: row[name] for name in expected} == pytest.approx(expected, rel=1e-5)
+
+
+def test_loads_that_rows_of_a_stencil_share_count_once() -> None:
+    """Rows 0 to 3 of o and 0 to 2 of w read rows 0 to 5 of a, each at 3 places."""
+    nest = find("stencil9:64x64")
+    loops = [Level("y", 4), Level("x", 8), *(Level(name, 1, "unroll") for name in "ijy")]
+    rows = Featurizer(nest, 32).of_sketch(Sketch(((*loops, Level("x", 1, "vectorize")),), (0,)))
+    row = dict(zip(COLUMNS, rows[0].tolist(), strict=True))
+    assert row["vector loads of an operation"] == pytest.approx(4 * 9 / 36)
+    assert row["different vector loads of an operation"] == pytest.approx(6 * 3 / 36)
+    assert row["different other loads of an operation"] == pytest.approx(9 / 36)
+
+
+def test_lines_that_are_a_power_of_two_apart_share_sets() -> None:
+    """The 256 rows of a column of b are 1024 bytes apart: 4 of 64 sets have 64 lines each.
+
+    6 rows of a, 16 lines each, and those of c, one line each, are in these 4 places, too: 1.5 lines a set.
+    """
+    nest = find("matmul:256x256x256")
+    loops = Level("m", 6), Level("n", 16), Level("k", 1), Level("m", 1, "unroll"), Level("n", 1, "vectorize")
+    row = dict(zip(COLUMNS, Featurizer(nest, 32).of_sketch(Sketch((loops,), (0,)))[0].tolist(), strict=True))
+    assert 2 ** row["lines of a set of cache 1"] == pytest.approx(64 + 1.5 + 1.5)
 
 
 def test_traffic_is_that_of_the_loops_that_fit() -> None:

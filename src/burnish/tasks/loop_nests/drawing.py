@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from burnish.tasks.loop_nests.actions import FACTORS, OPERANDS, fuses
-from burnish.tasks.loop_nests.nest import Nest, Statement
+from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.sketches import Level, Sketch
 
 Rng = np.random.Generator
@@ -43,7 +42,7 @@ def draw_from(nest: Nest, sketch: Sketch, number: int, vector_bytes: int, rng: R
         if at and rng.random() < SHARING:
             common = _common(nest, at, loops[-1], rng)
         shared.append(len(common))
-        loops.append((*common, *_Draw(nest, nest.statements[at], vector_bytes, rng).loops(common)))
+        loops.append((*common, *_Draw(nest, at, vector_bytes, rng).loops(common)))
     return Sketch(tuple(loops), tuple(shared))
 
 
@@ -62,10 +61,10 @@ def _common(nest: Nest, number: int, before: tuple[Level, ...], rng: Rng) -> tup
 class _Draw:
     """Draws the loops of one statement."""
 
-    def __init__(self, nest: Nest, statement: Statement, vector_bytes: int, rng: Rng) -> None:
-        self.nest, self.statement, self.rng = nest, statement, rng
+    def __init__(self, nest: Nest, number: int, vector_bytes: int, rng: Rng) -> None:
+        self.nest, self.statement, self.rng = nest, nest.statements[number], rng
         self.lanes, self.registers = vector_bytes // nest.itemsize, REGISTERS[vector_bytes]
-        self.strides = [nest.strides(access) for access in (statement.target, *statement.accesses)]
+        self.strides = nest.moves[number]
 
     def loops(self, common: Sequence[Level]) -> tuple[Level, ...]:
         """Draw the loops below those that are there."""
@@ -177,7 +176,7 @@ class _Draw:
         for access in self.statement.accesses[:OPERANDS]:
             if self.rng.random() < 0.22:
                 at = int(self.rng.random() * len(levels))
-                levels[at] = replace(levels[at], packs=(*levels[at].packs, access.tensor))
+                levels[at] = levels[at]._replace(packs=(*levels[at].packs, access.tensor))
         return levels
 
     def _shuffled(self, levels: list[Level], probability: float) -> list[Level]:

@@ -45,7 +45,7 @@ class StatementFacts:
         self.vector_bytes, self.size = vector_bytes, nest.itemsize
         self.lanes = vector_bytes // nest.itemsize
         self.accesses = (self.statement.target, *self.statement.accesses)
-        self.strides = [nest.strides(access) for access in self.accesses]
+        self.strides = nest.moves[number]
         self.offsets = [nest.offset(access) for access in self.accesses]
         self.reaches = [Reach(nest, access) for access in self.accesses]
         self.box = {name: nest.extents[name] for name in self.statement.iterators}

@@ -1,25 +1,21 @@
-"""What the time of a schedule depends on, as numbers: a row for each statement.
-
-Footprints and traffic between caches are counted as by Ansor (Zheng et al. 2020, appendix B), of loop trees.
-"""
+"""What the time of a schedule depends on, as numbers: a row for each statement."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from burnish.tasks.loop_nests.boxes import AnyLoop, LoopBoxes
 from burnish.tasks.loop_nests.facts import LINE, StatementFacts
 from burnish.tasks.loop_nests.nest import Nest
-from burnish.tasks.loop_nests.tiles import chains, tile_of
-from burnish.tasks.loop_nests.tree import Loop, Tree
+from burnish.tasks.loop_nests.sketches import Sketch
+from burnish.tasks.loop_nests.tiles import chains
+from burnish.tasks.loop_nests.tree import Tree
 
 CACHES = (32 << 10, 1 << 20, 24 << 20)  # bytes
-SHARE = 0.75  # of a cache, that is there for what is counted
-
-PAGE = 4096  # bytes
 REGISTERS = {64: 32, 32: 16, 16: 32}  # by the bytes of a vector: AVX-512, AVX2, NEON
 
 
@@ -69,6 +65,8 @@ COLUMNS = (
     "copies with steps",
     *(f"step of the {which} reduction in bytes" for which in ("innermost", "next")),
     "pages of the tile's loops",
+    *(f"different {kind} loads of an operation" for kind in ("vector", "other")),
+    "lines of a set of cache 1",
 )
 
 
@@ -81,10 +79,17 @@ class Featurizer:
 
     def __call__(self, tree: Tree) -> NDArray[np.float32]:
         """Return float32[statements, COLUMNS]; sizes and ratios are logarithms to the base 2."""
-        rows = [
-            _Counts(self.facts[number], loops, shared).row()
-            for number, loops, shared in chains(tree.roots, (), 0)
-        ]
+        return self._rows(chains(tree.roots, (), 0))
+
+    def of_sketch(self, sketch: Sketch) -> NDArray[np.float32]:
+        """Return the same of the tree of a sketch, which is not made."""
+        shared = (*sketch.shared, 0)  # with the statement before, and behind
+        return self._rows(
+            (number, loops, max(shared[number : number + 2])) for number, loops in enumerate(sketch.loops)
+        )
+
+    def _rows(self, chains: Iterable[tuple[int, Sequence[AnyLoop], int]]) -> NDArray[np.float32]:
+        rows = [_Row(self.facts[number], loops, shared).row() for number, loops, shared in chains]
         return np.array(rows, dtype=np.float32)
 
 
@@ -93,38 +98,13 @@ def features(tree: Tree, vector_bytes: int) -> NDArray[np.float32]:
     return Featurizer(tree.nest, vector_bytes)(tree)
 
 
-class _Counts:
-    """One statement in its loops."""
-
-    def __init__(self, facts: StatementFacts, loops: Sequence[Loop], shared: int) -> None:
-        self.facts, self.nest, self.statement = facts, facts.nest, facts.statement
-        self.loops, self.shared = loops, shared
-        self.size, self.lanes, self.vector_bytes = facts.size, facts.lanes, facts.vector_bytes
-        self.accesses, self.strides = facts.accesses, facts.strides
-        self.packed = {tensor for loop in loops for tensor in loop.packs}
-        self.boxes = [facts.box]
-        self.counts: list[int] = []
-        self.bytes = [[reach.bytes(facts.box) for reach in facts.reaches]]  # of each access in each box
-        for loop in loops:
-            box, name = self.boxes[-1], loop.iterator
-            self.counts.append(-(-box[name] // loop.step))
-            if loop.step >= box[name]:
-                self.boxes.append(box)
-                self.bytes.append(self.bytes[-1])
-                continue
-            self.boxes.append(inside := {**box, name: loop.step})
-            self.bytes.append(
-                [
-                    reach.bytes(inside) if name in reach.names else known
-                    for reach, known in zip(facts.reaches, self.bytes[-1], strict=True)
-                ]
-            )
-        self.tile = next((i for i, loop in enumerate(loops) if tile_of(self.nest, loop)), len(loops))
+class _Row(LoopBoxes):
+    """The numbers of one statement in its loops."""
 
     def row(self) -> list[float]:
         """Return one number for each of COLUMNS."""
         facts, statement, lanes = self.facts, self.statement, self.lanes
-        outer, inner = self._tile_loops()
+        outer, inner = self.tile_loops()
         box = self.boxes[self.tile + len(outer)]  # of one body
         vector = next((loop.iterator for loop in inner if loop.kind == "vectorize"), "")
         reduces = vector in statement.reduced
@@ -138,6 +118,7 @@ class _Counts:
         body = parts * unrolled
         per_row = [moved.get(vector, 0) if vector else 0 for moved in self.strides]
         vectors, scalars = self._loads(box, vector, rows)
+        different = self._different_loads(box, vector, rows)
         needed = parts + min(vectors, 2 * rows + 2) + (unrolled > 1)
         registers = REGISTERS.get(self.vector_bytes, 32)
         memory = bool(statement.reduce) and any(
@@ -149,8 +130,8 @@ class _Counts:
             bool(self.boxes[i][loop.iterator] % loop.step) and self.boxes[i][loop.iterator] > loop.step
             for i, loop in enumerate(self.loops)
         )
-        traffic = [self._traffic(size) for size in CACHES]
-        copied, copies, stepped = self._copies()
+        traffic = [self.traffic(size) for size in CACHES]
+        copied, copies, stepped = self.copies()
         steps = self._steps(outer)
         reads = list(zip(per_row[1:], self.accesses[1:], strict=True))
         return [
@@ -201,16 +182,10 @@ class _Counts:
             copies,
             stepped,
             *steps,
-            _log(self._pages()),
+            _log(self.pages()),
+            *(count / body for count in different),
+            _log(self.lines_of_set()),
         ]
-
-    def _tile_loops(self) -> tuple[Sequence[Loop], Sequence[Loop]]:
-        """Return the loops by which the tile reduces, and those of the tile itself."""
-        tile = self.loops[self.tile :]
-        count = 0
-        while count < len(tile) and tile[count].kind == "loop":
-            count += 1
-        return tile[:count], tile[count:]
 
     def _loads(self, box: Mapping[str, int], vector: str, rows: int) -> tuple[int, int]:
         """Return how many vectors and numbers a body loads."""
@@ -224,6 +199,22 @@ class _Counts:
                 vectors += others * rows * abs(step)
             else:
                 scalars += others * rows * self.lanes
+        return vectors, scalars
+
+    def _different_loads(self, box: Mapping[str, int], vector: str, rows: int) -> tuple[int, int]:
+        """Return the same without those that load what another one has: `a[y+i]` for all y and i."""
+        vectors = scalars = 0
+        for reach, moved in zip(self.facts.reaches[1:], self.strides[1:], strict=True):
+            others = 1
+            for _, terms in reach.dimensions:
+                values = [(box[name], by) for name, by in terms if name != vector]
+                others *= min(
+                    math.prod(count for count, _ in values), 1 + sum(by * (count - 1) for count, by in values)
+                )
+            if vector and moved.get(vector, 0):
+                vectors += others * rows
+            else:
+                scalars += others
         return vectors, scalars
 
     def _in_use(self, box: Mapping[str, int]) -> float:
@@ -247,33 +238,7 @@ class _Counts:
             step % per_line for name, step in moved.items() if name != vector and self.boxes[0][name] > 1
         ) or bool(self.facts.offsets[number] % per_line)
 
-    def _traffic(self, cache: int) -> float:
-        """Return how many bytes come into a cache of a size."""
-        depth = 0
-        while depth < len(self.loops) and sum(self.bytes[depth]) > SHARE * cache:
-            depth += 1
-        total = 0.0
-        for reach, size in zip(self.facts.reaches, self.bytes[depth], strict=True):
-            last = depth
-            while last and self.loops[last - 1].iterator not in reach.names:
-                last -= 1
-            total += size * math.prod(self.counts[:last])
-        return total
-
-    def _copies(self) -> tuple[float, int, int]:
-        """Return how many elements are copied, by how many copies, and how many of those change the order."""
-        copied, copies, stepped = 0.0, 0, 0
-        for depth, loop in enumerate(self.loops):
-            for tensor in loop.packs:
-                access = next(one for one in self.accesses[1:] if one.tensor == tensor)
-                part = math.prod(self.boxes[depth][name] for name in access.iterators)
-                copied += part * math.prod(self.counts[:depth])
-                copies += 1
-                last = [name for name in access.iterators if name in self.statement.free][-1:]
-                stepped += not last or self.nest.strides(access)[last[0]] != 1
-        return copied, copies, stepped
-
-    def _steps(self, outer: Sequence[Loop]) -> tuple[float, float]:
+    def _steps(self, outer: Sequence[AnyLoop]) -> tuple[float, float]:
         """Return the longest step, in bytes, of an access by the innermost loops of the reduction."""
         found = []
         for loop in (outer[-1] if outer else None, outer[-2] if len(outer) > 1 else None):
@@ -284,15 +249,6 @@ class _Counts:
                         step = max(step, abs(moved.get(loop.iterator, 0)) * loop.step * self.size)
             found.append(_log(step) if step else 0.0)
         return found[0], found[1]
-
-    def _pages(self) -> float:
-        """Return about how many pages a tile touches."""
-        box, pages = self.boxes[self.tile], 0.0
-        for access, moved, size in zip(self.accesses, self.strides, self.bytes[self.tile], strict=True):
-            if access.tensor not in self.packed:
-                far = [box[name] for name, step in moved.items() if abs(step) * self.size >= PAGE]
-                pages += math.prod(far) if far else size / PAGE
-        return pages
 
 
 def _log(number: float) -> float:

@@ -163,6 +163,13 @@ class Nest:
         """Bytes of an element."""
         return np.dtype(DTYPES[self.dtype]).itemsize
 
+    @cached_property
+    def moves(self) -> tuple[tuple[dict[str, int], ...], ...]:
+        """The strides of each statement's accesses, the target first."""
+        return tuple(
+            tuple(self.strides(access) for access in (one.target, *one.accesses)) for one in self.statements
+        )
+
     def strides(self, access: Access) -> dict[str, int]:
         """Return by how many elements each iterator moves an access, in C order."""
         return strides(access, self.shapes[access.tensor])[0]

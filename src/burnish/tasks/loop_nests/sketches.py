@@ -7,8 +7,7 @@ et al. 2020, arXiv:2006.06762), and `trace_of` says by which actions the naive n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,8 +20,7 @@ Rng = np.random.Generator
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):  # hundreds of sketches are made and compared in a policy's tenth of a second
     """A loop of a sketch."""
 
     iterator: str
@@ -31,8 +29,7 @@ class Level:
     packs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Sketch:
+class Sketch(NamedTuple):
     """The loops of each statement, and how many outer ones it shares with the statement before."""
 
     loops: tuple[tuple[Level, ...], ...]

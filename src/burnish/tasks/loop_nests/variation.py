@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -32,7 +31,7 @@ def vary(nest: Nest, sketch: Sketch, vector_bytes: int, rng: Rng) -> Sketch:
             if changed is not None and changed != levels:
                 loops = list(sketch.loops)
                 loops[number] = tuple(changed)
-                sketch = replace(sketch, loops=tuple(loops))
+                sketch = sketch._replace(loops=tuple(loops))
                 break
     return sketch
 
@@ -57,7 +56,7 @@ def _rescaled(nest: Nest, levels: Levels, at: int, step: int, fixed: int) -> Lev
         if level.iterator == name:
             if i < fixed or level.step % before:
                 return None
-            changed[i] = replace(level, step=level.step // before * step)
+            changed[i] = level._replace(step=level.step // before * step)
     kept = [
         level
         for i, level in enumerate(changed)
@@ -85,10 +84,10 @@ def _copy(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Leve
     if not plain or not statement.reduce:
         return None
     tensor = pick(statement.accesses[:OPERANDS], rng).tensor
-    changed = [replace(level, packs=tuple(one for one in level.packs if one != tensor)) for level in levels]
+    changed = [level._replace(packs=tuple(one for one in level.packs if one != tensor)) for level in levels]
     if changed == levels:
         at = pick(plain, rng)
-        changed[at] = replace(changed[at], packs=(*changed[at].packs, tensor))
+        changed[at] = changed[at]._replace(packs=(*changed[at].packs, tensor))
     return changed
 
 
@@ -127,14 +126,14 @@ def _unrolled(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> 
     at = pick(where, rng)
     level = levels[at]
     if level.kind == "unroll":
-        return [*levels[:at], replace(level, kind="loop"), *levels[at + 1 :]]
+        return [*levels[:at], level._replace(kind="loop"), *levels[at + 1 :]]
     if level.step > 1 or level.packs:
         return None
     factor = pick((2, 3, 4, 6, 8), rng)
     if factor >= nest.extents[level.iterator]:
-        return [*levels[:at], replace(level, kind="unroll"), *levels[at + 1 :]]
+        return [*levels[:at], level._replace(kind="unroll"), *levels[at + 1 :]]
     tile = next((i for i, one in enumerate(levels) if one.kind != "loop"), len(levels))
-    rest = [*levels[:at], replace(level, step=factor), *levels[at + 1 : tile]]
+    rest = [*levels[:at], level._replace(step=factor), *levels[at + 1 : tile]]
     return [*rest, Level(level.iterator, 1, "unroll"), *levels[tile:]]
 
 
