@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 from burnish.loops.cost_training import ScheduleCostsTraining
 from burnish.loops.fitting import LearningConfig, MeasuredNest, fit, pair_accuracy, regret
 from burnish.loops.measuring import read_measurements
@@ -51,6 +52,7 @@ def test_order_and_times_are_learned() -> None:
         seed=0,
         task=TASK.id,
         objective="seconds",
+        vector_bytes=32,
     )
     assert pair_accuracy(model, test) > 0.9
     assert np.exp(np.log(regret(model, test)).mean()) > 0.85
@@ -60,7 +62,10 @@ def test_order_and_times_are_learned() -> None:
 
 def test_same_seed_gives_the_same_model() -> None:
     train = nests(6, np.random.default_rng(0))
-    models = [fit(train, LearningConfig(epochs=2), seed=3, task="t", objective="o") for _ in range(2)]
+    models = [
+        fit(train, LearningConfig(epochs=2), seed=3, task="t", objective="o", vector_bytes=32)
+        for _ in range(2)
+    ]
     for (one, first), (other, second) in zip(models[0].layers, models[1].layers, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(first, second)
@@ -102,10 +107,29 @@ def test_training_measures_once_and_fits(tmp_path: Path, monkeypatch: pytest.Mon
         raise AssertionError("measured again")
 
     monkeypatch.setattr(ScheduleCostsTraining, "_measured", fail)
-    again = ScheduleCostsTraining(config, tmp_path, lambda text: None)
-    while not again.iterate().get("finished"):
-        pass
-    assert again.validate() == metrics
+    files = []
+    for name in ("measured", "validation"):
+        files.append(tmp_path / f"{name}.jsonl.xz")
+        files[-1].write_bytes(lzma.compress((tmp_path / f"{name}.jsonl").read_bytes()))
+    elsewhere = {**TABLE, "algorithm": {**TABLE["algorithm"], "measured": list(map(str, files))}}
+    for folder, table in ((tmp_path, TABLE), (tmp_path / "new", elsewhere)):
+        folder.mkdir(exist_ok=True)
+        again = ScheduleCostsTraining(config_of(table, "tiny"), folder, lambda text: None)
+        while not again.iterate().get("finished"):
+            pass
+        assert again.validate() == metrics
+
+
+def test_what_guides_and_what_was_measured_are_there(tmp_path: Path) -> None:
+    (tmp_path / "none.npz").write_bytes(b"none")
+    wrong = {
+        "guide": ("nobody", "no policy named 'nobody'"),
+        "measured": (["nowhere.jsonl"], "algorithm.measured: nowhere.jsonl: there is no such file"),
+    }
+    for key, (value, message) in wrong.items():
+        table = {**TABLE, "algorithm": {**TABLE["algorithm"], key: value}}
+        with pytest.raises((InputError, UnknownName), match=message):
+            ScheduleCostsTraining(config_of(table, "tiny"), tmp_path, lambda text: None)
 
 
 def test_other_tasks_have_no_schedules() -> None:

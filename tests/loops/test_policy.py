@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -157,10 +158,16 @@ def test_measured_schedules_are_kept_as_lines(tmp_path: Path) -> None:
     found = measure(str(NEST), host().vector_bytes, 6, seed=0)
     assert len(found) == 6
     assert [one.seconds for one in found] == sorted(one.seconds for one in found)
-    assert len({one.trace for one in found}) == 6
+    assert len({one.sketch for one in found}) == 6
     path = tmp_path / "measured.jsonl"
     path.write_text("\n".join(one.to_json() for one in found) + "\n" + '{"nest": "cut o')
     assert read_measurements(path) == found
+    compressed = tmp_path / "measured.jsonl.xz"
+    compressed.write_bytes(lzma.compress("\n".join(one.to_json() for one in found).encode()))
+    assert read_measurements(compressed) == found
+    compressed.write_bytes(b"damaged")
+    with pytest.raises(InputError, match="expected measured schedules, compressed by xz"):
+        read_measurements(compressed)
     with pytest.raises(InputError, match="not a measured schedule"):
         Measurement.from_json("{}")
     with pytest.raises(InputError, match="vectors of 48 bytes"):

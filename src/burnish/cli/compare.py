@@ -124,9 +124,11 @@ def _print(
                 table.add_row(*cells)
     console.print(table)
     console.print("Ratios are the baseline's cost / the result's: above 1 the result is better.")
-    if any(item.noisy for item in evaluated):
+    repeats = sorted({seen.repeats for item in evaluated for seen in item.noisy.values()} - {0})
+    if repeats:
+        rounds = " or ".join(map(str, repeats))
         console.print(
-            f"Times are of CPU, {effort.repeats} rounds in turn; a mean's interval is over the programs. "
+            f"Times are of CPU, {rounds} rounds in turn; a mean's interval is over the programs. "
             f"Where nothing differs, {1 - effort.confidence:.0%} of the verdicts may still say so."
         )
     for line in sentences(check for item in evaluated for check in item.checks):

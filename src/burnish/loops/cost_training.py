@@ -46,6 +46,7 @@ class ScheduleCostsPlan:
     narrow: float = 0.25  # of the nests are also measured with vectors half as wide, where there are such
     seconds: float = 60.0  # for one nest
     guide: str = "shipped"  # the policy that proposes some of the schedules: "none", or a file
+    measured: tuple[str, ...] = ()  # files of what was measured before: what they have is not measured again
     fit: LearningConfig = field(default_factory=LearningConfig)
 
 
@@ -72,6 +73,7 @@ class ScheduleCostsTraining:
         self.programs = choose(config.programs, "programs", self.task)
         self.validation = choose(config.validation, "validation", self.task)
         self.guide = self._guide()
+        self._before = [one for name in self.plan.measured for one in read_measurements(_existing(name))]
         self.model: CostModel | None = None
         self._held: list[MeasuredNest] = []
         self._metrics: dict[str, float] = {SCORE: NOTHING_YET}
@@ -142,7 +144,7 @@ class ScheduleCostsTraining:
         """Measure what a file does not have yet, a nest an iteration; `found` has all of it then."""
         path = self.folder / f"{name}.jsonl"
         known: dict[tuple[str, int], list[Measurement]] = {}
-        for one in read_measurements(path):
+        for one in [*self._before, *read_measurements(path)]:
             known.setdefault((one.nest, one.vector_bytes), []).append(one)
         with closing(LineFile(path, keep=True)) as file, closing(Worker(self._limits)) as worker:
             for number, (text, vector_bytes) in enumerate(self._wanted(nests)):
@@ -190,6 +192,12 @@ class ScheduleCostsTraining:
             self.note(f"left out: {text.splitlines()[-1]}: {error}")
             return []
         return rows
+
+
+def _existing(name: str) -> Path:
+    if not (path := Path(name)).is_file():
+        raise InputError(f"algorithm.measured: {name}: there is no such file")
+    return path
 
 
 def measured_of(rows: Sequence[Measurement]) -> MeasuredNest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import zlib
 from bisect import insort
 from collections.abc import Sequence
@@ -13,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from burnish.core.errors import CompilerCrash, InputError
-from burnish.core.trace import Trace
-from burnish.files import read_json_lines
+from burnish.files import parse_json_lines, read_json_lines
 from burnish.loops.cost_model import CostModel
 from burnish.loops.proposals import propose_sketches
 from burnish.tasks.loop_nests.drawing import draw
@@ -40,7 +40,6 @@ class Measurement:
     nest: str  # as text
     vector_bytes: int
     sketch: Sketch
-    trace: Trace
     seconds: float
 
     def to_json(self) -> str:
@@ -50,7 +49,6 @@ class Measurement:
             "vector_bytes": self.vector_bytes,
             "loops": self.sketch.loops,
             "shared": self.sketch.shared,
-            "trace": self.trace,
             "seconds": self.seconds,
         }
         return json.dumps(row)
@@ -69,7 +67,7 @@ class Measurement:
                 for each in row["loops"]
             )
             sketch = Sketch(loops, tuple(row["shared"]))
-            return cls(row["nest"], row["vector_bytes"], sketch, tuple(row["trace"]), float(row["seconds"]))
+            return cls(row["nest"], row["vector_bytes"], sketch, float(row["seconds"]))
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(f"not a measured schedule: {error}: {text[:60]}") from None
 
@@ -111,7 +109,7 @@ class _Schedules:
         self.nest, self.vector_bytes = nest, vector_bytes
         self.bench, self.machine = Bench(nest), machine_with(vector_bytes)
         self.found: list[Measurement] = []
-        self.kernels: dict[Trace, CompiledNest] = {}
+        self.kernels: dict[Sketch, CompiledNest] = {}
         self.seen: set[str] = set()
 
     def take(self, sketch: Sketch) -> float | None:
@@ -120,32 +118,28 @@ class _Schedules:
         slow = self.nest.flops > SLOW and not _has_vectors(sketch)
         if not made or slow or str(made[1]) in self.seen:
             return None
-        trace, tree = made
-        self.seen.add(str(tree))
+        self.seen.add(str(made[1]))
         try:
-            compiled = CompiledNest(tree, self.machine)
+            compiled = CompiledNest(made[1], self.machine)
             self.bench.check(compiled)
         except CompilerCrash:
             return None
-        self.kernels[trace] = compiled
-        seconds = compiled.seconds(self.bench.arrays)
-        insort(
-            self.found,
-            Measurement(str(self.nest), self.vector_bytes, sketch, trace, seconds),
-            key=lambda one: one.seconds,
-        )
-        return seconds
+        self.kernels[sketch] = compiled
+        one = Measurement(str(self.nest), self.vector_bytes, sketch, compiled.seconds(self.bench.arrays))
+        insort(self.found, one, key=lambda measured: measured.seconds)
+        return one.seconds
 
     def again(self) -> list[Measurement]:
         """Measure all of them again, in turns; the least counts: a shared machine is slow for a while."""
         rounds = [
-            [self.kernels[one.trace].seconds(self.bench.arrays) for one in self.found]
+            [self.kernels[one.sketch].seconds(self.bench.arrays) for one in self.found]
             for _ in range(ROUNDS - 1)
         ]
-        return [
+        found = [
             replace(one, seconds=min(one.seconds, *more))
             for one, *more in zip(self.found, *rounds, strict=True)
         ]
+        return sorted(found, key=lambda one: one.seconds)
 
 
 def machine_with(vector_bytes: int) -> Machine:
@@ -161,12 +155,18 @@ def machine_with(vector_bytes: int) -> Machine:
 
 
 def read_measurements(path: Path) -> list[Measurement]:
-    """Return what a LineFile has; a line that was cut off is left out.
+    """Return what a LineFile has, but for a line that was cut off, or a copy of one that xz compressed.
 
     Raises:
         InputError: a line is something else.
     """
-    return read_json_lines(path, Measurement.from_json, appended=True)
+    if path.suffix != ".xz":
+        return read_json_lines(path, Measurement.from_json, appended=True)
+    try:
+        text = lzma.decompress(path.read_bytes()).decode()
+    except (OSError, lzma.LZMAError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: expected measured schedules, compressed by xz: {error}") from None
+    return parse_json_lines(text, Measurement.from_json, str(path))
 
 
 def _next(nest: Nest, found: Sequence[Measurement], vector_bytes: int, rng: Any, *, random: bool) -> Sketch:
