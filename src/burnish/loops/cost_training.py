@@ -6,7 +6,7 @@ missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -42,11 +42,11 @@ class ScheduleCostsPlan:
     """How much is measured, and how it is fitted."""
 
     schedules: int = 48  # of each nest
-    operations: float = 2e8  # of a nest, from which on half as many are measured
+    operations: float = 5e9  # of a nest, from which on half as many are measured
     narrow: float = 0.25  # of the nests are also measured with vectors half as wide, where there are such
     seconds: float = 60.0  # for one nest
     guide: str = "shipped"  # the policy that proposes some of the schedules: "none", or a file
-    measured: tuple[str, ...] = ()  # files of what was measured before: what they have is not measured again
+    measured: tuple[str, ...] = ()  # files of what was measured before: it is learned from, not done again
     fit: LearningConfig = field(default_factory=LearningConfig)
 
 
@@ -122,6 +122,9 @@ class ScheduleCostsTraining:
         measured: list[MeasuredNest] = []
         yield from self._measure("measured", self.programs, measured)
         yield from self._measure("validation", self.validation, self._held)
+        seen = {key for nests in (self.programs, self.validation) for key in self._wanted(nests)}
+        others = by_nest(one for one in self._before if (one.nest, one.vector_bytes) not in seen)
+        measured += map(measured_of, others.values())
         self.note(f"fitting {sum(len(nest.seconds) for nest in measured)} schedules")
         self.model = fit(
             measured,
@@ -143,9 +146,7 @@ class ScheduleCostsTraining:
     def _measure(self, name: str, nests: Chosen, found: list[MeasuredNest]) -> Iterator[Mapping[str, float]]:
         """Measure what a file does not have yet, a nest an iteration; `found` has all of it then."""
         path = self.folder / f"{name}.jsonl"
-        known: dict[tuple[str, int], list[Measurement]] = {}
-        for one in [*self._before, *read_measurements(path)]:
-            known.setdefault((one.nest, one.vector_bytes), []).append(one)
+        known = by_nest([*self._before, *read_measurements(path)])
         with closing(LineFile(path, keep=True)) as file, closing(Worker(self._limits)) as worker:
             for number, (text, vector_bytes) in enumerate(self._wanted(nests)):
                 key = text, vector_bytes
@@ -198,6 +199,14 @@ def _existing(name: str) -> Path:
     if not (path := Path(name)).is_file():
         raise InputError(f"algorithm.measured: {name}: there is no such file")
     return path
+
+
+def by_nest(measurements: Iterable[Measurement]) -> dict[tuple[str, int], list[Measurement]]:
+    """Return measurements by their nests and the bytes of their vectors."""
+    known: dict[tuple[str, int], list[Measurement]] = {}
+    for one in measurements:
+        known.setdefault((one.nest, one.vector_bytes), []).append(one)
+    return known
 
 
 def measured_of(rows: Sequence[Measurement]) -> MeasuredNest:

@@ -28,7 +28,7 @@ class LearningConfig:
     width: int = 128
     hidden: int = 2
     models: int = 3
-    epochs: int = 60
+    epochs: int = 90
     learning_rate: float = 2e-3
     weight_decay: float = 1e-3
     nests_of_batch: int = 24

@@ -204,17 +204,21 @@ class _Row(LoopBoxes):
     def _different_loads(self, box: Mapping[str, int], vector: str, rows: int) -> tuple[int, int]:
         """Return the same without those that load what another one has: `a[y+i]` for all y and i."""
         vectors = scalars = 0
-        for reach, moved in zip(self.facts.reaches[1:], self.strides[1:], strict=True):
+        reads = zip(self.accesses[1:], self.facts.reaches[1:], self.strides[1:], strict=True)
+        for access, reach, moved in reads:
             others = 1
             for _, terms in reach.dimensions:
                 values = [(box[name], by) for name, by in terms if name != vector]
                 others *= min(
                     math.prod(count for count, _ in values), 1 + sum(by * (count - 1) for count, by in values)
                 )
-            if vector and moved.get(vector, 0):
-                vectors += others * rows
-            else:
+            step = abs(moved.get(vector, 0)) if vector else 0
+            if not step:
                 scalars += others
+            elif step in (1, 2) or access.tensor in self.packed:
+                vectors += others * rows * step
+            else:
+                scalars += others * rows * self.lanes
         return vectors, scalars
 
     def _in_use(self, box: Mapping[str, int]) -> float:
