@@ -113,8 +113,6 @@ def check_export(outcome: TrainingOutcome, config: Config) -> None:
     assert card["observation"] == ["autophase", "opcode-counts"]
     assert card["validation"][0]["use"] == config.validation[0].use
     assert card["training"]["config"] == config.to_dict()
-    if config.algorithm["name"] == "tabular-q":
-        return
     assert card["exported"] == pytest.approx(outcome.best.metrics)
     assert set(card["ratios"]) == {"random:1000:200", "random:1001:200"}
     assert load_action_policy(outcome.policy).actions == tuple(card["actions"])

@@ -137,7 +137,7 @@ class PolicyTraining:
         actor = copy.deepcopy(self.learner.policy)
         actor.load_state_dict(policy)
         described = self.describe()
-        path, found = export(actor, folder, described, self.play)
+        path, found = export(actor, self.actions, folder, described, self.play)
         return path, {**described, "actions": list(self.actions), **found}
 
     def describe(self) -> dict[str, Any]:
