@@ -1,13 +1,14 @@
 """Shorter traces where every measurement is another number.
 
-`burnish.core.reduce.shorten` compares single costs. Of a noisy objective, that leaves out entries that gain
-less than the noise, and keeps what was measured in a bad moment. Here a shorter trace and the whole one
-are measured in turns, so that what else the machine does meets both.
+`burnish.core.reduce.shorten` compares single costs: with noise, entries that are worth less than that get
+lost, and others stay that are worth nothing. Here a shorter trace and the whole one are measured in turns,
+and the least costs are compared: what else a machine does makes a program slower, never faster. On a busy
+core the ratio of the least of five repeated within 1 %, that of the medians within 30 %.
 """
 
 from __future__ import annotations
 
-import statistics
+import math
 
 from burnish.core.errors import CompilerCrash
 from burnish.core.session import Session
@@ -15,8 +16,8 @@ from burnish.core.trace import Trace
 from burnish.core.walk import after
 
 TURNS = 5
-SAME = 1.01  # the median of cost over whole cost: up to it a shorter trace is as good
-FAR = 1.3  # from it on one turn tells
+SAME = 1.01  # the least cost over that of the whole trace: up to it a shorter trace is as good
+FAR = 3.0  # from it on the turns so far tell
 
 
 def shorten_noisy(root: Session, trace: Trace, objective: str) -> tuple[Trace, float]:
@@ -31,14 +32,14 @@ def shorten_noisy(root: Session, trace: Trace, objective: str) -> tuple[Trace, f
         objective: A noisy one.
 
     Returns:
-        The shorter trace, and the median of its costs.
+        The shorter trace, and the least of its costs.
 
     Raises:
         CompilerCrash: the compiler does not survive the whole trace.
     """
     with after(root, trace, skip_illegal=True) as whole:
         kept = tuple(whole.trace)
-        cost = statistics.median([whole.measure(objective) for _ in range(TURNS)])
+        cost = min(whole.measure(objective) for _ in range(TURNS))
         for position in reversed(range(len(kept))):
             try:
                 with after(root, kept[:position] + kept[position + 1 :], skip_illegal=True) as part:
@@ -51,11 +52,11 @@ def shorten_noisy(root: Session, trace: Trace, objective: str) -> tuple[Trace, f
 
 
 def _cost_if_same(whole: Session, part: Session, objective: str) -> float | None:
-    """Return the median cost of a part if it is no worse than the whole; None if it is."""
-    costs: list[float] = []
-    ratios: list[float] = []
-    while len(costs) < TURNS and not (ratios and ratios[0] > FAR):
-        of_whole = whole.measure(objective)
-        costs.append(part.measure(objective))
-        ratios.append(costs[-1] / of_whole)
-    return statistics.median(costs) if statistics.median(ratios) <= SAME else None
+    """Return the least cost of a part if it is no worse than the whole; None if it is."""
+    of_whole = of_part = math.inf
+    for _ in range(TURNS):
+        of_whole = min(of_whole, whole.measure(objective))
+        of_part = min(of_part, part.measure(objective))
+        if of_part > FAR * of_whole:
+            return None
+    return of_part if of_part <= SAME * of_whole else None
