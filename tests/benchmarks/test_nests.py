@@ -21,7 +21,7 @@ from loop_nests.rows import Row, mean, read
 from loop_nests.schedules import played, scheduler_of, tree_after
 
 from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownName
-from burnish.policies.tables import TablePolicy, save_table, state_key
+from burnish.policies.value_table import TablePolicy, save_table, state_key
 from burnish.tasks.loop_nests import families
 from burnish.tasks.loop_nests.kernel import Bench
 from burnish.tasks.loop_nests.nest import Nest

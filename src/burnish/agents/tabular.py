@@ -22,7 +22,7 @@ from burnish.agents.policy import Masks
 from burnish.agents.rollout import Act, Episode, Notes, play, summary
 from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask
-from burnish.policies.tables import KEY_BYTES, TablePolicy, state_key
+from burnish.policies.value_table import KEY_BYTES, TablePolicy, state_key
 
 Floats = NDArray[np.float64]
 

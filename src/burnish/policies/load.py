@@ -17,9 +17,9 @@ def load_action_policy(path: Path) -> ActionPolicy:
         InputError: it is not that.
     """
     if path.suffix == ".npz":
-        from burnish.policies import arrays, tables
+        from burnish.policies import arrays, value_table
 
-        return tables.load_table(path) if kind_of(path) == tables.KIND else arrays.load_arrays(path)
+        return value_table.load_table(path) if kind_of(path) == value_table.KIND else arrays.load_arrays(path)
     if path.suffix == ".onnx":
         from burnish.policies.onnx import load_onnx
 

@@ -14,7 +14,7 @@ from burnish.agents.policy import Policy
 from burnish.agents.tabular import QTable
 from burnish.policies.choose import ActionPolicy, Actor, choose
 from burnish.policies.load import load_action_policy
-from burnish.policies.tables import save_table
+from burnish.policies.value_table import save_table
 from burnish.training.validation import Played, measure
 
 

@@ -10,7 +10,7 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.policies.choose import ILLEGAL
 from burnish.policies.load import load_action_policy
-from burnish.policies.tables import TablePolicy, save_table, state_key
+from burnish.policies.value_table import TablePolicy, save_table, state_key
 
 SEEN, UNSEEN = np.array([1, 2]), np.array([2, 1])
 
