@@ -2,13 +2,17 @@
 
     python benchmarks/loop_searches.py [--seconds 1] [--out runs/loop_searches]
     python benchmarks/loop_searches.py --methods greedy-1,beam-2-dfs,random --policy loops@shipped
+    python benchmarks/loop_searches.py --trained runs/loops-ppo/policy.npz,runs/loops-dqn/policy.npz
+    python benchmarks/loop_searches.py --methods "" --policy "" --trained runs/loops-ppo/policy.npz
 
 Cases: held-out matmuls of 64 to 256. Each method of `burnish evaluate` gets the same seconds, which begin
 before its worker process does. The policy gets none: `policy` is its first schedule, unmeasured, and
-`policy, refined` has the searches' seconds. What each one came to is compiled anew, compared with NumPy, and
-timed in turns with the naive loops, on one core. Printed are geometric means over the cases of how many times
-faster it is, and the median seconds that it took; beside them what LoopTune (arXiv 2309.01825) has on 25
-matmuls of this range over its own default, from its GFLOP/s: 68.8 by its policy, 22.8 by default.
+`policy, refined` has the searches' seconds. Policies of actions that were `--trained` get none either: each
+takes the most probable action in every state, and is a row by the name of its run's folder. What each one
+came to is compiled anew, compared with NumPy, and timed in turns with the naive loops, on one core. Printed
+are geometric means over the cases of how many times faster it is, and the median seconds that it took; beside
+them what LoopTune (arXiv 2309.01825) has on 25 matmuls of this range over its own default, from its GFLOP/s:
+68.8 by its policy, 22.8 by default.
 
 Into the folder go rows.jsonl, table.txt and speedups.svg: the best so far, as the methods measured it, and
 a point for what they end with. A row that is there is not measured again.
@@ -33,7 +37,7 @@ from loop_nests.cases import Case, choose
 from loop_nests.pictures import draw_speedups
 from loop_nests.rounds import of_kernel, take
 from loop_nests.rows import mean
-from loop_nests.schedules import LOOPS, scheduler_of, searched
+from loop_nests.schedules import LOOPS, played, scheduler_of, searched
 from rich.console import Console
 from rich.table import Table
 
@@ -78,7 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     options = _parser().parse_args(arguments)
     cases = [case for case in choose(["matmul"], options.only, options.matmuls) if case.group == "matmul"]
-    methods = [*options.methods.split(","), POLICY, REFINED]
+    trained = {Path(path).parent.name: Path(path) for path in options.trained.split(",") if path}
+    methods = [method for method in options.methods.split(",") if method]
+    methods += [*((POLICY, REFINED) if options.policy else ()), *trained]
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "rows.jsonl"
     rows = read(path) if path.exists() else []
@@ -88,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for method in methods:
                 if (case.name, method) in done:
                     continue
-                rows.append(measure(case, method, options))
+                found = played(trained[method], case.nest) if method in trained else None
+                rows.append(measure(case, method, options, found))
                 file.write(json.dumps(asdict(rows[-1])) + "\n")
                 file.flush()
                 print(f"{case.name} {method}: {rows[-1].speedup:.1f}", file=sys.stderr)
@@ -97,9 +104,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measure(case: Case, method: str, options: argparse.Namespace) -> Row:
-    """Run a method on a case, and time what it found anew, in turns with the naive loops."""
-    tree, seconds, curve = _found(case.nest, method, options)
+def measure(
+    case: Case, method: str, options: argparse.Namespace, found: tuple[Tree, float] | None = None
+) -> Row:
+    """Run a method on a case, or take what was found, and time that in turns with the naive loops."""
+    tree, seconds, curve = (*found, []) if found else _found(case.nest, method, options)
     bench = Bench(case.nest)
     contenders = {}
     for name, loops in (("naive", naive(case.nest)), (method, tree)):
@@ -163,7 +172,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     known = ",".join(name for name in SEARCHES if name.startswith(OF_LOOPTUNE))
     parser.add_argument("--methods", default=known, help="by commas (default: %(default)s)")
-    parser.add_argument("--policy", default=LOOPS, help="as nests.py --schedule")
+    parser.add_argument("--policy", default=LOOPS, help="as nests.py --schedule; '' for none")
+    parser.add_argument("--trained", default="", metavar="FILES", help="policies of actions, by commas")
     parser.add_argument("--seconds", type=float, default=1, help="of each (default: %(default)s)")
     parser.add_argument("--matmuls", type=int, default=10, help="(default: %(default)s)")
     parser.add_argument("--only", default="*", help="patterns of their names, by commas")

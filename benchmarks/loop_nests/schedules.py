@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from burnish.core.errors import InputError
 from burnish.core.problem import Problem
@@ -14,6 +15,7 @@ from burnish.core.trace import Trace, split_entry
 from burnish.evaluation.solvers import solver_of
 from burnish.loops.compilation import compile_nest
 from burnish.policies import find as policies
+from burnish.policies.advise import load_adviser, rollout
 from burnish.search import Budget, Progress
 from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.nest import Nest
@@ -68,6 +70,21 @@ def tree_after(nest: Nest, trace: Trace) -> Tree:
         site, text = split_entry(entry)
         session.apply(session.index(text), site)
     return session.tree
+
+
+def played(policy: Path, nest: Nest) -> tuple[Tree, float]:
+    """Return what a policy of actions makes of a nest, and the seconds that it took.
+
+    Raises:
+        InputError: there is no such file, or no such policy in it.
+    """
+    start = time.monotonic()
+    if not policy.is_file():
+        raise InputError(f"{policy}: there is no such file; burnish train writes runs/NAME/policy.npz")
+    session = open_nest(nest.program())
+    trace = rollout(session, load_adviser(policy, TASK).steps(session.actions))
+    spent = time.monotonic() - start
+    return tree_after(nest, trace), spent
 
 
 def searched(method: str, nest: Nest, seconds: float) -> tuple[Tree, float, list[tuple[float, float]]]:

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.agents.rollout import Episode
-from burnish.agents.tabular import QTable, TabularQ, TabularQConfig, falling, lambda_returns, state_key
+from burnish.agents.tabular import QTable, TabularQ, TabularQConfig, falling, lambda_returns
 from burnish.core.errors import InputError
 from burnish.core.vector import VectorEnv
+from burnish.policies.value_table import state_key
 from tests.agents.exhaustive import cheapest_of_all, pass_env
 from tests.agents.problems import assert_goes_on_alike, counting_envs, play_greedily
 from tests.core.counting_task import LARGEST, OPTIMUM, CountingSession, counters

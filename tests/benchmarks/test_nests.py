@@ -19,12 +19,14 @@ from loop_nests.floors import FLOORS, Floor
 from loop_nests.own import OWN
 from loop_nests.rounds import of_call, take
 from loop_nests.rows import Row, mean, read
-from loop_nests.schedules import scheduler_of, tree_after
+from loop_nests.schedules import played, scheduler_of, tree_after
 
 from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownName
+from burnish.policies.value_table import TablePolicy, save_table, state_key
 from burnish.tasks.loop_nests import families
 from burnish.tasks.loop_nests.kernel import Bench
 from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.session import open_nest
 from burnish.tasks.loop_nests.tree import Tree, naive
 
 FAMILIES = ("matmul", *cases.KINDS)
@@ -216,6 +218,22 @@ def search_row(case: str, curve: list[tuple[float, float]]) -> loop_searches.Row
 def test_the_curve_is_the_mean_of_the_best_so_far() -> None:
     rows = [search_row("a", [(1.0, 8.0), (3.0, 2.0)]), search_row("b", [(2.0, 2.0)])]
     assert loop_searches.curve_of(rows) == [(1.0, 1.0), (2.0, pytest.approx(2)), (3.0, pytest.approx(4))]
+
+
+def test_trained_policies_are_rows_by_the_names_of_their_runs(tmp_path: Path) -> None:
+    policy = tmp_path / "loops-mine" / "policy.npz"
+    actions = ("swap_down", "split(8)", "vectorize")
+    card = {"task": "loop_nests-v0", "observation": "schedule", "max_steps": 2, "sites": 0}
+    policy.parent.mkdir()
+    rows = {state_key(open_nest(small("outer").program()).observe("schedule")): np.array([1.0, 0, 0])}
+    save_table(policy, TablePolicy(actions, rows, card=card))
+    assert str(played(policy, small("outer"))[0]).startswith("for n in 6\n  for m in 5")
+    line = ["--matmuls", "1", "--methods", "", "--policy", "", "--trained", str(policy), "--rounds", "1"]
+    assert loop_searches.main([*line, "--out", str(tmp_path)]) == 0
+    (found,) = loop_searches.read(tmp_path / "rows.jsonl")
+    assert (found.method, found.curve) == ("loops-mine", [])
+    with pytest.raises(InputError, match=r"nowhere/policy\.npz: there is no such file; burnish train writes"):
+        played(Path("nowhere/policy.npz"), small("outer"))
 
 
 def test_a_search_is_timed_anew_beside_the_naive_loops_and_kept(

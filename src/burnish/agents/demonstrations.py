@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -28,6 +29,8 @@ class Demonstration:
     cost: float  # at its end
     reference: float  # what it is compared with, say the cost at -Oz
     expert: str = ""  # who found it
+    idle: tuple[str, ...] = ()
+    """Actions that change nothing, for the rest of an episode: who imitates learns when it is done."""
 
     @property
     def name(self) -> str:
@@ -98,8 +101,7 @@ def demonstrate(env: Env, demonstration: Demonstration) -> tuple[DemonstrationSt
     observation, info = env.reset(options={"program": demonstration.program})
     seen: list[tuple[Any, Mask, int]] = []
     costs: list[float] = []
-    for entry in demonstration.trace:
-        action = _number_of(env, entry)
+    for action in _actions(env, demonstration):
         seen.append((observation, info["mask"], action))
         costs.append(env.cost)  # the last that was measured
         observation, _, _, _, info = env.step(action)
@@ -163,6 +165,20 @@ def record(
         )
         raise InputError(f"nothing to imitate in {len(demonstrations)} demonstrations: {reason}")
     return Recording(tuple(steps), failures)
+
+
+def _actions(env: Env, demonstration: Demonstration) -> Iterator[int]:
+    """Yield the number of each entry of a trace when it is its turn, then those of idle actions."""
+    for entry in demonstration.trace:
+        yield _number_of(env, entry)
+    idle = deque(_number_of(env, entry) for entry in demonstration.idle)
+    for _ in range(len(demonstration.trace), env.max_steps or 0):
+        legal = [action for action in idle if env.action_masks()[action]]
+        if not legal:
+            return
+        yield legal[0]
+        idle.remove(legal[0])  # the one after it is next
+        idle.append(legal[0])
 
 
 def _number_of(env: Env, entry: str) -> int:

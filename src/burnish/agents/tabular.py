@@ -6,9 +6,8 @@ observation every sequence of actions is a state of its own; by its counts many 
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +22,9 @@ from burnish.agents.policy import Masks
 from burnish.agents.rollout import Act, Episode, Notes, play, summary
 from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask
+from burnish.policies.value_table import KEY_BYTES, TablePolicy, state_key
 
 Floats = NDArray[np.float64]
-KEY_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,6 @@ def lambda_returns(
 def falling(start: float, end: float, share: float) -> float:
     """Return a number on the straight line from `start` to `end`, which it reaches at a share of 1."""
     return end + (start - end) * max(0.0, 1.0 - share)
-
-
-def state_key(observation: Any) -> bytes:
-    """Return KEY_BYTES that tell observations apart: of arrays, graphs, texts, and mappings of those."""
-    digest = hashlib.blake2b(digest_size=KEY_BYTES)
-    for part in _parts(observation):
-        digest.update(part)
-    return digest.digest()
 
 
 class QTable:
@@ -147,6 +138,10 @@ class QTable:
         legal = np.flatnonzero(mask)
         action = int(rng.choice(legal if rng.random() < epsilon else best))
         return action, action not in best
+
+    def as_policy(self, actions: tuple[str, ...], card: Mapping[str, Any]) -> TablePolicy:
+        """Return the table as what is used without torch."""
+        return TablePolicy(actions, self._rows, self.initial_value, card)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return the states' keys, uint8[N, KEY_BYTES], and values, float64[N, n]."""
@@ -233,18 +228,3 @@ class TabularQ:
             return actions.astype(np.int64), explored[:, None].astype(np.float64)
 
         return act
-
-
-def _parts(observation: Any) -> Iterator[bytes]:
-    """Yield bytes of which different observations have different ones."""
-    if isinstance(observation, Mapping):
-        for name, value in sorted(observation.items()):
-            yield name.encode() + b"\0"
-            yield from _parts(value)
-    elif isinstance(observation, tuple):
-        for value in observation:
-            yield from _parts(value)
-    else:
-        array = np.asarray(observation)
-        yield f"{array.dtype.str} {array.shape} ".encode()
-        yield array.tobytes()

@@ -6,19 +6,20 @@ from pathlib import Path
 
 from burnish.core.errors import InputError
 from burnish.policies.choose import ActionPolicy
+from burnish.policies.npz import kind_of
 
 
 def load_action_policy(path: Path) -> ActionPolicy:
-    """Read a policy that burnish.agents.export wrote: .npz or .onnx.
+    """Read a policy that burnish train wrote: .npz or .onnx.
 
     Raises:
         MissingTool: what runs it is not installed.
         InputError: it is not that.
     """
     if path.suffix == ".npz":
-        from burnish.policies.arrays import load_arrays
+        from burnish.policies import arrays, value_table
 
-        return load_arrays(path)
+        return value_table.load_table(path) if kind_of(path) == value_table.KIND else arrays.load_arrays(path)
     if path.suffix == ".onnx":
         from burnish.policies.onnx import load_onnx
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.guide import Adviser
 from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.reduce import shorten
@@ -25,6 +26,7 @@ from burnish.core.walk import cost_after
 from burnish.core.worker import Limits, Worker
 from burnish.files import LineFile, json_object, read_json_lines
 from burnish.search import Budget, search
+from burnish.training.shortening import shorten_noisy
 
 LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
 RECENT = 12  # traces of the last files that begin a search, and
@@ -122,7 +124,9 @@ def collect(
     return known
 
 
-def best_of(problem: Problem, budget: Budget, *, method: str, seed: int) -> Found:
+def best_of(
+    problem: Problem, budget: Budget, *, method: str, seed: int, adviser: Adviser | None = None
+) -> Found:
     """Search one program, in one process by default, and shorten what is found.
 
     Raises:
@@ -130,13 +134,16 @@ def best_of(problem: Problem, budget: Budget, *, method: str, seed: int) -> Foun
         CompilerCrash: the reference does not survive it.
     """
     budget = replace(budget, workers=budget.workers or 1)
-    found = search(problem, budget, method=method, seed=seed)
+    found = search(problem, budget, method=method, seed=seed, adviser=adviser)
     program, objective = problem.program, problem.goal.name
     worker = Worker(problem.limits)
     try:
         reference = problem.open_baseline(problem.task.reference, worker).measure(objective)
         root = problem.open(worker)
-        trace, cost = shorten(found.trace, lambda part: cost_after(root, part, objective))
+        if problem.goal.noisy:
+            trace, cost = shorten_noisy(root, found.trace, objective)
+        else:
+            trace, cost = shorten(found.trace, lambda part: cost_after(root, part, objective))
     finally:
         worker.close()
     return Found(program.name, program.digest, objective, reference, cost, trace, found.evaluations)

@@ -88,9 +88,10 @@ class RunConfig:
 class Expert:
     """Who shows an algorithm that imitates what to do: a search, or what one has found."""
 
-    search: str = "genetic"  # see burnish.search
+    search: str = "genetic"  # see burnish.search; or "mixed@shipped": guided by a policy
     evaluations: int = 200  # for each program
     demonstrations: str = ""  # a file of traces that burnish.training.collect wrote, instead of a search
+    idle: tuple[str, ...] = ()  # actions that change nothing, for the rest of an episode: when it is done
 
     def __post_init__(self) -> None:
         if self.evaluations < 1:

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.agents.demonstrations import Demonstration
-from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
+from burnish.core.guide import Adviser
 from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.worker import Limits
 from burnish.files import LineFile
-from burnish.search import Budget
+from burnish.policies import find as policies
+from burnish.search import SEARCHES, Budget
 from burnish.training.collect import Found, best_of, read_found
 from burnish.training.config import Expert
 
@@ -33,6 +35,41 @@ class ExpertSetup:
     limits: Limits
 
 
+def open_search(expert: Expert, task: Task, objective: str) -> tuple[str, Adviser | None]:
+    """Return the name of the expert's search, and the policy that guides it, as `mixed@shipped` names both.
+
+    Raises:
+        UnknownName: there is no such search or policy.
+        InputError: the policy is of another task, or none is shipped for this one.
+    """
+    method, at, policy = expert.search.partition(policies.AT)
+    if method not in SEARCHES:
+        raise UnknownName.among("search", expert.search, SEARCHES)
+    if not at:
+        return method, None
+    found = policies.find_adviser(policy, task, objective)
+    if found is None and policy != policies.NONE:
+        raise InputError(f"no policy is shipped for {objective} of {task.id}; leave @{policy} out")
+    return method, found[0] if found else None
+
+
+def check_expert(expert: Expert, task: Task, objective: str, where: str) -> None:
+    """Look up all names before anything is computed; `where` is the configuration's name.
+
+    Raises:
+        UnknownName, InputError: see `open_search`.
+    """
+    for name in expert.idle:
+        if name not in task.actions:
+            raise UnknownName(f"{where}: expert.idle: {UnknownName.among('action', name, task.actions)}")
+    if expert.demonstrations:
+        return
+    try:
+        open_search(expert, task, objective)
+    except (UnknownName, InputError) as error:
+        raise type(error)(f"{where}: expert.search: {error}") from None
+
+
 def make_demonstrations(
     path: Path, programs: Sequence[Program], setup: ExpertSetup, note: Callable[[str], None]
 ) -> list[Demonstration]:
@@ -46,7 +83,11 @@ def make_demonstrations(
         programs: To learn from.
         setup: Which search, and of what.
         note: Told how many are done.
+
+    Raises:
+        UnknownName, InputError: see `open_search`.
     """
+    method, adviser = open_search(setup.expert, setup.task, setup.objective)
     known = {found.digest: found for found in read_found(path)}
     file = LineFile(path, keep=True)  # a line that was cut off when the run was killed is searched again
     demonstrations = []
@@ -57,33 +98,35 @@ def make_demonstrations(
                 found = known.get(program.digest) or best_of(
                     Problem(setup.task, program, setup.objective, limits=setup.limits),
                     Budget(evaluations=setup.expert.evaluations, workers=setup.workers),
-                    method=setup.expert.search,
+                    method=method,
                     seed=setup.seed,
+                    adviser=adviser,
                 )
             except (CompilerCrash, ProgramError):
                 continue  # nothing to learn from
             if program.digest not in known:
                 known[program.digest] = found
                 file.append(found.to_json())
-            demonstrations.append(demonstration_of(found, program))
+            demonstrations.append(demonstration_of(found, program, setup.expert.idle))
     return demonstrations
 
 
-def read_demonstrations(path: Path, programs: Sequence[Program], objective: str) -> list[Demonstration]:
-    """Read what was found elsewhere, of the programs and the objective.
+def read_demonstrations(expert: Expert, programs: Sequence[Program], objective: str) -> list[Demonstration]:
+    """Read the file that an expert names, and return what it has of the programs and the objective.
 
     Raises:
         InputError: there is no such file, or nothing of these programs and this objective in it.
     """
+    path = Path(expert.demonstrations)
     if not path.exists():
         raise InputError(f"expert.demonstrations: {path}: there is no such file")
     known = {found.digest: found for found in read_found(path) if found.objective == objective}
     shown = [program for program in programs if program.digest in known]
     if not shown:
         raise InputError(f"expert.demonstrations: {path} has none of the training programs for {objective}")
-    return [demonstration_of(known[program.digest], program) for program in shown]
+    return [demonstration_of(known[program.digest], program, expert.idle) for program in shown]
 
 
-def demonstration_of(found: Found, program: Program) -> Demonstration:
-    """Return what was found for a program as a demonstration."""
-    return Demonstration(program, found.trace, found.cost, found.reference)
+def demonstration_of(found: Found, program: Program, idle: tuple[str, ...] = ()) -> Demonstration:
+    """Return what was found for a program as a demonstration, with idle actions after it."""
+    return Demonstration(program, found.trace, found.cost, found.reference, idle=idle)

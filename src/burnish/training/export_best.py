@@ -14,6 +14,7 @@ from burnish.agents.policy import Policy
 from burnish.agents.tabular import QTable
 from burnish.policies.choose import ActionPolicy, Actor, choose
 from burnish.policies.load import load_action_policy
+from burnish.policies.value_table import save_table
 from burnish.training.validation import Played, measure
 
 
@@ -30,6 +31,7 @@ class Exported:
 
 def export(
     policy: Policy | QTable,
+    actions: tuple[str, ...],
     folder: Path,
     described: Mapping[str, Any],
     play: Callable[[Actor], list[Played]],
@@ -37,17 +39,17 @@ def export(
     """Write a policy and play the file: (its path, what the card says of that).
 
     Args:
-        policy: What was trained. A table is written as its arrays, which nothing but this reads.
+        policy: What was trained.
+        actions: What it chooses among.
         folder: Where to.
         described: What else is to be known where it is used.
         play: Plays the validation programs.
     """
     if isinstance(policy, QTable):
         path = folder / "policy.npz"
-        table = policy.state_dict()
-        np.savez_compressed(path, keys=table["keys"].numpy(), values=table["values"].numpy())
-        return path, {}
-    path = export_policy(policy, folder, described)
+        save_table(path, policy.as_policy(actions, described))
+    else:
+        path = export_policy(policy, folder, described)
     played = play(Exported(load_action_policy(path)))
     ratios = {item.program: round(item.ratio, 6) for item in played}
     return path, {"exported": measure(played), "ratios": ratios}

@@ -32,6 +32,7 @@ from burnish.training.config import Config
 from burnish.training.expert import (
     DEMONSTRATIONS,
     ExpertSetup,
+    check_expert,
     make_demonstrations,
     read_demonstrations,
 )
@@ -71,6 +72,8 @@ class PolicyTraining:
         self.actions = self.space.texts
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         self.encoder()  # what does not fit is found now, not after minutes
+        if self.algorithm.imitates:
+            check_expert(config.expert, self.task, self.objective, config.name)
         self.seen: Observations = []
         self.programs = choose(config.programs, "programs", self.task)
         self.validation = choose(config.validation, "validation", self.task)
@@ -137,7 +140,7 @@ class PolicyTraining:
         actor = copy.deepcopy(self.learner.policy)
         actor.load_state_dict(policy)
         described = self.describe()
-        path, found = export(actor, folder, described, self.play)
+        path, found = export(actor, self.actions, folder, described, self.play)
         return path, {**described, "actions": list(self.actions), **found}
 
     def describe(self) -> dict[str, Any]:
@@ -215,10 +218,10 @@ class PolicyTraining:
     def _demonstrations(self, folder: Path, note: Note) -> list[Demonstration]:
         expert = self.config.expert
         if expert.demonstrations:
-            return read_demonstrations(Path(expert.demonstrations), self.programs, self.objective)
+            return read_demonstrations(expert, self.programs, self.objective)
         table = self.config
-        count, seed = table.environment.count, table.run.seed
-        setup = ExpertSetup(self.task, self.objective, expert, seed, count, self.limits)
+        workers = 1 if self.task.objective(self.objective).noisy else table.environment.count
+        setup = ExpertSetup(self.task, self.objective, expert, table.run.seed, workers, self.limits)
         return make_demonstrations(folder / DEMONSTRATIONS, self.programs, setup, note)
 
 

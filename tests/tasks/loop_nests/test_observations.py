@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from burnish.tasks.loop_nests.actions import ACTIONS
-from burnish.tasks.loop_nests.observations import LOOP_COLUMNS, LOOPTOOL_COLUMNS, NODE_COLUMNS
+from burnish.tasks.loop_nests.observations import (
+    LOOP_COLUMNS,
+    LOOPTOOL_COLUMNS,
+    NODE_COLUMNS,
+    SCHEDULE_COLUMNS,
+)
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.session import NestSession, open_nest
 
@@ -59,6 +64,30 @@ def test_loops_tensor(product: NestSession) -> None:
     assert rows[3] == {"size": 3, bins(3)[0]: 2}  # 8 and 8
     assert rows[4] == {"size": 8, bins(0)[0]: 2}
     assert not any(rows[5:])
+
+
+def test_schedule(product: NestSession) -> None:
+    seen = product.observe("schedule")
+    assert isinstance(seen, np.ndarray) and (seen.shape, str(seen.dtype)) == ((16, 6), "int64")
+    rows = [row(seen, number, SCHEDULE_COLUMNS) for number in range(16)]
+    assert rows[0] == {"iterator": 1, "step": 6, "depth": 1}
+    assert rows[1] == {"iterator": 1, "step": 1, "depth": 2}
+    assert rows[2] == {"cursor": 1, "iterator": 3, "step": 1, "depth": 3, "copies": 0b10}
+    assert rows[3] == {"iterator": 2, "step": 8, "depth": 4}
+    assert rows[4] == {"iterator": 2, "step": 1, "kind": 2, "depth": 5}
+    assert not any(rows[5:])
+
+
+def test_schedules_look_the_same_for_all_extents() -> None:
+    trace = ["n: split(8)", "n.1: swap_down", "n.1: vectorize"]
+    one, other = (
+        open_nest(parse(f"f32 m={m} n={n} k={k}\nc[m,n] += a[m,k] * b[k,n]").program("product"))
+        for m, n, k in ((20, 24, 9), (7, 100, 30))
+    )
+    one.replay(trace)
+    other.replay(trace)
+    assert np.array_equal(one.observe("schedule"), other.observe("schedule"))
+    assert not np.array_equal(one.observe("loops"), other.observe("loops"))
 
 
 def test_stride_tensor(product: NestSession) -> None:

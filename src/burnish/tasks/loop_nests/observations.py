@@ -53,6 +53,7 @@ LOOP_COLUMNS = (
         for column in OPERAND_COLUMNS
     ),
 )
+SCHEDULE_COLUMNS = ("cursor", "iterator", "step", "kind", "depth", "copies")
 NODE_COLUMNS = ("is a loop", "iterations", "step", "tail", *KINDS)
 
 OBSERVATIONS: dict[str, Observation] = {
@@ -65,6 +66,12 @@ OBSERVATIONS: dict[str, Observation] = {
             dtype="float32",
             low=-1,
             columns=LOOP_COLUMNS,
+        ),
+        Observation(
+            "schedule",
+            "A row for each of the first 16 loops, without extents: the same for nests of all sizes",
+            shape=(MOST_LOOPS, len(SCHEDULE_COLUMNS)),
+            columns=SCHEDULE_COLUMNS,
         ),
         Observation(
             "loops_tensor",
@@ -150,6 +157,22 @@ def _loop_row(session: NestSession, number: int, place: Place) -> list[float]:
     return row + [0.0] * (len(LOOP_COLUMNS) - len(row))
 
 
+def schedule(session: NestSession) -> NDArray[np.int64]:
+    """Return int64[MOST_LOOPS, 6], by SCHEDULE_COLUMNS.
+
+    Iterators have numbers from 1 on, kinds their place in KINDS; copies are a bit for each input.
+    """
+    rows = np.zeros((MOST_LOOPS, len(SCHEDULE_COLUMNS)), dtype=np.int64)
+    nest = session.tree.nest
+    iterators, inputs = list(nest.extents), list(nest.inputs)
+    for number, place in enumerate(list(session.tree.places.values())[:MOST_LOOPS]):
+        loop = place.loop
+        copies = sum(1 << inputs.index(name) for name in loop.packs)
+        iterator, kind = 1 + iterators.index(loop.iterator), KINDS.index(loop.kind)
+        rows[number] = number == session.cursor, iterator, loop.step, kind, len(place.path), copies
+    return rows
+
+
 def loops_tensor(session: NestSession) -> NDArray[np.int64]:
     """Return int64[10, 20], by LOOPTOOL_COLUMNS."""
     rows = np.zeros((ROWS, len(LOOPTOOL_COLUMNS)), dtype=np.int64)
@@ -213,6 +236,7 @@ def graph(session: NestSession) -> GraphArrays:
 
 _OBSERVE: Mapping[str, Callable[[NestSession], Observed]] = {
     "loops": loops,
+    "schedule": schedule,
     "loops_tensor": loops_tensor,
     "stride_tensor": stride_tensor,
     "5_prev_actions_tensor": previous_actions,
