@@ -14,7 +14,7 @@ from burnish.tasks.loop_nests.lowering import lower
 from burnish.tasks.loop_nests.nest import DTYPES
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.reference import Array
-from burnish.tasks.loop_nests.tiles import emitted_values
+from burnish.tasks.loop_nests.tiles import LOOP_LINES, emitted_lines
 from burnish.tasks.loop_nests.tree import Tree, naive
 
 
@@ -118,11 +118,22 @@ def test_sums_of_products_are_fused() -> None:
 
 
 def test_code_is_counted_with_what_is_left_over() -> None:
-    """10 = 3 * 3 + 1 in two dimensions: 9 + 3 + 3 + 1 values of four bodies."""
+    """10 = 3 * 3 + 1 in two dimensions: 9 + 3 + 3 + 1 values of four bodies, in 2 + 4 loops."""
     text = "f32 y=10 x=10\no[y,x] = a[y,x]"
     tree = scheduled(text, "y: split(3)", "x: split(3)", "y.1: swap_down", "x.1: unroll", "y.1: unroll")
-    assert emitted_values(tree.roots, tree.nest.extents, 1000) == 16
-    assert emitted_values(naive(tree.nest).roots, tree.nest.extents, 1000) == 1
+    value = 2 * 2  # a load and a store, with their addresses
+    assert emitted_lines(tree, 1000) == 16 * value + (2 + 4) * LOOP_LINES
+    assert emitted_lines(naive(tree.nest), 1000) == value + 2 * LOOP_LINES
+
+
+def test_loops_in_what_is_unrolled_are_counted_for_each_iteration() -> None:
+    """64 bodies with a loop in each, and 64 loads one by one where a vector's elements are apart."""
+    text = "f32 m=64 k=64\nc[m] += a[k,m]"
+    unrolled = scheduled(text, "m: unroll")
+    body = 1 + 2 * 2  # an addition, a load and a store
+    assert emitted_lines(unrolled, 10**6) == 64 * (body + LOOP_LINES)
+    apart = scheduled(text, "k: vectorize")
+    assert emitted_lines(apart, 10**6) == LOOP_LINES + 8 * (body + 2 * 8)
 
 
 def test_code_that_is_too_long_is_not_compiled() -> None:
@@ -131,6 +142,6 @@ def test_code_that_is_too_long_is_not_compiled() -> None:
     extents = " ".join(f"{name}=17" for name in "abcde")
     entries = [step.format(name) for name in "abcde" for step in steps]
     tree = scheduled(f"f32 {extents}\no[a,b,c,d,e] = x[a,b,c,d,e]", *entries)
-    assert emitted_values(tree.roots, tree.nest.extents, 10**6) == 6**5
+    assert emitted_lines(tree, 10**6) > 6**5 * 4
     with pytest.raises(CodeTooLong, match="split by what divides"):
         CompiledNest(tree, host())

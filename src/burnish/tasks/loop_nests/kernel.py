@@ -18,7 +18,7 @@ from burnish.core.errors import CompilerCrash, Miscompiled, UnknownName
 from burnish.tasks.loop_nests.lowering import ALIGNMENT, KERNEL, lower
 from burnish.tasks.loop_nests.nest import DTYPES, Nest
 from burnish.tasks.loop_nests.reference import Array, evaluate
-from burnish.tasks.loop_nests.tiles import emitted_values
+from burnish.tasks.loop_nests.tiles import emitted_lines
 from burnish.tasks.loop_nests.tree import Tree
 
 PASSES = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
@@ -26,7 +26,7 @@ PASSES = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
 
 LARGE_BYTES = 1 << 19  # of an array,
 PAGE_BYTES = 1 << 21  # which is in such pages then
-MOST_EMITTED = 3000  # values in the code of a kernel, which takes about a second to compile
+MOST_LINES = 8000  # of the code of a kernel, as they are counted, which takes about a second to compile
 SAMPLES = 7
 BATCH_SECONDS = 1e-3
 TOLERANCES = {
@@ -116,11 +116,12 @@ class CompiledNest:
             CompilerCrash: LLVM rejects the code, which is a defect of the lowering.
         """
         self.nest = tree.nest
-        values = emitted_values(tree.roots, tree.nest.extents, MOST_EMITTED)
-        if values > MOST_EMITTED:
+        lines = emitted_lines(tree, MOST_LINES)
+        if lines > MOST_LINES:
             raise CodeTooLong(
-                f"{tree.nest.statements[0]}: the code of all bodies, those of tails too, computes {values} "
-                f"values or more; expected at most {MOST_EMITTED}: split by what divides the extents"
+                f"{tree.nest.statements[0]}: the code of all bodies, those of tails too, has about "
+                f"{lines} lines or more; expected at most {MOST_LINES}: unroll less, or split by what "
+                "divides the extents"
             )
         lowered = lower(tree, machine.vector_bytes)
         try:

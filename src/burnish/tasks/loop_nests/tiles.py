@@ -6,11 +6,15 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from burnish.tasks.loop_nests.facts import LONG
 from burnish.tasks.loop_nests.nest import Nest
-from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, leaves_of
+from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Tree, leaves_of
 
 Extents = Mapping[str, int]
 LANES = 8  # of a vector, to count values: the same on every machine
+LOOP_LINES = 10  # of LLVM's IR, about
+COPY_LINES = 40
+FUNCTION_LINES = 25
 
 
 @dataclass(frozen=True)
@@ -42,28 +46,44 @@ def tile_of(nest: Nest, loop: Loop) -> TileLoops | None:
     return TileLoops(node.statement, outer, vector)
 
 
-def emitted_values(nodes: Sequence[Node], extents: Extents, most: int) -> int:
-    """Return how many values the code of some nodes computes, about `most` where there are more.
+def emitted_lines(tree: Tree, most: int) -> int:
+    """Return about how many lines of LLVM's IR the code of a tree has, about `most` where there are more.
 
-    Each loop with a tail has two bodies, in each of which the loops inside may have two.
+    Each loop with a tail has two bodies, in each of which the loops inside may have two. What is unrolled
+    has a body for each iteration, with all the loops in it, and a vector whose elements are apart loads and
+    stores them one by one.
     """
+    return _lines(tree.nest, tree.roots, tree.nest.extents, "", most)
+
+
+def _lines(nest: Nest, nodes: Sequence[Node], extents: Extents, vector: str, most: int) -> int:
     total = 0
     for node in nodes:
         if total > most:
             break
         if isinstance(node, Leaf):
-            total += 1
+            total += _lines_of(nest, node.statement, vector)
             continue
         full, tail = divmod(extents[node.iterator], node.step)
         if node.kind == "vectorize":
-            inside = emitted_values(node.body, {**extents, node.iterator: 1}, most)
+            inside = _lines(nest, node.body, {**extents, node.iterator: 1}, node.iterator, most)
             total += inside * -(-extents[node.iterator] // LANES)
             continue
-        times = full if node.kind == "unroll" else min(full, 1)
-        for size, count in ((node.step, times), (tail, bool(tail))):
+        unrolled = node.kind == "unroll"
+        total += len(node.packs) * COPY_LINES
+        for size, count in ((node.step, full if unrolled else min(full, 1)), (tail, bool(tail))):
             if count and total <= most:
-                total += count * emitted_values(node.body, {**extents, node.iterator: size}, most)
+                inside = _lines(nest, node.body, {**extents, node.iterator: size}, vector, most)
+                total += count * (inside + (0 if unrolled else LOOP_LINES))
     return total
+
+
+def _lines_of(nest: Nest, number: int, vector: str) -> int:
+    """Return about how many lines a statement has for a value, or for a vector of them."""
+    statement, moved = nest.statements[number], nest.moves[number]
+    apart = sum(abs(strides.get(vector, 0)) > 2 for strides in moved) if vector else 0
+    functions = FUNCTION_LINES * sum(str(statement.value).count(f"{name}(") for name in LONG)
+    return statement.operations + functions + 2 * len(moved) + 2 * LANES * apart
 
 
 def tile_extents(nest: Nest, loop: Loop, extents: Extents) -> dict[str, int]:
