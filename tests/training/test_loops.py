@@ -77,7 +77,7 @@ def test_demonstrations_fit_into_the_episodes_of_cloning(extents: str) -> None:
     """What the shipped policy proposes first is short enough, and at sites that can be acted on."""
     environment = read_config("loops-cloning").environment
     session = TASK.open(TASK.source().load(f"matmul:{extents}").program)
-    propose = load_for(SHIPPED / "loop_nests-seconds.npz", TASK)
+    propose = load_for(SHIPPED / "loop_nests-seconds-avx2.npz", TASK)
     traces = iter(propose(session).initial_traces)
     for _ in range(4):
         fork = session.fork()
