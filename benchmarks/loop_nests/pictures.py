@@ -27,6 +27,7 @@ def draw_ratios(rows: Sequence[Row], peers: Sequence[str], picture: Path) -> Non
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
     axes.set_yticks(places, [row.case for row in shown], size=7)
+    axes.margins(y=0.01)
     axes.invert_yaxis()
     axes.set_xlabel("times faster than the peer's best form, one thread")
     axes.grid(axis="x", color="#e5e5e5")

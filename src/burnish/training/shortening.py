@@ -3,7 +3,7 @@
 `burnish.core.reduce.shorten` compares single costs: with noise, entries that are worth less than that get
 lost, and others stay that are worth nothing. Here a shorter trace and the whole one are measured in turns,
 and the least costs are compared: what else a machine does makes a program slower, never faster. On a busy
-core the ratio of the least of five repeated within 1 %, that of the medians within 30 %.
+core the ratio of the least of five repeated within 1.5 %, that of the medians within 30 %.
 """
 
 from __future__ import annotations

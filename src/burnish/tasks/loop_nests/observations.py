@@ -160,14 +160,14 @@ def _loop_row(session: NestSession, number: int, place: Place) -> list[float]:
 def schedule(session: NestSession) -> NDArray[np.int64]:
     """Return int64[MOST_LOOPS, 6], by SCHEDULE_COLUMNS.
 
-    Iterators have numbers from 1 on, kinds their place in KINDS; copies are a bit for each input.
+    Iterators have numbers from 1 on, kinds their place in KINDS; copies are a bit for each tensor.
     """
     rows = np.zeros((MOST_LOOPS, len(SCHEDULE_COLUMNS)), dtype=np.int64)
     nest = session.tree.nest
-    iterators, inputs = list(nest.extents), list(nest.inputs)
+    iterators, tensors = list(nest.extents), list(nest.shapes)
     for number, place in enumerate(list(session.tree.places.values())[:MOST_LOOPS]):
         loop = place.loop
-        copies = sum(1 << inputs.index(name) for name in loop.packs)
+        copies = sum(1 << tensors.index(name) for name in loop.packs)
         iterator, kind = 1 + iterators.index(loop.iterator), KINDS.index(loop.kind)
         rows[number] = number == session.cursor, iterator, loop.step, kind, len(place.path), copies
     return rows
