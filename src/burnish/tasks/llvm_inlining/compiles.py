@@ -16,7 +16,7 @@ Row = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Compiled:
+class InlinedModule:
     """What answers lead to; no one changes it, so all who have these answers share it."""
 
     module: _native.Module
@@ -82,10 +82,10 @@ class RunningCompile:
         found: Row = self._inlining.rows(self._places[site])[0]
         return found
 
-    def finish(self) -> Compiled:
+    def finish(self) -> InlinedModule:
         """Go on to the end; the heuristic answers what nobody did. This is the last that is asked of it."""
         self._go(self._inlining.finish)
-        return Compiled(self._inlining.take(), self._places, self._inlining.rows())
+        return InlinedModule(self._inlining.take(), self._places, self._inlining.rows())
 
     def _go(self, go: Callable[[], object]) -> bool:
         try:

@@ -41,8 +41,8 @@ OF_QUESTIONS: dict[str, Observation] = {
         Observation(QUESTION, "The site that is asked about", kind="text"),
         Observation(
             QUESTIONS,
-            "All questions of the compile under these answers, in LLVM's order: features, heuristic, what was "
-            "done, and whether that was an answer",
+            "All questions of the compile under these answers, in LLVM's order: features, heuristic, what "
+            "was done, and whether that was an answer",
             kind="sequence",
             shape=(len(ROW) + 1,),
             low=LOW,

@@ -18,7 +18,7 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE
-from burnish.tasks.llvm_inlining.compiles import Compiled, Row, RunningCompile
+from burnish.tasks.llvm_inlining.compiles import InlinedModule, Row, RunningCompile
 from burnish.tasks.llvm_inlining.objectives import OBJECTIVES
 from burnish.tasks.llvm_inlining.observations import (
     FEATURES,
@@ -55,11 +55,11 @@ class Asked:
     options: InliningOptions
     opened: ModuleSession
     stopwatch: Stopwatch | None
-    results: Recent[frozenset[tuple[str, bool]], Compiled] = field(
+    results: Recent[frozenset[tuple[str, bool]], InlinedModule] = field(
         default_factory=lambda: Recent(KNOWN_RESULTS)
     )
 
-    def compile(self, answers: Mapping[str, bool]) -> Compiled | RunningCompile:
+    def compile(self, answers: Mapping[str, bool]) -> InlinedModule | RunningCompile:
         """Return what answers led to before, or a compile that begins."""
         known = self.results.get(frozenset(answers.items()))
         return known or RunningCompile(self.opened.module, self.options.pipeline, answers)
@@ -80,7 +80,7 @@ class InliningSession(Session):
         super().__init__(ACTIONS)
         self.asked = asked
         self.answers: dict[str, bool] = {}
-        self._compile: Compiled | RunningCompile | None = None
+        self._compile: InlinedModule | RunningCompile | None = None
         self._measured: ModuleSession | None = None
         self._answered = 0  # so many of the compile's first questions have answers
 
@@ -91,7 +91,7 @@ class InliningSession(Session):
             if site not in self.answers:
                 return site
             self._answered += 1
-        return "" if isinstance(compile_, Compiled) else compile_.ask()
+        return "" if isinstance(compile_, InlinedModule) else compile_.ask()
 
     def sites(self) -> tuple[str, ...]:
         """Return all questions without an answer, in LLVM's order."""
@@ -164,7 +164,7 @@ class InliningSession(Session):
         copy = InliningSession(self.asked)
         copy.trace = list(self.trace)
         copy.answers = dict(self.answers)
-        if isinstance(self._compile, Compiled):
+        if isinstance(self._compile, InlinedModule):
             copy._compile, copy._measured, copy._answered = self._compile, self._measured, self._answered
         return copy
 
@@ -172,7 +172,7 @@ class InliningSession(Session):
         """Give up the compile."""
         self._compile = self._measured = None
 
-    def compiled(self) -> Compiled:
+    def compiled(self) -> InlinedModule:
         """Return what the answers lead to; the heuristic has answered the rest.
 
         Raises:
@@ -185,7 +185,7 @@ class InliningSession(Session):
             self.asked.results.put(frozenset(self.answers.items()), compile_)
         return compile_
 
-    def _current(self) -> Compiled | RunningCompile:
+    def _current(self) -> InlinedModule | RunningCompile:
         """Return the compile under the answers, as far as it has come."""
         if self._compile is None:
             self._compile = self.asked.compile(self.answers)

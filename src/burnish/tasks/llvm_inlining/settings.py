@@ -41,5 +41,5 @@ def _configure(
 def texts(options: InliningOptions) -> dict[str, str]:
     """Return the options that differ from the default's, as texts."""
     default = InliningOptions()
-    pairs = {item.name: (getattr(options, item.name), getattr(default, item.name)) for item in fields(options)}
-    return {name: value for name, (value, usual) in pairs.items() if value != usual}
+    names = [item.name for item in fields(options)]
+    return {name: value for name in names if (value := getattr(options, name)) != getattr(default, name)}
