@@ -14,6 +14,7 @@ from burnish.corpora.random_modules import random_module
 from burnish.programs import load_program
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import INLINE, LEAVE
+from burnish.tasks.llvm_inlining.compiles import MOST
 from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession, open_inlining
 from burnish.tasks.llvm_inlining.settings import PIPELINES
 from burnish.tasks.llvm_passes.session import open_baseline
@@ -108,11 +109,12 @@ def test_an_answer_whose_question_is_gone_stays_in_the_trace_and_does_nothing() 
     gone.apply(INLINE, "is_odd > is_even #1")
     late = next(site for site in gone.sites() if site not in session.sites())
     gone.apply(LEAVE, late)
-    states = open_inlining(program("recursion.c"))
-    assert late not in states.sites()
-    assert not states.legal(late).any()
-    states.answers[late] = False  # as where an earlier answer took the question away
-    assert states.digest() == open_inlining(program("recursion.c")).digest()
+    other = open_inlining(program("recursion.c"))
+    other.answers[late] = True  # as where an answer that came later took the question away
+    assert late not in other.compiled()
+    plain = open_inlining(program("recursion.c"))
+    assert other.digest() == plain.digest()
+    assert not plain.legal(late).any()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -205,10 +207,12 @@ def test_names_that_read_alike_are_told_apart() -> None:
     assert session.sites() == tuple(site for site in sites if site != alike[2])
 
 
-def test_compiles_that_are_given_up_leave_no_thread() -> None:
-    def threads() -> int:
-        return len(list(Path("/proc/self/task").iterdir()))
+def threads() -> int:
+    """Return how many threads this process has."""
+    return len(list(Path("/proc/self/task").iterdir()))
 
+
+def test_compiles_that_are_given_up_leave_no_thread() -> None:
     before = threads()
     sessions: list[InliningSession] = []
     for _ in range(20):
@@ -223,6 +227,40 @@ def test_compiles_that_are_given_up_leave_no_thread() -> None:
     assert sessions[3].question() == sessions[13].question()  # a compile begins anew
     del session, sessions
     assert threads() == before
+
+
+def test_only_so_many_compiles_wait_and_the_others_begin_anew() -> None:
+    before = threads()
+    root = open_inlining(program("classes.cpp"))
+    sessions = []
+    for number in range(MOST + 20):
+        sessions.append(root.fork())
+        for digit in range(8):
+            sessions[-1].apply(number >> digit & 1)
+        assert sessions[-1].question()
+    assert threads() == before + MOST
+    for number, session in enumerate(sessions[:: MOST // 4]):
+        other = open_inlining(program("classes.cpp"))
+        other.replay(session.trace)
+        assert session.question() == other.question(), number
+        assert session.digest() == other.digest()
+
+
+def test_a_fork_goes_on_with_the_compile_and_the_original_begins_anew() -> None:
+    session = open_inlining(program("classes.cpp"))
+    for answer in (INLINE, LEAVE, INLINE, LEAVE):
+        session.apply(answer)
+    site = session.question()
+    fork = session.fork()
+    fork.apply(INLINE)
+    assert session.question() == site
+    session.apply(LEAVE)
+    assert fork.trace[:-1] == session.trace[:-1]
+    for one in (session, fork):
+        again = open_inlining(program("classes.cpp"))
+        again.replay(one.trace)
+        assert again.digest() == one.digest()
+        assert again.sites() == one.sites()
 
 
 def test_settings_choose_the_pipeline() -> None:

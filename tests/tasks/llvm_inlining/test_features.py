@@ -42,7 +42,7 @@ def answer_to(row: NDArray[np.int64], policy: int) -> int:
 
 def asked_by_opt(opt: Path, source: Program, policy: int, folder: Path) -> Channel:
     """Answer stock opt's inliner, as MLGO's users do: by files, and the whole compiler as a process."""
-    (folder / "in.bc").write_bytes(open_inlining(source).asked.opened.module.bitcode())
+    (folder / "in.bc").write_bytes(open_inlining(source).compiles.opened.bitcode())
     channel = folder / "channel"
     for end in (".in", ".out"):
         os.mkfifo(f"{channel}{end}")

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
 import numpy as np
 
-from burnish import _native
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
-from burnish.core.recent import Recent
 from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE
-from burnish.tasks.llvm_inlining.compiles import InlinedModule, Row, RunningCompile
+from burnish.tasks.llvm_inlining.compiles import Answers, Compiles, InlinedModule, Row, RunningCompile
 from burnish.tasks.llvm_inlining.objectives import OBJECTIVES
 from burnish.tasks.llvm_inlining.observations import (
     FEATURES,
@@ -36,8 +33,6 @@ from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline
 from burnish.tasks.llvm_passes.session import Options as ModuleOptions
 from burnish.tasks.llvm_passes.session import open_session as open_module
 
-KNOWN_RESULTS = 8  # of a program, that are kept with their modules
-
 
 @dataclass(frozen=True)
 class InliningOptions:
@@ -47,28 +42,6 @@ class InliningOptions:
     cpu: str = "x86-64"  # for functions that do not name their own
 
 
-@dataclass
-class Asked:
-    """What all sessions of a program share: the program before its pipeline, and what some answers led to."""
-
-    program: Program
-    options: InliningOptions
-    opened: ModuleSession
-    stopwatch: Stopwatch | None
-    results: Recent[frozenset[tuple[str, bool]], InlinedModule] = field(
-        default_factory=lambda: Recent(KNOWN_RESULTS)
-    )
-
-    def compile(self, answers: Mapping[str, bool]) -> InlinedModule | RunningCompile:
-        """Return what answers led to before, or a compile that begins."""
-        known = self.results.get(frozenset(answers.items()))
-        return known or RunningCompile(self.opened.module, self.options.pipeline, answers)
-
-    def measured(self, module: _native.Module) -> ModuleSession:
-        """Return a session that measures and shows a module that the pipeline made."""
-        return ModuleSession(module, self.opened.options, self.opened.origin, self.stopwatch)
-
-
 class InliningSession(Session):
     """A program and the answers that were given. Sites are the questions that have none.
 
@@ -76,12 +49,12 @@ class InliningSession(Session):
     where the next question is, and goes on from there with its answer, so that an episode takes one.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, compiles: Compiles) -> None:
         super().__init__(ACTIONS)
-        self.asked = asked
+        self.compiles = compiles
         self.answers: dict[str, bool] = {}
-        self._compile: InlinedModule | RunningCompile | None = None
-        self._measured: ModuleSession | None = None
+        self._key: Answers | None = None  # by which the result is kept: the answers, or as good as those
+        self._running: RunningCompile | None = None  # under the answers, on its way
         self._answered = 0  # so many of the compile's first questions have answers
 
     def question(self) -> str:
@@ -111,9 +84,9 @@ class InliningSession(Session):
         row = compile_.row(site)
         if isinstance(compile_, RunningCompile) and compile_.waits_at(site):
             compile_.answer(inlined)
-            self._measured = None
-        elif bool(row[INLINED]) != inlined:
-            self._compile = self._measured = None
+            self._key = None
+        elif bool(row[INLINED]) != inlined:  # else what was known without the answer is known with it
+            self._key = self._running = None
             self._answered = 0
         self.answers[site] = inlined
         self.record(action, site)
@@ -160,17 +133,20 @@ class InliningSession(Session):
         return self._state().object_code()
 
     def fork(self) -> InliningSession:
-        """Return a session with the same answers; a compile that is not finished is not shared."""
-        copy = InliningSession(self.asked)
+        """Return a session with the same answers, and with the compile that is on its way.
+
+        Who forks goes on with the copy; this one would compile anew.
+        """
+        copy = InliningSession(self.compiles)
         copy.trace = list(self.trace)
         copy.answers = dict(self.answers)
-        if isinstance(self._compile, InlinedModule):
-            copy._compile, copy._measured, copy._answered = self._compile, self._measured, self._answered
+        copy._key, copy._answered = self._key, self._answered
+        copy._running, self._running = self._running, None
         return copy
 
     def close(self) -> None:
         """Give up the compile."""
-        self._compile = self._measured = None
+        self._running = None
 
     def compiled(self) -> InlinedModule:
         """Return what the answers lead to; the heuristic has answered the rest.
@@ -179,18 +155,24 @@ class InliningSession(Session):
             CompilerCrash: LLVM gives up.
         """
         compile_ = self._current()
-        if isinstance(compile_, RunningCompile):
-            self._compile = None  # where it fails
-            compile_ = self._compile = compile_.finish()
-            self.asked.results.put(frozenset(self.answers.items()), compile_)
-        return compile_
+        if isinstance(compile_, InlinedModule):
+            return compile_
+        self._running = None
+        return self.compiles.finish(compile_, self._answers())
 
     def _current(self) -> InlinedModule | RunningCompile:
         """Return the compile under the answers, as far as it has come."""
-        if self._compile is None:
-            self._compile = self.asked.compile(self.answers)
-            self._answered = 0
-        return self._compile
+        if self._running and not self._running.dropped:
+            return self._running
+        if known := self.compiles.known(self._answers()):
+            return known
+        self._running = self.compiles.start(self.answers)
+        return self._running
+
+    def _answers(self) -> Answers:
+        if self._key is None:
+            self._key = frozenset(self.answers.items())
+        return self._key
 
     def _asks(self, site: str) -> bool:
         """Return whether LLVM asks there, under these answers."""
@@ -199,9 +181,7 @@ class InliningSession(Session):
 
     def _state(self) -> ModuleSession:
         """Return what measures and shows the result."""
-        if self._measured is None:
-            self._measured = self.asked.measured(self.compiled().module)
-        return self._measured
+        return self.compiled().state
 
     def _observe_question(self, space: str) -> Observed:
         site = self.question()
@@ -224,7 +204,7 @@ def open_inlining(program: Program, options: InliningOptions = InliningOptions()
     passes = ModuleOptions(level=options.pipeline, always_inline=False, cpu=options.cpu)
     unoptimized = partial(_unoptimized_object, program, options.cpu)
     stopwatch = Stopwatch(program.workload, unoptimized) if program.workload else None
-    return InliningSession(Asked(program, options, open_module(program, passes), stopwatch))
+    return InliningSession(Compiles(program, open_module(program, passes), stopwatch))
 
 
 def _unoptimized_object(program: Program, cpu: str) -> bytes:
