@@ -1,10 +1,13 @@
 // The Python face of the native core: burnish._native. Every call releases the GIL.
 #include "attributes.h"
+#include "bind_inlining.h"
 #include "bind_jit.h"
+#include "bind_values.h"
 #include "codegen.h"
 #include "embedding.h"
 #include "features.h"
 #include "graph.h"
+#include "levels.h"
 #include "module.h"
 #include "part.h"
 #include "passes.h"
@@ -13,7 +16,6 @@
 #include "spawn.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -22,40 +24,18 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
+using burnish::decoded;
+using burnish::encoded;
+using burnish::matrix;
+using burnish::Matrix;
 using burnish::Module;
+using burnish::Vector;
+using burnish::vector;
 
 namespace {
 
-using Vector = nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>;
-using Matrix = nb::ndarray<nb::numpy, int64_t, nb::ndim<2>>;
 using Vectors = nb::ndarray<nb::numpy, float, nb::ndim<2>>;
 using Without = nb::call_guard<nb::gil_scoped_release>;
-
-// LLVM's names are bytes. What is not UTF-8 comes to Python, and back, as it does for file names.
-nb::str decoded(const std::string &bytes) {
-  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(bytes.data(), bytes.size(), "surrogateescape"));
-}
-
-std::string encoded(nb::handle text) {
-  auto bytes = nb::steal<nb::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
-  if (!bytes.is_valid())
-    throw nb::python_error();
-  return std::string(bytes.c_str(), bytes.size());
-}
-
-nb::list decoded(const std::vector<std::string> &names) {
-  nb::list list;
-  for (const std::string &name : names)
-    list.append(decoded(name));
-  return list;
-}
-
-template <class Value> nb::list decoded(const std::vector<std::pair<std::string, Value>> &pairs) {
-  nb::list list;
-  for (const auto &[name, value] : pairs)
-    list.append(nb::make_tuple(decoded(name), value));
-  return list;
-}
 
 template <class Error> void translate(nb::module_ &m, const char *name, PyObject *base) {
   static PyObject *type; // of each Error
@@ -69,21 +49,6 @@ template <class Error> void translate(nb::module_ &m, const char *name, PyObject
       PyErr_SetObject(type, message.ptr());
     }
   });
-}
-
-// Arrays take over what the native core has made.
-template <class T> nb::capsule keeping(std::vector<T> *values) {
-  return nb::capsule(values, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-}
-
-Vector vector(std::vector<int64_t> &&values) {
-  auto *kept = new std::vector<int64_t>(std::move(values));
-  return Vector(kept->data(), {kept->size()}, keeping(kept));
-}
-
-template <class T> nb::ndarray<nb::numpy, T, nb::ndim<2>> matrix(std::vector<T> &&values, size_t columns) {
-  auto *kept = new std::vector<T>(std::move(values));
-  return nb::ndarray<nb::numpy, T, nb::ndim<2>>(kept->data(), {kept->size() / columns, columns}, keeping(kept));
 }
 
 nb::bytes to_bytes(const std::string &text) { return nb::bytes(text.data(), text.size()); }
@@ -258,6 +223,8 @@ NB_MODULE(_native, m) {
       .def("instruction_sequence", &instruction_sequence) // numbers of texts, texts
       .def("ir2vec_triplets", &ir2vec_triplets)           // head, relation, tail, count
       .def("emit_object", &emit_object, "level"_a, "cpu"_a = "x86-64");
+
+  burnish::bind_inlining(m);
 
   using burnish::SeedVectors;
   nb::class_<SeedVectors>(m, "SeedVectors")

@@ -2,6 +2,7 @@
 
 #include "attributes.h"
 #include "hoist.h"
+#include "levels.h"
 #include "outline.h"
 #include "sink.h"
 
@@ -35,51 +36,6 @@ template <uint32_t ValueSymbolTable::*counter> struct Opened {
 };
 template struct Opened<&ValueSymbolTable::LastUnique>;
 uint32_t &last_unique(ValueSymbolTable &table);
-
-struct Level {
-  OptimizationLevel speed;
-  int size; // 0, 1 (-Os) or 2 (-Oz)
-};
-
-Level parse_level(StringRef text) {
-  if (text == "O0")
-    return {OptimizationLevel::O0, 0};
-  if (text == "O1")
-    return {OptimizationLevel::O1, 0};
-  if (text == "O2")
-    return {OptimizationLevel::O2, 0};
-  if (text == "O3")
-    return {OptimizationLevel::O3, 0};
-  if (text == "Os")
-    return {OptimizationLevel::O2, 1};
-  if (text == "Oz")
-    return {OptimizationLevel::O2, 2};
-  throw PipelineError("unknown level '" + text.str() + "': expected O0, O1, O2, O3, Os or Oz");
-}
-
-// clang/lib/CodeGen/BackendUtil.cpp with the driver's defaults (clang/lib/Driver/ToolChains/Clang.cpp):
-// no loop vectorization at -O1 and -Oz, no unrolling and no SLP at -O1.
-PipelineTuningOptions clang_tuning(const Level &level) {
-  bool above_o1 = level.speed != OptimizationLevel::O0 && level.speed != OptimizationLevel::O1;
-  PipelineTuningOptions tuning;
-  tuning.LoopUnrolling = above_o1;
-  tuning.LoopInterleaving = above_o1;
-  tuning.LoopVectorization = above_o1 && level.size < 2;
-  tuning.SLPVectorization = above_o1;
-  tuning.CallGraphProfile = true;
-  tuning.MergeFunctions = false;
-  return tuning;
-}
-
-ModulePassManager clang_pipeline(TargetMachine *target, const Level &level, int inline_threshold) {
-  PipelineTuningOptions tuning = clang_tuning(level);
-  if (inline_threshold >= 0)
-    tuning.InlinerThreshold = inline_threshold;
-  PassBuilder builder(target, tuning);
-  if (level.speed == OptimizationLevel::O0)
-    return builder.buildO0DefaultPipeline(OptimizationLevel::O0);
-  return builder.buildPerModuleDefaultPipeline(level.speed);
-}
 
 // "name<body>" -> body, where the text has that name.
 std::optional<StringRef> parameters(StringRef text, StringRef name) {
@@ -209,8 +165,10 @@ struct Managers {
   OptNoneInstrumentation optnone{/*DebugLogging=*/false};
   PassBuilder builder;
 
-  Managers(TargetMachine *target, const std::string &level)
+  Managers(TargetMachine *target, const std::string &level, const Prepare &prepare = {})
       : level(level), builder(target, clang_tuning(parse_level(level))) {
+    if (prepare)
+      prepare(modules, callbacks);
     // Registered first, so they win over the builder's. A builder that is given the callbacks would
     // name every pass class in them, which costs more than most passes on a small module.
     auto instrumentation = [this] { return PassInstrumentationAnalysis(&callbacks); };
@@ -278,6 +236,17 @@ void reset_intrinsics(llvm::Module &module) {
           Intrinsic::getAttributes(module.getContext(), function.getIntrinsicID(), function.getFunctionType()));
 }
 
+bool run_passes(Module &module, ModulePassManager &passes, Managers &managers) {
+  // A copy by bitcode counts from 0: what is outlined would have another name there, and no entry of a trace that
+  // names it would apply.
+  last_unique(module.ir().getValueSymbolTable()) = 0;
+  module.changed(); // whatever it reports: some passes that say no have changed an attribute or a use list
+  bool changed = !passes.run(module.ir(), managers.modules).areAllPreserved();
+  reset_intrinsics(module.ir());
+  managers.clear(); // its results point into the module, which others may change now
+  return changed;
+}
+
 std::vector<Function *> find_functions(llvm::Module &module, const std::vector<std::string> &names) {
   std::vector<Function *> found;
   for (const std::string &name : names) {
@@ -303,14 +272,13 @@ bool run_pipeline(Module &module, const std::string &pipeline, const std::string
   } else {
     passes = parse<ModulePassManager>(managers.builder, pipeline);
   }
-  // A copy by bitcode counts from 0: what is outlined would have another name there, and no entry of a trace that
-  // names it would apply.
-  last_unique(module.ir().getValueSymbolTable()) = 0;
-  module.changed(); // whatever it reports: some passes that say no have changed an attribute or a use list
-  bool changed = !passes.run(module.ir(), managers.modules).areAllPreserved();
-  reset_intrinsics(module.ir());
-  managers.clear(); // its results point into the module, which others may change now
-  return changed;
+  return run_passes(module, passes, managers);
+}
+
+void run_clang(Module &module, const std::string &level, const Prepare &prepare) {
+  Managers managers(&module.target(), level, prepare);
+  auto passes = clang_pipeline(&module.target(), parse_level(level));
+  run_passes(module, passes, managers);
 }
 
 void check_pipeline(const std::string &pipeline, bool function_level) {
@@ -320,35 +288,6 @@ void check_pipeline(const std::string &pipeline, bool function_level) {
     parse<FunctionPassManager>(managers.builder, pipeline);
   else
     parse<ModulePassManager>(managers.builder, pipeline);
-}
-
-void set_level_attributes(Module &module, const std::string &text) {
-  Level level = parse_level(text);
-  module.changed();
-  for (Function &function : module.ir()) {
-    if (function.isDeclaration())
-      continue;
-    bool frozen = function.hasFnAttribute(Attribute::OptimizeNone);
-    if (level.speed == OptimizationLevel::O0) {
-      function.removeFnAttr(Attribute::OptimizeForSize);
-      function.removeFnAttr(Attribute::MinSize);
-      if (!function.hasFnAttribute(Attribute::AlwaysInline)) {
-        function.addFnAttr(Attribute::NoInline);
-        function.addFnAttr(Attribute::OptimizeNone);
-      }
-      continue;
-    }
-    if (frozen) // __attribute__((optnone)) in the source: clang keeps such functions out of every level
-      continue;
-    if (level.size >= 1)
-      function.addFnAttr(Attribute::OptimizeForSize);
-    else if (!function.hasFnAttribute(Attribute::Cold)) // clang marks cold functions at every level
-      function.removeFnAttr(Attribute::OptimizeForSize);
-    if (level.size == 2)
-      function.addFnAttr(Attribute::MinSize);
-    else
-      function.removeFnAttr(Attribute::MinSize);
-  }
 }
 
 void honour_mandatory(Module &module) {

@@ -3,6 +3,11 @@
 
 #include "module.h"
 
+#include "llvm/IR/PassInstrumentation.h"
+#include "llvm/IR/PassManager.h"
+
+#include <functional>
+
 namespace burnish {
 
 // Runs a pipeline text (the syntax of opt -passes, plus the parameterised passes below) and
@@ -27,12 +32,14 @@ namespace burnish {
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level,
                   const std::vector<std::string> *functions);
 
+// What else a run has: analyses that win over LLVM's own of the same kind, and who hears of every pass.
+using Prepare = std::function<void(llvm::ModuleAnalysisManager &, llvm::PassInstrumentationCallbacks &)>;
+
+// Runs clang<LEVEL> in managers of its own.
+void run_clang(Module &module, const std::string &level, const Prepare &prepare);
+
 // Parses only; throws PipelineError.
 void check_pipeline(const std::string &pipeline, bool function_level);
-
-// Sets the function attributes that clang's front end sets at the level (optsize, minsize; at O0
-// noinline and optnone), and takes away those of another level.
-void set_level_attributes(Module &module, const std::string &level);
 
 // What clang runs whatever the level: always_inline is honoured, coroutines are split; and, where
 // there is debug information, declarations of variables become assignments.

@@ -15,11 +15,10 @@ LINES = 300  # of a file
 PARAMETERS = 6  # of a function, `self` and `cls` not counted
 
 LONG_FILES: Mapping[str, int] = {
-    "native/bind.cpp": 309,
     "native/graph.cpp": 318,
     "native/module.cpp": 301,
     "native/outline.cpp": 977,
-    "native/passes.cpp": 367,
+    "native/passes.cpp": 306,
     "native/sink.cpp": 613,
     "native/sizes.cpp": 309,
     "src/burnish/core/env.py": 353,

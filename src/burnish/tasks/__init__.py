@@ -17,7 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.task import Task
 
-TASKS = ("llvm_passes", "loop_nests")  # burnish's own; the first is the default
+TASKS = ("llvm_passes", "loop_nests", "llvm_inlining")  # burnish's own; the first is the default
 GROUP = "burnish.tasks"
 
 

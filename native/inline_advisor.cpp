@@ -1,0 +1,177 @@
+#include "inline_advisor.h"
+
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/EphemeralValuesCache.h"
+#include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/InlineModelFeatureMaps.h"
+#include "llvm/Analysis/LazyCallGraph.h"
+#include "llvm/Analysis/MLInlineAdvisor.h"
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/Analysis/TensorSpec.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassInstrumentation.h"
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+// Where LLVM's advisor puts the features of a call, and what it is told to do.
+class Row final : public MLModelRunner {
+public:
+  Row(LLVMContext &context, const std::vector<TensorSpec> &specs)
+      : MLModelRunner(context, Kind::Interactive, specs.size()), values(specs.size()) {
+    for (size_t i = 0; i < specs.size(); ++i)
+      setUpBufferForTensor(i, specs[i], &values[i]);
+  }
+
+  std::vector<int64_t> values;
+  int64_t inlined = 0;
+
+private:
+  void *evaluateUntyped() override { return &inlined; }
+};
+
+// What DefaultInlineAdvisor does, with the cost that it keeps to itself.
+struct Heuristic {
+  FunctionAnalysisManager &analyses;
+  InlineParams params;
+
+  // Empty where it would not inline; `weighed` is the cost of this call.
+  std::optional<InlineCost> operator()(CallBase &call, std::optional<InlineCost> &weighed) const {
+    Function &caller = *call.getCaller(), &callee = *call.getCalledFunction();
+    auto *profile =
+        analyses.getResult<ModuleAnalysisManagerFunctionProxy>(caller).getCachedResult<ProfileSummaryAnalysis>(
+            *caller.getParent());
+    auto &remarks = analyses.getResult<OptimizationRemarkEmitterAnalysis>(caller);
+    auto &target = analyses.getResult<TargetIRAnalysis>(callee);
+    auto assumptions = [&](Function &f) -> AssumptionCache & { return analyses.getResult<AssumptionAnalysis>(f); };
+    auto frequencies = [&](Function &f) -> BlockFrequencyInfo & {
+      return analyses.getResult<BlockFrequencyAnalysis>(f);
+    };
+    auto library = [&](Function &f) -> const TargetLibraryInfo & {
+      return analyses.getResult<TargetLibraryAnalysis>(f);
+    };
+    auto ephemeral = [&](Function &f) -> EphemeralValuesCache & {
+      return analyses.getResult<EphemeralValuesAnalysis>(f);
+    };
+    auto weigh = [&](CallBase &other) {
+      InlineCost cost = getInlineCost(other, params, target, assumptions, library, frequencies, profile,
+                                      /*ORE=*/nullptr, ephemeral);
+      if (&other == &call)
+        weighed = cost;
+      return cost;
+    };
+    return shouldInline(call, target, weigh, remarks, params.EnableDeferral.value_or(false));
+  }
+};
+
+// LLVM's own keeps the books (how many functions and calls there are, the size of the module) and computes the
+// features; it would ask a model where this one asks whoever compiles.
+class AskingAdvisor final : public MLInlineAdvisor {
+public:
+  AskingAdvisor(llvm::Module &module, ModuleAnalysisManager &managers, Heuristic heuristic, Inlining &inlining)
+      : MLInlineAdvisor(
+            module, managers,
+            [&](const std::vector<TensorSpec> &specs) { return std::make_unique<Row>(module.getContext(), specs); },
+            [](CallBase &) { return false; }),
+        calls(managers.getResult<LazyCallGraphAnalysis>(module)), heuristic(heuristic), inlining(inlining) {}
+
+private:
+  LazyCallGraph &calls;
+  Heuristic heuristic;
+  Inlining &inlining;
+  bool asked = false;
+
+  bool reachable(CallBase &call) {
+    return FAM.getResult<DominatorTreeAnalysis>(*call.getCaller()).isReachableFromEntry(call.getParent());
+  }
+
+  // The books would keep a function of the SCC at hand that is deleted without their knowing.
+  bool may_be_missed(CallBase &call) {
+    auto *caller = calls.lookup(*call.getCaller()), *callee = calls.lookup(*call.getCalledFunction());
+    return caller && callee && calls.lookupSCC(*caller) != calls.lookupSCC(*callee);
+  }
+
+  std::unique_ptr<InlineAdvice> leave(CallBase &call) {
+    return std::make_unique<InlineAdvice>(this, call, getCallerORE(call), false);
+  }
+
+  std::unique_ptr<InlineAdvice> by_heuristic(CallBase &call) {
+    std::optional<InlineCost> weighed;
+    auto cost = heuristic(call, weighed);
+    return std::make_unique<DefaultInlineAdvice>(this, call, cost, getCallerORE(call));
+  }
+
+  // LLVM's advisor inlines nothing more than it must where it does not ask. Here the heuristic answers then.
+  std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &call) override {
+    if (inlining.dropped())
+      return leave(call);
+    if (isForcedToStop())
+      return by_heuristic(call);
+    if (!reachable(call)) // where they cannot follow
+      return may_be_missed(call) ? by_heuristic(call) : leave(call);
+    asked = false;
+    auto advice = MLInlineAdvisor::getAdviceImpl(call);
+    if (asked || advice->isInliningRecommended())
+      return advice;
+    advice->recordUnattemptedInlining();
+    return by_heuristic(call);
+  }
+
+  // Nor does it inline what is mandatory in code that is never reached.
+  std::unique_ptr<InlineAdvice> getMandatoryAdvice(CallBase &call, bool inlined) override {
+    if (inlined && !reachable(call) && may_be_missed(call))
+      return InlineAdvisor::getMandatoryAdvice(call, inlined);
+    return MLInlineAdvisor::getMandatoryAdvice(call, inlined);
+  }
+
+  std::unique_ptr<MLInlineAdvice> getAdviceFromModel(CallBase &call, OptimizationRemarkEmitter &remarks) override {
+    auto &row = static_cast<Row &>(*ModelRunner);
+    std::optional<InlineCost> weighed;
+    InlineQuestion question;
+    question.site = inlining.name(call.getCaller()->getName().str(), call.getCalledFunction()->getName().str());
+    question.features = row.values;
+    question.heuristic = heuristic(call, weighed).has_value();
+    if (weighed && weighed->isVariable()) {
+      question.computed = true;
+      question.cost = weighed->getCost();
+      question.threshold = weighed->getThreshold();
+    }
+    asked = true;
+    row.inlined = inlining.decide(std::move(question)) && !inlining.dropped();
+    return MLInlineAdvisor::getAdviceFromModel(call, remarks);
+  }
+};
+
+// The factory is a plain function, and is not given the managers.
+thread_local Inlining *asking = nullptr;
+thread_local ModuleAnalysisManager *module_analyses = nullptr;
+
+InlineAdvisor *make_advisor(llvm::Module &module, FunctionAnalysisManager &functions, InlineParams params,
+                            InlineContext) {
+  return new AskingAdvisor(module, *module_analyses, {functions, params}, *asking);
+}
+
+} // namespace
+
+void register_advisor(Inlining &inlining, ModuleAnalysisManager &analyses, PassInstrumentationCallbacks &callbacks) {
+  asking = &inlining;
+  module_analyses = &analyses;
+  analyses.registerPass([] { return PluginInlineAdvisorAnalysis(make_advisor); });
+  callbacks.registerShouldRunOptionalPassCallback([&inlining](StringRef, Any) { return !inlining.dropped(); });
+}
+
+std::vector<std::string> inlining_feature_names() {
+  std::vector<std::string> names;
+  for (const TensorSpec &spec : MLInlineAdvisor::getInitialFeatureMap())
+    names.push_back(spec.name());
+  return names;
+}
+
+} // namespace burnish

@@ -1,0 +1,109 @@
+#include "inlining.h"
+
+#include "inline_advisor.h"
+#include "levels.h"
+#include "passes.h"
+
+#include "llvm/Support/thread.h"
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+constexpr unsigned STACK_BYTES = 16 << 20; // more than a process' first thread has
+
+} // namespace
+
+Inlining::Inlining(const Module &opened, const std::string &level, Answers answers)
+    : module_(opened.clone()), answers_(std::move(answers)) {
+  parse_level(level); // throws here, rather than when it is asked for something
+  thread_ = std::make_unique<llvm::thread>(std::optional(STACK_BYTES), [this, level] { compile(level); });
+}
+
+Inlining::~Inlining() {
+  if (!finished_)
+    go(Goal::drop);
+  thread_->join();
+}
+
+bool Inlining::ask() { return go(Goal::ask); }
+
+bool Inlining::reach(const std::string &site) { return go(Goal::reach, site); }
+
+void Inlining::finish() { go(Goal::finish); }
+
+void Inlining::answer(bool inlined) {
+  if (!waits_)
+    throw InputError("the compile waits at no question");
+  answers_[questions_.back().site] = inlined;
+}
+
+std::unique_ptr<Module> Inlining::take() {
+  if (!finished_ || error_ || !module_)
+    throw InputError("the compile is not finished, or its result was taken");
+  return std::move(module_);
+}
+
+// Let the compile go on towards a goal, and return whether it waits there.
+bool Inlining::go(Goal goal, const std::string &site) {
+  bool there = waits_ && !answers_.count(questions_.back().site) &&
+               (goal == Goal::ask || (goal == Goal::reach && questions_.back().site == site));
+  if (!finished_ && !there) {
+    goal_ = goal;
+    target_ = site;
+    waits_ = false;
+    std::unique_lock lock(mutex_);
+    hand_over(lock, true);
+  }
+  if (error_ && goal != Goal::drop)
+    std::rethrow_exception(error_);
+  return waits_;
+}
+
+// Give the turn to the other side, and wait for it to come back.
+void Inlining::hand_over(std::unique_lock<std::mutex> &lock, bool to_compile) {
+  compiling_ = to_compile;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return compiling_ != to_compile; });
+}
+
+// The thread.
+void Inlining::compile(const std::string &level) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return compiling_; });
+  try {
+    run_clang(*module_, level, [this](ModuleAnalysisManager &analyses, PassInstrumentationCallbacks &callbacks) {
+      register_advisor(*this, analyses, callbacks);
+    });
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+  finished_ = true;
+  compiling_ = false;
+  changed_.notify_all();
+}
+
+std::string Inlining::name(const std::string &caller, const std::string &callee) {
+  std::string pair = caller + " > " + callee; // names may contain " > ": what reads alike is counted together
+  return pair + " #" + std::to_string(++counts_[pair]);
+}
+
+bool Inlining::decide(InlineQuestion question) {
+  question.inlined = question.heuristic;
+  questions_.push_back(std::move(question));
+  auto answer = answers_.find(questions_.back().site);
+  bool stop = goal_ == Goal::ask || (goal_ == Goal::reach && questions_.back().site == target_);
+  if (answer == answers_.end() && stop) {
+    waits_ = true;
+    std::unique_lock lock(mutex_, std::adopt_lock); // which compile() holds
+    hand_over(lock, false);
+    lock.release();
+    answer = answers_.find(questions_.back().site);
+  }
+  if (answer != answers_.end())
+    questions_.back().inlined = answer->second;
+  return questions_.back().inlined;
+}
+
+} // namespace burnish

@@ -1,0 +1,86 @@
+// A compile in which LLVM's inliner asks at each call, and somebody else may answer.
+#pragma once
+
+#include "module.h"
+
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+namespace llvm {
+class thread;
+}
+
+namespace burnish {
+
+// LLVM's features of a call, by the names and in the order of llvm/Analysis/InlineModelFeatureMaps.h.
+std::vector<std::string> inlining_feature_names();
+
+// A call that the inliner came to.
+struct InlineQuestion {
+  std::string site;              // "caller > callee #k": the k-th question about the two in this compile
+  std::vector<int64_t> features; // by inlining_feature_names()
+  bool heuristic = false;        // what LLVM does unless somebody else answers
+  bool computed = false;         // the heuristic weighed these two; it stops at the threshold, so the cost is a bound
+  int cost = 0, threshold = 0;
+  bool inlined = false; // what was done; until then, what the heuristic would
+};
+
+// A copy of a module on its way through clang<LEVEL>. Each call that may or may not be inlined is a question; answers
+// are by site, and where there is none LLVM's heuristic answers: without any, the module becomes what clang<LEVEL>
+// makes of it. always_inline, noinline, recursion and what cannot be inlined are no questions, nor is anything once
+// the module has grown to twice its size before inlining, as in LLVM's MLInlineAdvisor.
+//
+// The compile waits in a thread of its own wherever it is asked to; whoever is done with it may drop it at any time.
+class Inlining {
+public:
+  using Answers = std::unordered_map<std::string, bool>;
+
+  Inlining(const Module &opened, const std::string &level, Answers answers);
+  Inlining(const Inlining &) = delete;
+  ~Inlining();
+
+  // Each goes on; the heuristic answers what is passed by. Throws what the compile throws (FatalError).
+  bool ask();                          // to the first question without an answer; false where there is none
+  bool reach(const std::string &site); // to an open question at a site; false where it does not come
+  void finish();                       // to the end
+
+  // Answers the question that the compile waits at; throws InputError where it waits at none.
+  void answer(bool inlined);
+
+  bool finished() const { return finished_; }
+  const std::vector<InlineQuestion> &questions() const { return questions_; } // so far, in LLVM's order
+  bool waits() const { return waits_; }                                       // at the last of them
+  // The result of a finished compile, once: the caller's.
+  std::unique_ptr<Module> take();
+
+  // For the compile: return what to do at a call, and whether to hurry to the end.
+  bool decide(InlineQuestion question);
+  std::string name(const std::string &caller, const std::string &callee);
+  bool dropped() const { return goal_ == Goal::drop; }
+
+private:
+  enum class Goal { ask, reach, finish, drop };
+  bool go(Goal goal, const std::string &site = "");
+  void compile(const std::string &level);
+  void hand_over(std::unique_lock<std::mutex> &lock, bool to_compile);
+
+  std::unique_ptr<Module> module_;
+  Answers answers_;
+  std::unordered_map<std::string, int> counts_; // of questions, by caller and callee
+  std::vector<InlineQuestion> questions_;
+  Goal goal_ = Goal::ask;
+  std::string target_;
+  bool waits_ = false, finished_ = false;
+  std::exception_ptr error_;
+
+  std::mutex mutex_; // whose turn it is; all else belongs to whose turn it is
+  std::condition_variable changed_;
+  bool compiling_ = false;
+  std::unique_ptr<llvm::thread> thread_;
+};
+
+} // namespace burnish

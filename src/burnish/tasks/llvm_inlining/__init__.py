@@ -1,0 +1,66 @@
+"""LLVM inlining: which calls are inlined, asked by LLVM in the middle of clang's pipeline."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from burnish.core.task import Presentation, Task
+from burnish.core.validator import Validator
+from burnish.execution.object_behaviour import object_behaviour
+from burnish.tasks.llvm_inlining.actions import ACTIONS
+from burnish.tasks.llvm_inlining.objectives import OBJECTIVES
+from burnish.tasks.llvm_inlining.observations import OBSERVATIONS
+from burnish.tasks.llvm_inlining.session import InliningOptions, open_inlining
+from burnish.tasks.llvm_inlining.settings import settings_for, texts
+from burnish.tasks.llvm_passes import TASK as PASSES
+from burnish.tasks.llvm_passes import make_task as make_passes
+from burnish.tasks.llvm_passes.baselines import baselines
+from burnish.tasks.llvm_passes.session import Options
+
+__all__ = ["TASK", "InliningOptions", "make_inlining"]
+
+VERSION = 0
+
+
+def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
+    """Return the task for another pipeline or CPU than the default's."""
+    passes = make_passes(Options(level=options.pipeline, cpu=options.cpu))
+    return Task(
+        name="llvm_inlining",
+        version=VERSION,
+        title="LlvmInlining",
+        language=passes.language,
+        actions=ACTIONS,
+        observations=OBSERVATIONS,
+        objectives=OBJECTIVES,
+        open=partial(open_inlining, options=options),
+        baselines=baselines(options.cpu),
+        reference=options.pipeline,
+        max_steps=None,  # LLVM decides how much it asks
+        max_trace=0,
+        max_trace_by_site=2,  # inlining brings further questions
+        variants=passes.variants,
+        options=texts(options),
+        settings=settings_for(make_inlining),
+        make_source=passes.make_source,
+        emitters=passes.emitters,
+        behaviour=object_behaviour,
+        validator=_validator,
+        toolchain=passes.toolchain,
+        shown=Presentation(
+            ("ir-instructions", "loaded-bytes", "text-bytes"), PASSES.shown.baselines, label="-{}"
+        ),
+    )
+
+
+def _validator() -> Validator:
+    from burnish.llvm_validation.sanitize import (  # which workers do not need
+        SANITIZERS,
+        check_program,
+        check_state,
+    )
+
+    return Validator(SANITIZERS, check_program, check_state)
+
+
+TASK = make_inlining()

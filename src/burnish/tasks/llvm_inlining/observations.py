@@ -1,0 +1,57 @@
+"""What a state looks like: the question at hand, all questions, and the module that the answers lead to."""
+
+from __future__ import annotations
+
+from burnish import _native
+from burnish.core.objective import Observation
+from burnish.tasks.llvm_passes.observations import OBSERVATIONS as OF_MODULES
+
+FEATURES = tuple(_native.inlining_feature_names())
+"""LLVM's names of the features of a call (llvm/Analysis/InlineModelFeatureMaps.h)."""
+HEURISTIC = ("inline", "weighed", "cost", "threshold")
+"""Of LLVM's heuristic: its answer; whether it weighed the two numbers that follow."""
+ROW = (*FEATURES, *HEURISTIC, "inlined")
+"""Of a question, as the native core has it."""
+WOULD, WEIGHED, COST, THRESHOLD, INLINED = range(len(FEATURES), len(ROW))
+LOW = float(-(2**31))  # a bonus is a negative cost
+
+QUESTION = "question"
+INLINING_FEATURES = "inlining-features"
+HEURISTIC_ANSWER = "heuristic"
+QUESTIONS = "questions"
+QUESTION_SITES = "question-sites"
+
+OF_QUESTIONS: dict[str, Observation] = {
+    item.name: item
+    for item in (
+        Observation(
+            INLINING_FEATURES,
+            "LLVM's features of the call that is asked about; zeros where there is none",
+            shape=(len(FEATURES),),
+            low=LOW,
+            columns=FEATURES,
+        ),
+        Observation(
+            HEURISTIC_ANSWER,
+            "What LLVM's heuristic answers there, and what it weighed; zeros where nothing is asked",
+            shape=(1 + len(HEURISTIC),),
+            low=LOW,
+            columns=("asked", *HEURISTIC),
+        ),
+        Observation(QUESTION, "The site that is asked about", kind="text"),
+        Observation(
+            QUESTIONS,
+            "All questions of the compile under these answers, in LLVM's order: features, heuristic, what "
+            "was done, and whether that was an answer",
+            kind="sequence",
+            shape=(len(ROW) + 1,),
+            low=LOW,
+            columns=(*ROW, "answered"),
+        ),
+        Observation(QUESTION_SITES, "Their sites, one a line", kind="text"),
+    )
+}
+OF_RESULT = tuple(name for name in OF_MODULES if name != "trace")
+"""Those of llvm_passes, of the module that the answers and the heuristic lead to."""
+
+OBSERVATIONS: dict[str, Observation] = OF_QUESTIONS | {name: OF_MODULES[name] for name in OF_RESULT}
