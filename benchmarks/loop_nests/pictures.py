@@ -58,7 +58,7 @@ def draw_speedups(
         colour, dashes = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
         seconds, speedups = zip(*curve, strict=True) if curve else ((), ())
         axes.step(seconds, speedups, where="post", color=colour, linestyle=dashes, linewidth=1.3)
-        marker = MARKERS[number % len(MARKERS)]
+        marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]  # no two look the same
         axes.plot(*points[name], color=colour, linestyle=dashes, marker=marker, markersize=6, label=name)
     for number, (name, *point) in enumerate(published):
         axes.plot(*point, "k" + "*x+1"[number % 4], markersize=8, label=name)
