@@ -89,7 +89,7 @@ class Featurizer:
         )
 
     def _rows(self, chains: Iterable[tuple[int, Sequence[AnyLoop], int]]) -> NDArray[np.float32]:
-        rows = [_Row(self.facts[number], loops, shared).row() for number, loops, shared in chains]
+        rows = [_FeatureRow(self.facts[number], loops, shared).row() for number, loops, shared in chains]
         return np.array(rows, dtype=np.float32)
 
 
@@ -98,7 +98,7 @@ def features(tree: Tree, vector_bytes: int) -> NDArray[np.float32]:
     return Featurizer(tree.nest, vector_bytes)(tree)
 
 
-class _Row(LoopBoxes):
+class _FeatureRow(LoopBoxes):
     """The numbers of one statement in its loops."""
 
     def row(self) -> list[float]:
