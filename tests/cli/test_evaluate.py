@@ -53,6 +53,7 @@ def test_methods_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert pair["pair"]["first"] == "random"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_left")
 def test_methods_are_compared_without_some_actions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -93,7 +93,7 @@ def test_o0_is_clangs_own(capsys: pytest.CaptureFixture[str]) -> None:
         assert result.baselines[level] == theirs
 
 
-@pytest.mark.parametrize("name", ["kernels:fft", "kernels:fft@medium"])
+@pytest.mark.parametrize("name", [pytest.param("kernels:fft", marks=pytest.mark.slow), "kernels:fft@medium"])
 def test_o0_of_a_kernel_is_clangs_own(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert optimize(name, "--json") == 0
     (result,) = results(capsys.readouterr().out)

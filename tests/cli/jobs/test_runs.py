@@ -50,7 +50,14 @@ def tree(root: str) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in Path(root).rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("words", [["src/a.c", "sub/a.c"], ["src", "sub/a.c"], ["src/a.c", "sub/a.c", "src"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["src/a.c", "sub/a.c"], marks=pytest.mark.slow),
+        pytest.param(["src", "sub/a.c"], marks=pytest.mark.slow),
+        ["src/a.c", "sub/a.c", "src"],
+    ],
+)
 @pytest.mark.parametrize("output", ["there", "made"])
 def test_files_of_one_name_keep_their_tree(words: list[str], output: str) -> None:
     Path("there").mkdir()
@@ -288,6 +295,7 @@ def test_several_at_a_time_give_the_same(capsys: pytest.CaptureFixture[str]) -> 
     assert costs[0] == costs[1] and len(costs[0]) == 4
 
 
+@pytest.mark.slow
 def test_a_policy_for_another_objective_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
     said = "the policy that guides the search was made for text-bytes, not for ir-instructions"
     words = ["src/a.c", "--objective", "ir-instructions"]
