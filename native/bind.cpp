@@ -24,6 +24,7 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
+using burnish::BackEnd;
 using burnish::decoded;
 using burnish::encoded;
 using burnish::matrix;
@@ -153,13 +154,20 @@ bool run(Module &module, const std::string &pipeline, const std::string &level,
   return burnish::run_pipeline(module, pipeline, level, functions ? &names : nullptr);
 }
 
-nb::bytes emit_object(const Module &module, const std::string &level, const std::string &cpu) {
+nb::bytes emit(const Module &module, const BackEnd &back_end) {
   std::string bytes;
   {
     nb::gil_scoped_release release;
-    bytes = burnish::emit_object(module, level, cpu);
+    bytes = burnish::emit_object(module, back_end);
   }
   return to_bytes(bytes);
+}
+
+nb::bytes emit_at_level(const Module &module, const std::string &level, const std::string &cpu) {
+  BackEnd back_end;
+  back_end.level = level;
+  back_end.cpu = cpu;
+  return emit(module, back_end);
 }
 
 void init_module(Module *self, nb::bytes content, const std::string &name) {
@@ -222,8 +230,19 @@ NB_MODULE(_native, m) {
       .def("call_graph", &call_graph)
       .def("instruction_sequence", &instruction_sequence) // numbers of texts, texts
       .def("ir2vec_triplets", &ir2vec_triplets)           // head, relation, tail, count
-      .def("emit_object", &emit_object, "level"_a, "cpu"_a = "x86-64");
+      .def("emit_object", &emit_at_level, "level"_a, "cpu"_a = "x86-64")
+      .def("emit_object", &emit, "back_end"_a);
 
+  nb::class_<BackEnd>(m, "BackEnd")
+      .def(nb::init<>())
+      .def_rw("level", &BackEnd::level)
+      .def_rw("cpu", &BackEnd::cpu)
+      .def_rw("function_sections", &BackEnd::function_sections)
+      .def_rw("data_sections", &BackEnd::data_sections)
+      .def_rw("unique_section_names", &BackEnd::unique_section_names)
+      .def_rw("address_significance", &BackEnd::address_significance)
+      .def_rw("call_site_info", &BackEnd::call_site_info)
+      .def_rw("debugger", &BackEnd::debugger);
   burnish::bind_inlining(m);
 
   using burnish::SeedVectors;

@@ -24,18 +24,43 @@ CodeGenOptLevel codegen_level(StringRef level) {
   throw PipelineError("unknown level '" + level.str() + "': expected O0, O1, O2, O3, Os or Oz");
 }
 
+DebuggerKind debugger_kind(StringRef name) {
+  if (name.empty())
+    return DebuggerKind::Default;
+  if (name == "gdb")
+    return DebuggerKind::GDB;
+  if (name == "lldb")
+    return DebuggerKind::LLDB;
+  if (name == "sce")
+    return DebuggerKind::SCE;
+  if (name == "dbx")
+    return DebuggerKind::DBX;
+  throw PipelineError("unknown debugger '" + name.str() + "': expected gdb, lldb, sce, dbx or nothing");
+}
+
+TargetOptions target_options(const BackEnd &back_end) {
+  TargetOptions options;
+  options.FunctionSections = back_end.function_sections;
+  options.DataSections = back_end.data_sections;
+  options.UniqueSectionNames = back_end.unique_section_names;
+  options.EmitAddrsig = back_end.address_significance;
+  options.EmitCallSiteInfo = back_end.call_site_info;
+  options.DebuggerTuning = debugger_kind(back_end.debugger);
+  return options;
+}
+
 } // namespace
 
-std::string emit_object(const Module &module, const std::string &level, const std::string &cpu) {
+std::string emit_object(const Module &module, const BackEnd &back_end) {
   auto copy = module.clone(); // code generation changes the IR
-  TargetMachine &target = copy->target(cpu);
-  target.setOptLevel(codegen_level(level));
+  auto target = copy->make_target(back_end.cpu, target_options(back_end));
+  target->setOptLevel(codegen_level(back_end.level));
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;
-  passes.add(createTargetTransformInfoWrapperPass(target.getTargetIRAnalysis()));
+  passes.add(createTargetTransformInfoWrapperPass(target->getTargetIRAnalysis()));
   passes.add(new TargetLibraryInfoWrapperPass(copy->ir().getTargetTriple()));
-  if (target.addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile, /*DisableVerify=*/true))
+  if (target->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile, /*DisableVerify=*/true))
     throw FatalError("the target cannot emit object files");
   passes.run(copy->ir());
   return std::string(bytes.data(), bytes.size());

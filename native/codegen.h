@@ -5,8 +5,20 @@
 
 namespace burnish {
 
-// The object file that clang's back end would write at the level ("O0" ... "Oz") for the CPU. The
-// module is not changed.
-std::string emit_object(const Module &module, const std::string &level, const std::string &cpu);
+// What the compiler's command line tells the back end; all else is in the module.
+// clang/lib/CodeGen/BackendUtil.cpp, initTargetOptions.
+struct BackEnd {
+  std::string level = "Oz";
+  std::string cpu = "x86-64"; // of functions that do not name their own
+  bool function_sections = false;
+  bool data_sections = false;
+  bool unique_section_names = true;
+  bool address_significance = true; // the table by which linkers fold what is equal
+  bool call_site_info = false;      // for debuggers, with debug information only
+  std::string debugger;             // "gdb", "lldb", "sce", "dbx" or ""
+};
+
+// The object file that clang's back end would write. The module is not changed. Throws PipelineError.
+std::string emit_object(const Module &module, const BackEnd &back_end);
 
 } // namespace burnish

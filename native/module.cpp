@@ -260,8 +260,14 @@ bool Module::position_independent() const { return ir_->getPICLevel() != PICLeve
 std::string Module::triple() const { return ir_->getTargetTriple().str(); }
 
 TargetMachine &Module::target(const std::string &cpu) const {
-  if (target_ && target_cpu_ == cpu)
-    return *target_;
+  if (!target_ || target_cpu_ != cpu) {
+    target_ = make_target(cpu, {});
+    target_cpu_ = cpu;
+  }
+  return *target_;
+}
+
+std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, TargetOptions options) const {
   initialize_target();
   std::string problem;
   const Triple &triple = ir_->getTargetTriple();
@@ -270,16 +276,15 @@ TargetMachine &Module::target(const std::string &cpu) const {
     throw InputError(first_line(problem));
   // As clang: position independence is a flag that the front end leaves in the module.
   auto relocation = ir_->getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_;
-  TargetOptions options;
   options.MCOptions.X86RelaxRelocations = true;
-  options.EmitAddrsig = true;
-  target_.reset(target->createTargetMachine(triple, cpu, "", options, relocation, ir_->getCodeModel()));
-  target_cpu_ = cpu;
-  if (!target_ || !target_->getMCSubtargetInfo().isCPUStringValid(cpu)) {
-    target_.reset();
+  options.UseInitArray = true;
+  std::unique_ptr<TargetMachine> made(
+      target->createTargetMachine(triple, cpu, "", options, relocation, ir_->getCodeModel()));
+  if (!made || !made->getMCSubtargetInfo().isCPUStringValid(cpu))
     throw PipelineError("unknown CPU '" + cpu + "' for " + triple.str());
-  }
-  return *target_;
+  if (auto threshold = ir_->getLargeDataThreshold())
+    made->setLargeDataThreshold(*threshold);
+  return made;
 }
 
 std::string llvm_version() { return LLVM_VERSION_STRING; }

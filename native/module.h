@@ -12,6 +12,7 @@ namespace llvm {
 class LLVMContext;
 class Module;
 class TargetMachine;
+class TargetOptions;
 } // namespace llvm
 
 namespace burnish {
@@ -67,6 +68,8 @@ public:
   // The same, or a copy that is kept until the module changes.
   const llvm::Module &without_debug_info() const;
   llvm::TargetMachine &target(const std::string &cpu = "x86-64") const;
+  // A new one, for code generation. Both throw PipelineError where there is no such CPU.
+  std::unique_ptr<llvm::TargetMachine> make_target(const std::string &cpu, llvm::TargetOptions options) const;
 
 private:
   std::unique_ptr<llvm::LLVMContext> context_;

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -108,7 +108,62 @@ class Module:
 
     def ir2vec_triplets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]: ...
 
+    @overload
     def emit_object(self, level: str, cpu: str = 'x86-64') -> bytes: ...
+
+    @overload
+    def emit_object(self, back_end: BackEnd) -> bytes: ...
+
+class BackEnd:
+    def __init__(self) -> None: ...
+
+    @property
+    def level(self) -> str: ...
+
+    @level.setter
+    def level(self, arg: str, /) -> None: ...
+
+    @property
+    def cpu(self) -> str: ...
+
+    @cpu.setter
+    def cpu(self, arg: str, /) -> None: ...
+
+    @property
+    def function_sections(self) -> bool: ...
+
+    @function_sections.setter
+    def function_sections(self, arg: bool, /) -> None: ...
+
+    @property
+    def data_sections(self) -> bool: ...
+
+    @data_sections.setter
+    def data_sections(self, arg: bool, /) -> None: ...
+
+    @property
+    def unique_section_names(self) -> bool: ...
+
+    @unique_section_names.setter
+    def unique_section_names(self, arg: bool, /) -> None: ...
+
+    @property
+    def address_significance(self) -> bool: ...
+
+    @address_significance.setter
+    def address_significance(self, arg: bool, /) -> None: ...
+
+    @property
+    def call_site_info(self) -> bool: ...
+
+    @call_site_info.setter
+    def call_site_info(self, arg: bool, /) -> None: ...
+
+    @property
+    def debugger(self) -> str: ...
+
+    @debugger.setter
+    def debugger(self, arg: str, /) -> None: ...
 
 class Inlining:
     def __init__(self, module: Module, level: str, answers: dict[str, bool]) -> None: ...
