@@ -8,6 +8,8 @@ from burnish.driver.jobs import ClangJob
 _NEVER = ("-mllvm", "-split-dwarf-file")
 """What changes code generation for the whole process, or writes more than the object."""
 
+_LINES_ONLY = ("line-directives-only", "line-tables-only")
+
 
 def back_end_of(job: ClangJob) -> _native.BackEnd | None:
     """Return what a `clang -cc1` line tells the back end; None where burnish's cannot be told.
@@ -25,7 +27,8 @@ def back_end_of(job: ClangJob) -> _native.BackEnd | None:
     back_end.unique_section_names = "-fno-unique-section-names" not in given
     back_end.address_significance = "-faddrsig" in given
     back_end.debugger = _text(job, "-debugger-tuning=")
-    back_end.call_site_info = bool(_text(job, "-debug-info-kind=")) and job.level != "O0"
+    debug = _text(job, "-debug-info-kind=")
+    back_end.call_site_info = debug not in ("", *_LINES_ONLY) and job.level != "O0"
     return back_end
 
 
