@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from burnish.core import nursery
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Opener
@@ -50,6 +51,7 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    nursery.nursery()  # which stays
     gc.collect()
     gc.freeze()  # what is there now is not looked at again: torch and its like make a collection take seconds
     before = children(), descriptors()
@@ -75,17 +77,20 @@ def open_sandbox(nothing_left: None) -> Iterator[OpenSandbox]:
 
 
 def children(parent: int | None = None) -> set[int]:
-    """Return the numbers of a process' children (by default ours), those nobody waited for included."""
-    parent = os.getpid() if parent is None else parent
+    """Return the numbers of a process' children, those nobody waited for included.
+
+    By default ours, and those that were forked for us: not the process that does that.
+    """
+    parents = {os.getpid(), nursery.nursery().pid} if parent is None else {parent}
     found = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             its_parent = int(status.read_text().rpartition(")")[2].split()[1])
         except OSError:  # it ended while we looked
             continue
-        if its_parent == parent:
+        if its_parent in parents:
             found.add(int(status.parent.name))
-    return found
+    return found - ({nursery.nursery().pid} if parent is None else set())
 
 
 def descriptors() -> int:

@@ -100,7 +100,7 @@ def test_calls_behind_a_crash_are_undone(worker: Worker, failure: str) -> None:
 
 def test_the_deadline_holds_for_each_call(nothing_left: None) -> None:
     worker = Worker(Limits(deadline_seconds=1.0))
-    worker.call(square, 1)
+    worker.call(square, 1, deadline_seconds=20)  # the process begins
     with gathered([worker]):
         calls = [worker.begin(time.sleep, 0.6) for _ in range(3)] + [worker.begin(time.sleep, 60)]
     for call in calls[:3]:

@@ -76,7 +76,7 @@ def test_remembered_is_no_search(tmp_path: Path) -> None:
 
 
 def test_a_forked_worker_is_a_worker() -> None:
-    worker = Worker(Limits(forked=True))
+    worker = Worker(Limits(begin="fork"))
     assert worker.call(os.getppid) == os.getpid()
     with pytest.raises(CompilerCrash, match="exit code 3"):
         worker.call(os._exit, 3)

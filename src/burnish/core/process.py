@@ -10,25 +10,26 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from typing import IO
+from typing import IO, Literal
 
-from burnish.core import child
+from burnish.core import child, nursery
 
+Begin = Literal["nursery", "fork", "interpreter"]
+"""How a process begins: forked by the nursery, forked by this process, or as a new interpreter."""
 PAGE_BYTES = resource.getpagesize()
 
 
 class Process:
     """The child and the pipes to it."""
 
-    def __init__(self, memory_bytes: int, forked: bool, spin_seconds: float) -> None:
+    def __init__(self, memory_bytes: int, begin: Begin, spin_seconds: float) -> None:
         their_requests, self.requests = os.pipe()
         self.replies, their_replies = os.pipe()
         their_lifeline, lifeline = os.pipe()
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - nameless, closed by _end
         theirs = (their_requests, their_replies, their_lifeline)
         ours = (self.requests, self.replies, lifeline)
-        begin = _fork if forked else _start
-        self.popen = begin(theirs, ours, self._output, memory_bytes, spin_seconds)
+        self.popen = BEGIN[begin](theirs, ours, self._output, memory_bytes, spin_seconds)
         for descriptor in theirs:
             os.close(descriptor)
         self.poller = select.poll()
@@ -74,6 +75,23 @@ class Fork:
         if self._returncode is None:
             self._returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return self._returncode
+
+
+def _nursed(
+    theirs: tuple[int, int, int],
+    ours: tuple[int, ...],
+    output: IO[bytes],
+    memory_bytes: int,
+    spin_seconds: float,
+) -> nursery.Forked | subprocess.Popen[bytes]:
+    """Have the nursery fork: what workers import is there at once, and nothing of this process."""
+    birth = nursery.Birth(memory_bytes, spin_seconds)
+    for _ in range(2):  # somebody may have ended it
+        try:
+            return nursery.nursery().fork(theirs, output.fileno(), birth)
+        except OSError:
+            nursery.discard()
+    return _start(theirs, ours, output, memory_bytes, spin_seconds)
 
 
 def _start(
@@ -123,7 +141,12 @@ def _fork(
         os._exit(code)
 
 
-def _end(popen: subprocess.Popen[bytes] | Fork, descriptors: tuple[int, ...], output: IO[bytes]) -> None:
+BEGIN = {"nursery": _nursed, "fork": _fork, "interpreter": _start}
+
+
+def _end(
+    popen: subprocess.Popen[bytes] | Fork | nursery.Forked, descriptors: tuple[int, ...], output: IO[bytes]
+) -> None:
     popen.kill()
     popen.wait()
     for descriptor in descriptors:

@@ -15,7 +15,7 @@ from typing import Any
 
 from burnish.core import child
 from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout
-from burnish.core.process import Process
+from burnish.core.process import Begin, Process
 
 GIB = 1 << 30
 
@@ -26,7 +26,9 @@ class Limits:
 
     deadline_seconds: float = 60.0
     memory_bytes: int = 4 * GIB
-    forked: bool = False  # it is a fork of this process: there in milliseconds, where one thread is at work
+    begin: Begin = "nursery"
+    """Its process: forked by the nursery, or by this process ("fork": with all that is imported here, where
+    one thread is at work), or a new interpreter, in which the compiler's memory lies elsewhere."""
     recycle_calls: float = math.inf  # so many have been answered
     recycle_bytes: float | None = None
     """It has so much more resident memory than near its beginning; by default a quarter of memory_bytes."""
@@ -253,7 +255,7 @@ class Worker:
 
     def _started(self) -> Process:
         if self._process is None:
-            self._process = Process(self.limits.memory_bytes, self.limits.forked, self.spin_seconds)
+            self._process = Process(self.limits.memory_bytes, self.limits.begin, self.spin_seconds)
             self.generation += 1
             self._first = self.answered
             self._bytes = 0.0

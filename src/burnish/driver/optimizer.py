@@ -44,7 +44,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     budget = _budget(request)
     # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
     deadline = SLOWEST_SECONDS if budget.seconds is None else max(10.0, 2 * budget.seconds)
-    limits = Limits(deadline_seconds=deadline, forked=True)
+    limits = Limits(deadline_seconds=deadline, begin="fork")
     guide = policies.find_adviser(request.policy or policies.DEFAULT, task, objective)
     adviser = guide[0] if guide else None
     if request.remembered:

@@ -1,0 +1,122 @@
+"""Workers are forked by a process that has opened nothing, and that ends with whoever started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from burnish.core import nursery
+from burnish.core.errors import CompilerCrash
+from burnish.core.worker import Limits, Worker
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker()
+    yield made
+    made.close()
+
+
+def threads_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until_dead(*pids: int) -> None:
+    end = time.monotonic() + 20
+    while any(map(alive, pids)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_worker_is_the_nurserys_child(worker: Worker) -> None:
+    assert worker.call(os.getppid) == nursery.nursery().pid
+    assert threads_of(nursery.nursery().pid) == 1
+
+
+def test_a_worker_has_the_folder_environment_and_path_of_its_time(
+    worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BURNISH_TEST", "here")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "beside_nursery.py").write_text(
+        "import sys\ndef loaded():\n    return 'torch' in sys.modules\n"
+    )
+    import beside_nursery  # type: ignore[import-not-found]
+
+    assert worker.call(os.getcwd) == str(tmp_path)
+    assert worker.call(os.getenv, "BURNISH_TEST") == "here"
+    assert worker.call(beside_nursery.loaded) is False
+    other = Worker()
+    monkeypatch.delenv("BURNISH_TEST")
+    assert other.call(os.getenv, "BURNISH_TEST") is None
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "how"),
+    [(os._exit, 3, "exit code 3"), (signal.raise_signal, signal.SIGSEGV, "signal SIGSEGV")],
+)
+def test_how_a_worker_ended_is_known(worker: Worker, function: object, argument: int, how: str) -> None:
+    with pytest.raises(CompilerCrash, match=how):
+        worker.call(function, argument)  # type: ignore[arg-type]
+    assert worker.call(abs, -1) == 1
+
+
+def test_a_killed_nursery_is_replaced(worker: Worker) -> None:
+    worker.call(abs, -1)
+    first, pid = nursery.nursery().pid, worker.pid
+    os.kill(first, signal.SIGKILL)
+    wait_until_dead(first)
+    assert worker.call(os.getpid) == pid  # workers go on
+    worker.close()
+    assert worker.call(abs, -2) == 2
+    assert nursery.nursery().pid != first
+    worker.close()
+
+
+def test_all_end_with_who_started_them() -> None:
+    source = (
+        "from burnish.core.worker import Worker; from burnish.core.nursery import nursery; import time\n"
+        "w = Worker(); w.call(abs, -1); print(nursery().pid, w.pid, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        pids = [int(word) for word in process.stdout.readline().split()]
+        assert all(map(alive, pids))
+        process.kill()
+    assert len(pids) == 2
+    wait_until_dead(*pids)
+
+
+def test_a_fork_of_this_process_has_its_own() -> None:
+    source = (
+        "import os; from burnish.core.nursery import nursery\n"
+        "first = nursery().pid\n"
+        "if pid := os.fork(): raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+        "raise SystemExit(nursery().pid == first)"
+    )
+    assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 0
+
+
+def test_addresses_differ_in_a_new_interpreter(worker: Worker) -> None:
+    elsewhere = Worker(Limits(begin="interpreter"))
+    assert worker.call(id, None) != elsewhere.call(id, None)
+    assert elsewhere.call(os.getppid) == os.getpid()
+    elsewhere.close()
