@@ -1,5 +1,6 @@
 // The Python face of the native core: burnish._native. Every call releases the GIL.
 #include "attributes.h"
+#include "bind_codegen.h"
 #include "bind_inlining.h"
 #include "bind_jit.h"
 #include "bind_values.h"
@@ -225,6 +226,7 @@ NB_MODULE(_native, m) {
       .def("emit_object", &emit_object, "level"_a, "cpu"_a = "x86-64");
 
   burnish::bind_inlining(m);
+  burnish::bind_codegen(m);
 
   using burnish::SeedVectors;
   nb::class_<SeedVectors>(m, "SeedVectors")

@@ -26,7 +26,7 @@ CodeGenOptLevel codegen_level(StringRef level) {
 
 } // namespace
 
-std::string emit_object(const Module &module, const std::string &level, const std::string &cpu) {
+std::string emit_object(const Module &module, const std::string &level, const std::string &cpu, CodegenHook *hook) {
   auto copy = module.clone(); // code generation changes the IR
   TargetMachine &target = copy->target(cpu);
   target.setOptLevel(codegen_level(level));
@@ -35,7 +35,8 @@ std::string emit_object(const Module &module, const std::string &level, const st
   legacy::PassManager passes;
   passes.add(createTargetTransformInfoWrapperPass(target.getTargetIRAnalysis()));
   passes.add(new TargetLibraryInfoWrapperPass(copy->ir().getTargetTriple()));
-  if (target.addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile, /*DisableVerify=*/true))
+  legacy::PassManagerBase &adding = hook ? hook->begin(copy->ir(), target, passes) : passes;
+  if (target.addPassesToEmitFile(adding, stream, nullptr, CodeGenFileType::ObjectFile, /*DisableVerify=*/true))
     throw FatalError("the target cannot emit object files");
   passes.run(copy->ir());
   return std::string(bytes.data(), bytes.size());
