@@ -1,5 +1,6 @@
 // The Python face of the native core: burnish._native. Every call releases the GIL.
 #include "attributes.h"
+#include "bind_codegen.h"
 #include "bind_inlining.h"
 #include "bind_jit.h"
 #include "bind_values.h"
@@ -244,6 +245,7 @@ NB_MODULE(_native, m) {
       .def_rw("call_site_info", &BackEnd::call_site_info)
       .def_rw("debugger", &BackEnd::debugger);
   burnish::bind_inlining(m);
+  burnish::bind_codegen(m);
 
   using burnish::SeedVectors;
   nb::class_<SeedVectors>(m, "SeedVectors")

@@ -51,7 +51,7 @@ TargetOptions target_options(const BackEnd &back_end) {
 
 } // namespace
 
-std::string emit_object(const Module &module, const BackEnd &back_end) {
+std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHook *hook) {
   auto copy = module.clone(); // code generation changes the IR
   auto target = copy->make_target(back_end.cpu, target_options(back_end));
   target->setOptLevel(codegen_level(back_end.level));
@@ -60,7 +60,8 @@ std::string emit_object(const Module &module, const BackEnd &back_end) {
   legacy::PassManager passes;
   passes.add(createTargetTransformInfoWrapperPass(target->getTargetIRAnalysis()));
   passes.add(new TargetLibraryInfoWrapperPass(copy->ir().getTargetTriple()));
-  if (target->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile, /*DisableVerify=*/true))
+  legacy::PassManagerBase &adding = hook ? hook->begin(copy->ir(), *target, passes) : passes;
+  if (target->addPassesToEmitFile(adding, stream, nullptr, CodeGenFileType::ObjectFile, /*DisableVerify=*/true))
     throw FatalError("the target cannot emit object files");
   passes.run(copy->ir());
   return std::string(bytes.data(), bytes.size());

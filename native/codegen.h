@@ -3,6 +3,10 @@
 
 #include "module.h"
 
+namespace llvm::legacy {
+class PassManagerBase;
+}
+
 namespace burnish {
 
 // What the compiler's command line tells the back end; all else is in the module.
@@ -18,7 +22,17 @@ struct BackEnd {
   std::string debugger;             // "gdb", "lldb", "sce", "dbx" or ""
 };
 
+// Who takes part in a code generation.
+class CodegenHook {
+public:
+  virtual ~CodegenHook() = default;
+  // Called with the copy of the module that code is generated for, and where its passes are added; those of the
+  // target are added to what it returns.
+  virtual llvm::legacy::PassManagerBase &begin(llvm::Module &copy, llvm::TargetMachine &target,
+                                               llvm::legacy::PassManagerBase &passes) = 0;
+};
+
 // The object file that clang's back end would write. The module is not changed. Throws PipelineError.
-std::string emit_object(const Module &module, const BackEnd &back_end);
+std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHook *hook = nullptr);
 
 } // namespace burnish

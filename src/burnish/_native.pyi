@@ -1,7 +1,8 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, overload
 
 import numpy
+import numpy.typing
 from numpy.typing import NDArray
 
 
@@ -191,6 +192,25 @@ class Inlining:
     def take(self) -> Module: ...
 
 def inlining_feature_names() -> list[str]: ...
+
+class Generated:
+    @property
+    def object(self) -> bytes: ...
+
+    @property
+    def allocation_scores(self) -> list[tuple[str, float]]: ...
+
+    @property
+    def executed(self) -> list[tuple[str, float]]: ...
+
+    @property
+    def optional(self) -> list[str]: ...
+
+def generate_code(module: Module, back_end: BackEnd, decisions: dict[str, tuple[Sequence[str], int, int]], outline: bool = False, scores: bool = False, gate: bool = False, evict: Callable[[str, Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], int | None] | None = None) -> Generated: ...
+
+def eviction_feature_names() -> list[str]: ...
+
+EVICTION_SLOTS: int = 33
 
 class SeedVectors:
     def __init__(self, path: str) -> None: ...

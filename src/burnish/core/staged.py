@@ -114,15 +114,18 @@ class StagedSession(Session):
         return self.measure(objective, site)
 
     def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Measure what the last stage makes of this state; its sites are there once it has begun."""
-        if site != WHOLE_PROGRAM and self.last is not self.session:
+        """Measure what the last stage makes of this state; its sites count where they are this stage's, too."""
+        if site != WHOLE_PROGRAM and self.last is not self.session and site not in self.session.sites():
             return 0.0
         return self.last.measure(objective, site)
 
     def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
         """See Session."""
         costs = self.last.site_costs(objective, priced)
-        return costs if self.last is self.session else {}  # other sites than this stage's
+        if self.last is self.session:
+            return costs
+        here = set(self.session.sites())  # the last stage may have others
+        return {site: cost for site, cost in costs.items() if site in here}
 
     def room(self, objective: str) -> float:
         """See Session."""

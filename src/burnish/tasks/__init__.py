@@ -17,7 +17,13 @@ from importlib.metadata import EntryPoint, entry_points
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.task import Task
 
-TASKS = ("llvm_passes", "loop_nests", "llvm_inlining")  # burnish's own; the first is the default
+TASKS = (  # burnish's own; the first is the default
+    "llvm_passes",
+    "loop_nests",
+    "llvm_inlining",
+    "llvm_codegen",
+    "llvm_passes_and_codegen",
+)
 GROUP = "burnish.tasks"
 
 

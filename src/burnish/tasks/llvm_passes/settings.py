@@ -46,7 +46,7 @@ GOAL_SETTINGS = (
 
 def settings_for(make_task: Callable[[Options], Task]) -> TaskSettings:
     """Return what users may choose, and what becomes of it."""
-    return TaskSettings("loaded-bytes", SETTINGS, partial(_configure, make_task), GOAL_SETTINGS, _goal)
+    return TaskSettings("loaded-bytes", SETTINGS, partial(_configure, make_task), GOAL_SETTINGS, goal)
 
 
 def _configure(make_task: Callable[[Options], Task], given: Mapping[str, str], objective: str | None) -> Task:
@@ -68,7 +68,7 @@ def _configure(make_task: Callable[[Options], Task], given: Mapping[str, str], o
     return make_task(options)
 
 
-def _goal(objective: str, given: Mapping[str, str]) -> str:
+def goal(objective: str, given: Mapping[str, str]) -> str:
     return within_limits(objective, parse_most(given.get(SPEED_LIMIT, "5%")))
 
 

@@ -1,0 +1,226 @@
+#include "decisions.h"
+
+#include "codegen.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/CodeGen/LiveInterval.h"
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
+#include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+// llvm/lib/CodeGen/RegAllocScore.h, which is private; the functions are not.
+namespace llvm {
+class RegAllocScore final {
+  double CopyCounts = 0, LoadCounts = 0, StoreCounts = 0;
+  double CheapRematCounts = 0, LoadStoreCounts = 0, ExpensiveRematCounts = 0;
+
+public:
+  double getScore() const;
+};
+RegAllocScore calculateRegAllocScore(const MachineFunction &, const MachineBlockFrequencyInfo &);
+} // namespace llvm
+
+namespace burnish {
+namespace {
+
+constexpr uint32_t CLASS_BITS = 0xff000000, SIZE_BITS = 0x00ffffff; // of a priority, as DefaultPriorityAdvisor has it
+
+// SplitMix64 (Steele, Lea, Flood 2014), so that a seed means the same on every machine.
+uint64_t mixed(uint64_t value) {
+  value += 0x9e3779b97f4a7c15;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
+class Priorities final : public RegAllocPriorityAdvisor {
+public:
+  Priorities(const MachineFunction &function, const RAGreedy &allocator, SlotIndexes &indexes,
+             const FunctionDecisions &decisions)
+      : RegAllocPriorityAdvisor(function, allocator, &indexes),
+        llvm(std::make_unique<DefaultPriorityAdvisor>(function, allocator, &indexes)), decisions(decisions) {}
+
+  unsigned getPriority(const LiveInterval &range) const override {
+    const RegAllocPriorityAdvisor &stock = *llvm; // in DefaultPriorityAdvisor it is private
+    unsigned priority = stock.getPriority(range);
+    if (decisions.priority == Priority::llvm)
+      return priority;
+    uint32_t chance = mixed(mixed(decisions.seed) ^ range.reg().virtRegIndex()) >> 40; // 24 bits
+    uint64_t size = priority & SIZE_BITS;
+    uint64_t place = decisions.priority == Priority::random ? chance : (size * ((1 << 23) + chance)) >> 24;
+    return (priority & CLASS_BITS) | std::min<uint64_t>(place, SIZE_BITS);
+  }
+
+private:
+  std::unique_ptr<RegAllocPriorityAdvisor> llvm;
+  const FunctionDecisions &decisions;
+};
+
+const FunctionDecisions &decisions_of(const Decisions &decisions, StringRef function) {
+  auto found = decisions.functions.find(function.str());
+  return found == decisions.functions.end() ? decisions.others : found->second;
+}
+
+class PriorityProvider final : public RegAllocPriorityAdvisorProvider {
+public:
+  explicit PriorityProvider(const Decisions &decisions)
+      : RegAllocPriorityAdvisorProvider(AdvisorMode::Release), decisions(decisions) {}
+
+  std::unique_ptr<RegAllocPriorityAdvisor> getAdvisor(const MachineFunction &function, const RAGreedy &allocator,
+                                                      SlotIndexes &indexes) override {
+    return std::make_unique<Priorities>(function, allocator, indexes, decisions_of(decisions, function.getName()));
+  }
+
+private:
+  const Decisions &decisions;
+};
+
+struct PriorityPass final : RegAllocPriorityAdvisorAnalysisLegacy {
+  explicit PriorityPass(const Decisions &decisions) : RegAllocPriorityAdvisorAnalysisLegacy(AdvisorMode::Release) {
+    Provider = std::make_unique<PriorityProvider>(decisions);
+  }
+};
+
+// Passes over functions name theirs when they ask, passes over loops do not.
+class Gate final : public OptPassGate {
+public:
+  explicit Gate(const Decisions &decisions) : decisions(decisions) {}
+
+  bool isEnabled() const override { return true; }
+
+  bool shouldRunPass(StringRef pass, StringRef unit) const override {
+    asked.insert(pass.str());
+    if (unit.consume_front("function (") && unit.consume_back(")"))
+      function = unit.str();
+    else if (unit != "loop")
+      return !decisions.others.skipped.count(pass.str()); // of the whole module
+    return !decisions_of(decisions, function).skipped.count(pass.str());
+  }
+
+  const Decisions &decisions;
+  mutable std::string function;
+  mutable std::set<std::string> asked;
+};
+
+// Before passes over loops: says whose.
+struct Naming final : FunctionPass {
+  static char ID;
+  explicit Naming(Gate &gate) : FunctionPass(ID), gate(gate) {}
+  bool runOnFunction(Function &function) override {
+    gate.function = function.getName().str();
+    return false;
+  }
+  void getAnalysisUsage(AnalysisUsage &usage) const override { usage.setPreservesAll(); }
+  Gate &gate;
+};
+char Naming::ID;
+
+using Costs = std::vector<std::pair<std::string, double>>;
+
+// Weighs a function by its static block frequencies, where it comes in the pipeline.
+struct Weighing : MachineFunctionPass {
+  static char ID;
+  explicit Weighing(Costs &costs) : MachineFunctionPass(ID), costs(costs) {}
+  virtual double weigh(const MachineFunction &function, const MachineBlockFrequencyInfo &frequencies) const = 0;
+  bool runOnMachineFunction(MachineFunction &function) override {
+    const auto &frequencies = getAnalysis<MachineBlockFrequencyInfoWrapperPass>().getMBFI();
+    costs.emplace_back(function.getName().str(), weigh(function, frequencies));
+    return false;
+  }
+  void getAnalysisUsage(AnalysisUsage &usage) const override {
+    usage.addRequired<MachineBlockFrequencyInfoWrapperPass>();
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+  Costs &costs;
+};
+char Weighing::ID;
+
+struct AllocationScore final : Weighing {
+  using Weighing::Weighing;
+  double weigh(const MachineFunction &function, const MachineBlockFrequencyInfo &frequencies) const override {
+    return calculateRegAllocScore(function, frequencies).getScore();
+  }
+};
+
+struct Executed final : Weighing {
+  using Weighing::Weighing;
+  double weigh(const MachineFunction &function, const MachineBlockFrequencyInfo &frequencies) const override {
+    double sum = 0;
+    for (const MachineBasicBlock &block : function) {
+      auto counts = [](const MachineInstr &instruction) { return !instruction.isMetaInstruction(); };
+      sum += frequencies.getBlockFreqRelativeToEntryBlock(&block) * llvm::count_if(block, counts);
+    }
+    return sum;
+  }
+};
+
+// Puts our passes between the target's.
+class Generation final : public CodegenHook, legacy::PassManagerBase {
+public:
+  Generation(const Decisions &decisions, const GenerationRequest &request, Generated &generated)
+      : decisions(decisions), request(request), generated(generated), gate(decisions) {}
+
+  legacy::PassManagerBase &begin(llvm::Module &copy, TargetMachine &target, legacy::PassManagerBase &given) override {
+    passes = &given;
+    auto decides = [&](auto &&of) {
+      return of(decisions.others) || llvm::any_of(decisions.functions, [&](auto &item) { return of(item.second); });
+    };
+    gated = request.gate || decides([](const FunctionDecisions &one) { return !one.skipped.empty(); });
+    if (gated)
+      copy.getContext().setOptPassGate(gate);
+    if (decides([](const FunctionDecisions &one) { return one.priority != Priority::llvm; }))
+      passes->add(new PriorityPass(decisions));
+    if (request.policy)
+      passes->add(create_eviction_pass(*request.policy));
+    if (decisions.outline) {
+      target.setMachineOutliner(true);
+      target.setSupportsDefaultOutlining(true); // x86 has it where it is asked for only
+    }
+    return *this;
+  }
+
+  std::vector<std::string> asked() const { return {gate.asked.begin(), gate.asked.end()}; }
+
+private:
+  const Decisions &decisions;
+  const GenerationRequest &request;
+  Generated &generated;
+  Gate gate;
+  bool gated = false, after_loops = false;
+  legacy::PassManagerBase *passes = nullptr;
+
+  void add(Pass *pass) override {
+    bool loops = pass->getPassKind() == PT_Loop;
+    if (gated && loops && !after_loops) // those that follow on each other share their loops
+      passes->add(new Naming(gate));
+    after_loops = loops;
+    AnalysisID id = pass->getPassID();
+    if (request.scores && pass->getPassName() == "Free MachineFunction")
+      passes->add(new Executed(generated.executed));
+    passes->add(pass); // which may destroy it
+    if (request.scores && id == &VirtRegRewriterID)
+      passes->add(new AllocationScore(generated.allocation_scores));
+  }
+};
+
+} // namespace
+
+Generated generate(const Module &module, const BackEnd &back_end, const Decisions &decisions,
+                   const GenerationRequest &request) {
+  Generated generated;
+  Generation generation(decisions, request, generated);
+  generated.object = emit_object(module, back_end, &generation);
+  generated.optional = generation.asked();
+  return generated;
+}
+
+} // namespace burnish

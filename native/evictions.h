@@ -1,0 +1,34 @@
+// The register allocator's evictions as decisions: LLVM's features of each, in process.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class Pass;
+}
+
+namespace burnish {
+
+// llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp, RA_EVICT_FEATURES_LIST: a row has eviction_slots values of each but the
+// last, `progress`, which has one. The slots are the registers in allocation order, then the live range itself.
+inline constexpr int eviction_slots = 33;
+std::vector<std::string> eviction_feature_names();
+int eviction_row_size(); // 20 * 33 + 1
+
+// Who is asked.
+class EvictionPolicy {
+public:
+  virtual ~EvictionPolicy() = default;
+  // Which slot, of those that the row's `mask` allows, is evicted in a function; the last one is "none, the live range
+  // itself has to wait". Below 0: what LLVM's heuristic says.
+  virtual int decide(const std::string &function, std::span<const float> row) = 0;
+};
+
+// A pass to be added before the register allocator is. Throws FatalError where LLVM's advisor is not laid out as this
+// was written for.
+llvm::Pass *create_eviction_pass(EvictionPolicy &policy);
+
+} // namespace burnish

@@ -1,0 +1,63 @@
+"""LLVM code generation: which of its passes a function skips, and in which order registers are allocated."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from burnish.core.program import Program
+from burnish.core.task import Opener, Presentation, Task
+from burnish.core.validator import Validator
+from burnish.execution.object_behaviour import object_behaviour
+from burnish.tasks.llvm_codegen.actions import ACTIONS, LIST_VERSION
+from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
+from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
+from burnish.tasks.llvm_codegen.outputs import write_object
+from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
+from burnish.tasks.llvm_codegen.settings import settings_for, texts
+from burnish.tasks.llvm_passes import TASK as PASSES
+from burnish.tasks.llvm_passes import make_task as make_passes
+from burnish.tasks.llvm_passes.baselines import baselines
+from burnish.tasks.llvm_passes.session import Options
+
+__all__ = ["TASK", "CodegenOptions", "make_codegen", "open_codegen"]
+
+
+def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
+    """Return the task for another pipeline or CPU than the default's."""
+    passes = make_passes(Options(level=options.pipeline, cpu=options.cpu))
+    return Task(
+        name="llvm_codegen",
+        version=LIST_VERSION,
+        title="LlvmCodegen",
+        threads=True,
+        language=passes.language,
+        actions=ACTIONS,
+        observations=OBSERVATIONS,
+        objectives=OBJECTIVES,
+        open=partial(open_program, options=options),
+        baselines={name: partial(_open_baseline, opener) for name, opener in baselines(options.cpu).items()},
+        reference=options.pipeline,
+        max_steps=45,
+        variants=passes.variants,
+        options=texts(options),
+        settings=settings_for(make_codegen),
+        make_source=passes.make_source,
+        emitters={".o": write_object},
+        behaviour=object_behaviour,
+        validator=_validator,
+        toolchain=passes.toolchain,
+        shown=Presentation(("loaded-bytes", "text-bytes"), PASSES.shown.baselines, label="-{}"),
+    )
+
+
+def _open_baseline(opener: Opener, program: Program) -> CodegenSession:
+    return open_codegen(opener(program))
+
+
+def _validator() -> Validator:
+    from burnish.llvm_validation.sanitize import SANITIZERS, check_program  # which workers do not need
+
+    return Validator(SANITIZERS, check_program)
+
+
+TASK = make_codegen()

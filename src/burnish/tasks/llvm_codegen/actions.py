@@ -1,0 +1,110 @@
+"""What can be decided of a function's code generation, and for the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+LIST_VERSION = 0
+
+PASSES: dict[str, str] = {
+    # In LLVM's order of first use, by what it is called here -> what LLVM's OptPassGate is asked with.
+    "canon-freeze": "Canonicalize Freeze Instructions in Loops",
+    "loop-reduce": "Loop Strength Reduction",
+    "consthoist": "consthoist",
+    "partially-inline-libcalls": "partially-inline-libcalls",
+    "interleaved-access": "interleaved-access",
+    "x86-partial-reduction": "x86-partial-reduction",
+    "codegenprepare": "codegenprepare",
+    "x86-domain-reassignment": "x86-domain-reassignment",
+    "lrshrink": "lrshrink",
+    "early-tailduplication": "early-tailduplication",
+    "opt-phis": "opt-phis",
+    "stack-coloring": "stack-coloring",
+    "dead-mi-elimination": "dead-mi-elimination",
+    "early-ifcvt": "early-ifcvt",
+    "x86-cmov-conversion": "x86-cmov-conversion",
+    "early-machinelicm": "early-machinelicm",
+    "machine-cse": "machine-cse",
+    "machine-sink": "machine-sink",
+    "peephole-opt": "peephole-opt",
+    "x86-optimize-leas": "x86-optimize-leas",
+    "x86-cf-opt": "x86-cf-opt",
+    "x86-avoid-sfb": "x86-avoid-sfb",
+    "twoaddressinstruction": "twoaddressinstruction",
+    "machine-scheduler": "machine-scheduler",
+    "stack-slot-coloring": "stack-slot-coloring",
+    "machine-cp": "machine-cp",
+    "machinelicm": "machinelicm",
+    "postra-machine-sink": "postra-machine-sink",
+    "shrink-wrap": "shrink-wrap",
+    "branch-folder": "branch-folder",
+    "machine-latecleanup": "machine-latecleanup",
+    "tailduplication": "tailduplication",
+    "post-RA-sched": "post-RA-sched",
+    "block-placement": "block-placement",
+    "x86-execution-domain-fix": "x86-execution-domain-fix",
+    "break-false-deps": "break-false-deps",
+    "x86-fixup-bw-insts": "x86-fixup-bw-insts",
+    "x86-fixup-leas": "x86-fixup-leas",
+}
+
+OMITTED: dict[str, str] = {
+    # What LLVM asks about as well, and why it is not offered.
+    "x86-isel": "without it, instructions are selected as at -O0: another level, not a pass less",
+    "x86-lvi-load": "closes a leak of the processor's (load value injection)",
+    "x86-lvi-ret": "likewise",
+    "remove-loads-into-fake-uses": "for debuggers (-fextend-variable-liveness)",
+    "fixup-statepoint-caller-saved": "for garbage collectors",
+    "Local Dynamic TLS Access Clean-up": "for variables of threads in libraries only",
+    "X86 Atom pad short functions": "for the first Atom processors only",
+}
+
+SEEDS = 16
+DEFAULT, OUTLINE = "default", "outline"
+
+ACTIONS: tuple[str, ...] = (
+    DEFAULT,
+    OUTLINE,
+    *(f"skip({name})" for name in PASSES),
+    *(f"allocate({seed})" for seed in range(SEEDS)),
+    *(f"noise({seed})" for seed in range(SEEDS)),
+)
+
+RANDOM, NOISY = 1, 2  # of native/decisions.h, Priority
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What was decided of a function, or of all that have no decisions of their own."""
+
+    skipped: frozenset[str] = frozenset()  # of PASSES
+    priority: int = 0  # 0: LLVM's
+    seed: int = 0  # of another priority
+
+    def with_action(self, text: str) -> Decisions:
+        """Return what they are after an action; OUTLINE is not about functions."""
+        name, _, argument = text.rstrip(")").partition("(")
+        match name:
+            case "default":
+                return Decisions()
+            case "skip":
+                return replace(self, skipped=self.skipped | {argument})
+            case "allocate":
+                return replace(self, priority=RANDOM, seed=int(argument))
+            case "noise":
+                return replace(self, priority=NOISY, seed=int(argument))
+        raise ValueError(f"{text!r} is not about functions")
+
+    def actions(self) -> tuple[str, ...]:
+        """Return what leads here, in the order of ACTIONS."""
+        chosen = {f"skip({name})" for name in self.skipped}
+        if self.priority:
+            chosen.add(f"{'allocate' if self.priority == RANDOM else 'noise'}({self.seed})")
+        return tuple(text for text in ACTIONS if text in chosen)
+
+    def native(self) -> tuple[list[str], int, int]:
+        """Return them as the native core takes them."""
+        return [PASSES[name] for name in sorted(self.skipped)], self.priority, self.seed
+
+
+LLVMS_OWN = Decisions()

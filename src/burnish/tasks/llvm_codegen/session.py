@@ -1,0 +1,192 @@
+"""One LLVM module after its passes, and what was decided of its functions' code generation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish import _native
+from burnish.core.errors import UnknownName
+from burnish.core.program import Program
+from burnish.core.session import Part, Session
+from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.view import Mask, Observed
+from burnish.tasks.llvm_codegen.actions import ACTIONS, LLVMS_OWN, OUTLINE, Decisions
+from burnish.tasks.llvm_codegen.generations import Decided, EvictionPolicy, Generation, Generations
+from burnish.tasks.llvm_codegen.objectives import cost, costs
+from burnish.tasks.llvm_codegen.observations import OBSERVATIONS, observe
+from burnish.tasks.llvm_passes.objectives import CODE_PRICE
+from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_part
+from burnish.tasks.llvm_passes.session import Options as ModuleOptions
+
+_ANYWHERE: Mask = np.ones(len(ACTIONS), dtype=bool)
+_AT_FUNCTION: Mask = np.array([text != OUTLINE for text in ACTIONS])
+
+
+@dataclass(frozen=True)
+class CodegenOptions:
+    """Which pipeline comes before, and for what code is generated."""
+
+    pipeline: str = "Oz"  # clang's level: Oz, Os, O1, O2 or O3
+    cpu: str = "x86-64"  # for functions that do not name their own
+
+
+class CodegenSession(Session):
+    """A module, and what was decided of its code generation. Sites are its functions with a body.
+
+    A state is its decisions: code is generated when somebody wants to know what they lead to.
+    """
+
+    prices: ClassVar = {"code-growth": CODE_PRICE}
+
+    def __init__(self, generations: Generations) -> None:
+        super().__init__(ACTIONS)
+        self.generations = generations
+        self.others = LLVMS_OWN
+        self.functions: dict[str, Decisions] = {}
+        self.outline = False
+
+    @property
+    def opened(self) -> ModuleSession:
+        """The module that code is generated for."""
+        return self.generations.opened
+
+    def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
+        """Everything may be decided at any time; the outliner is the whole program's."""
+        if site == WHOLE_PROGRAM:
+            return _ANYWHERE.copy()
+        return _AT_FUNCTION & self.opened.module.has_function(site)
+
+    def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
+        """Decide of a function, or of all that have no decisions of their own; return whether that is new."""
+        self.check_legal(action, site)
+        text = self.actions[action]
+        before = self.decided()
+        if text == OUTLINE:
+            self.outline = True
+        elif site == WHOLE_PROGRAM:
+            self.others = self.others.with_action(text)
+        else:
+            self.functions[site] = self.functions.get(site, LLVMS_OWN).with_action(text)
+        self.record(action, site)
+        return self.decided() != before
+
+    def decisions_of(self, function: str) -> Decisions:
+        """Return what holds for a function."""
+        return self.functions.get(function, self.others)
+
+    def decided(self) -> Decided:
+        """Return all decisions."""
+        named = frozenset((name, one) for name, one in self.functions.items() if one != self.others)
+        return Decided(self.others, named, self.outline)
+
+    def generation(self) -> Generation:
+        """Return what the decisions lead to.
+
+        Raises:
+            CompilerCrash: LLVM gives up.
+        """
+        return self.generations.of(self.decided())
+
+    def stock(self) -> Generation:
+        """Return what LLVM's own decisions lead to."""
+        return self.generations.of(Decided())
+
+    def generate(self, evict: EvictionPolicy) -> Generation:
+        """Generate code once more, with a policy for what the register allocator evicts.
+
+        Raises:
+            CompilerCrash: LLVM gives up, or what the policy chose cannot be evicted.
+        """
+        return self.generations.generate(self.decided(), evict)
+
+    def evictions(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Return the functions and float32[N, 661] the features of all evictions that LLVM weighs."""
+        return self.generations.evictions(self.decided())
+
+    def sizes(self) -> _native.Sizes:
+        """Return the sizes of the object."""
+        return self.opened.sizes() if self.decided().is_llvms else self.generation().sizes
+
+    def object_code(self) -> bytes:
+        """Return the object file."""
+        return self.opened.object_code() if self.decided().is_llvms else self.generation().code
+
+    def observe(self, space: str) -> Observed:
+        """Return one of OBSERVATIONS."""
+        try:
+            return observe(self, space)
+        except KeyError:
+            raise UnknownName.among("observation", space, OBSERVATIONS) from None
+
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Return one of OBJECTIVES, of the object or of one function (0 without code of its own)."""
+        return cost(self, objective) if site == WHOLE_PROGRAM else self.costs(objective).get(site, 0.0)
+
+    def costs(self, objective: str) -> dict[str, float]:
+        """Return each function's share of an objective that has such shares; see objectives.costs."""
+        return costs(self, objective)
+
+    def sites(self) -> tuple[str, ...]:
+        """Return the functions' names, the largest first."""
+        return self.opened.sites()
+
+    def identities(self) -> dict[str, str]:
+        """Return LLVM's structural hash of each function."""
+        return self.opened.identities()
+
+    def digest(self) -> str:
+        """Return the digest of the object."""
+        return self.generation().digest
+
+    def verify(self) -> str:
+        """Run LLVM's verifier on the module."""
+        return self.opened.verify()
+
+    def part(self, site: str, objective: str) -> Part | None:
+        """Return one function with everything else declared, for which code is generated as here."""
+        part = self.opened.part(site, objective)
+        if part is None:
+            return None
+        slowdown = part.open.keywords["slowdown"] if isinstance(part.open, partial) else 1.0
+        opener = partial(open_codegen_part, options=self.opened.options, slowdown=slowdown)
+        return replace(part, open=opener)
+
+    def fork(self) -> CodegenSession:
+        """Return a session with the same decisions; what was generated is shared."""
+        copy = CodegenSession(self.generations)
+        copy.trace = list(self.trace)
+        copy.others, copy.outline = self.others, self.outline
+        copy.functions = dict(self.functions)
+        return copy
+
+
+def open_codegen(session: Session) -> CodegenSession:
+    """Open the code generation of a module in the state that passes led to, which stays as it is."""
+    if not isinstance(session, ModuleSession):
+        raise TypeError(f"code is generated for LLVM modules, not for a {type(session).__name__}")
+    return CodegenSession(Generations(session))
+
+
+def open_program(program: Program, options: CodegenOptions = CodegenOptions()) -> CodegenSession:
+    """Open a program in the state that clang's pipeline leads to.
+
+    Raises:
+        ProgramError: it cannot be read, or is for another machine.
+        InputError: there is no such pipeline.
+        CompilerCrash: LLVM gives up on it.
+    """
+    return open_codegen(open_baseline(program, options.pipeline, options.cpu))
+
+
+def open_codegen_part(program: Program, options: ModuleOptions, slowdown: float) -> CodegenSession:
+    """Open what CodegenSession.part took out; see burnish.tasks.llvm_passes.session.open_part.
+
+    Raises:
+        ProgramError: it cannot be read.
+    """
+    return open_codegen(open_part(program, options, slowdown))

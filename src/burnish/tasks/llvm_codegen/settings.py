@@ -1,0 +1,46 @@
+"""What a user may choose: the pipeline before, the CPU, how much slower smaller may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from functools import partial
+
+from burnish.core.errors import InputError
+from burnish.core.setting import Setting
+from burnish.core.task import Task, TaskSettings
+from burnish.tasks.llvm_codegen.session import CodegenOptions
+from burnish.tasks.llvm_passes.objectives import level_for
+from burnish.tasks.llvm_passes.settings import GOAL_SETTINGS, goal
+
+PIPELINES = ("Oz", "Os", "O1", "O2", "O3")
+
+SETTINGS = (
+    Setting(
+        "pipeline",
+        "clang's level, whose passes come before and which is compared with; default: O3 for run time, else Oz",
+        choices=PIPELINES,
+    ),
+    Setting("cpu", "of functions that do not name their own; default: x86-64", metavar="CPU"),
+)
+
+
+def settings_for(make_task: Callable[[CodegenOptions], Task]) -> TaskSettings:
+    """Return what users may choose, and what becomes of it."""
+    return TaskSettings("loaded-bytes", SETTINGS, partial(_configure, make_task), GOAL_SETTINGS, goal)
+
+
+def _configure(
+    make_task: Callable[[CodegenOptions], Task], given: Mapping[str, str], objective: str | None
+) -> Task:
+    options = CodegenOptions(pipeline=level_for(objective)) if objective else CodegenOptions()
+    if (pipeline := given.get("pipeline", options.pipeline)) not in PIPELINES:
+        raise InputError(f"pipeline is {pipeline!r}; expected one of {', '.join(PIPELINES)}")
+    return make_task(replace(options, **given))
+
+
+def texts(options: CodegenOptions) -> dict[str, str]:
+    """Return the options that differ from the default's, as texts."""
+    default = CodegenOptions()
+    names = [item.name for item in fields(options)]
+    return {name: value for name in names if (value := getattr(options, name)) != getattr(default, name)}

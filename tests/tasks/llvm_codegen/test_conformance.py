@@ -1,0 +1,31 @@
+"""The tasks keep the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from burnish.core.program import Program
+from burnish.tasks.llvm_codegen import TASK
+from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
+from tests.conformance import TaskConformance
+from tests.sources import program
+
+
+class TestLLVMCodegen(TaskConformance):
+    tested = TASK
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def programs(cls) -> Sequence[Program]:
+        return [program("hash_table.c"), program("structs.c")]
+
+
+class TestLLVMPassesAndCodegen(TaskConformance):
+    tested = STAGED
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def programs(cls) -> Sequence[Program]:
+        return [program("hash_table.c"), program("structs.c")]
