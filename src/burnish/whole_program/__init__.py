@@ -15,8 +15,12 @@ their objects. It is kept where it loads fewer bytes.
     link_job            the linker's command, with other inputs
     resolve             the units as one module: lld decides which symbols must stay
     admission           which units cannot be in it
+    merging             all of that
     generate            the module's object
     module_candidates   what is made of the module: the level's own passes, then a search
+    link_requests       what is asked of the search
+    relinking           the program with the module's object
     one_link            one link, from the linker's own program to the smaller one
+    clang_lto           clang's own link-time optimization of the same units, to compare with
     commands            one command of the drop-in compilers with --whole-program
 """

@@ -19,7 +19,8 @@ from burnish.driver.requests import Compiled, DriverOptions, Optimizer, Unimprov
 from burnish.files import write_atomically
 from burnish.whole_program.embedding import embed
 from burnish.whole_program.link_job import LinkJob, link_job_of
-from burnish.whole_program.one_link import Link, LinkOutcome, improve_link
+from burnish.whole_program.merging import Link
+from burnish.whole_program.one_link import LinkOutcome, improve_link
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ candidate, or what `generate` is told with one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.driver.guard import guarded
@@ -14,36 +15,41 @@ from burnish.driver.improve import Deadlines
 from burnish.driver.requests import Optimized, Optimizer, OptimizeRequest, Unimproved
 
 
-def candidates(
-    bitcode: bytes, request: OptimizeRequest, optimizer: Optimizer, waits: Deadlines, workspace: Path
-) -> Iterator[Optimized | Unimproved]:
-    """Give the module after the level's own passes, and then what a search finds, or why it does not.
+@dataclass(frozen=True)
+class ProgramModule:
+    """A program's module before any pass, and when what is done to it hangs."""
 
-    Args:
-        bitcode: Of the module, before any pass.
-        request: To the optimizer.
-        optimizer: The search.
-        waits: When a step hangs.
-        workspace: For temporary files of theirs.
+    bitcode: bytes
+    waits: Deadlines
+    workspace: Path  # for temporary files
+
+
+def by_level(module: ProgramModule, request: OptimizeRequest) -> Optimized:
+    """Run what clang runs at the level, on the program as if it were one file.
+
+    Raises:
+        Unimproved: that fails.
     """
-    for make, deadline_seconds in (
-        (_by_level, waits.step_seconds),
-        (optimizer, waits.search_seconds),
-    ):
-        try:
-            yield _checked(
-                guarded(_call(make, bitcode, request), deadline_seconds=deadline_seconds, workspace=workspace)
-            )
-        except Unimproved as why:
-            yield why
+    return _guarded(module, lambda: _passes(module.bitcode, request), module.waits.step_seconds)
 
 
-def _call(make: Optimizer, bitcode: bytes, request: OptimizeRequest) -> Callable[[], Optimized]:
-    return lambda: make(bitcode, request)
+def by_search(module: ProgramModule, request: OptimizeRequest, optimizer: Optimizer) -> Optimized:
+    """Search.
+
+    Raises:
+        Unimproved: nothing was found, or it fails.
+    """
+    return _guarded(module, lambda: optimizer(module.bitcode, request), module.waits.search_seconds)
 
 
-def _by_level(bitcode: bytes, request: OptimizeRequest) -> Optimized:
-    """Run what clang runs at the level, on the program as if it were one file."""
+def _guarded(module: ProgramModule, make: Callable[[], Optimized], deadline_seconds: float) -> Optimized:
+    found = guarded(make, deadline_seconds=deadline_seconds, workspace=module.workspace)
+    if not isinstance(found, Optimized):
+        raise Unimproved(f"expected Optimized from the optimizer, got {type(found).__name__}")
+    return found
+
+
+def _passes(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     from burnish import _native
 
     module = _native.Module(bitcode, request.name)
@@ -52,9 +58,3 @@ def _by_level(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     pipeline = f"clang<{request.level}>"
     module.run(pipeline, request.level)
     return Optimized(module.bitcode(), (pipeline,), 0)
-
-
-def _checked(found: Optimized) -> Optimized:
-    if not isinstance(found, Optimized):
-        raise Unimproved(f"expected Optimized from the optimizer, got {type(found).__name__}")
-    return found
