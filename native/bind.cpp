@@ -1,4 +1,5 @@
 // The Python face of the native core: burnish._native. Every call releases the GIL.
+#include "assembly.h"
 #include "attributes.h"
 #include "bind_codegen.h"
 #include "bind_inlining.h"
@@ -213,6 +214,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("position_independent", &Module::position_independent)
       .def("run", &run, "pipeline"_a, "level"_a = "Oz", "functions"_a = nb::none())
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
+      .def_prop_ro("assembly_names_symbols", &burnish::assembly_names_symbols)
       .def("drop_unwind_tables", &burnish::drop_unwind_tables, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
       .def("instruction_count", &burnish::instruction_count)

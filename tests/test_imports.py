@@ -37,7 +37,8 @@ ALLOWED: dict[str, set[str]] = {
     "portfolio": BELOW_ALL | MIDDLE | ABOVE,
     "loops": BELOW_ALL | MIDDLE | ABOVE,  # kernels: loop nests, their policies and searches, in one call
     "driver": BELOW_ALL | MIDDLE | ABOVE | {"portfolio"},
-    "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver", "portfolio"},
+    "whole_program": BELOW_ALL | MIDDLE | ABOVE | {"driver", "portfolio"},
+    "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver", "whole_program", "portfolio"},
     "envs": BELOW_ALL | {"tasks", "corpora"},
 }
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]

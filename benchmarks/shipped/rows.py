@@ -121,6 +121,7 @@ def _sizes(program: Path) -> Row:
         sections[section.name] += section.size_bytes
     return {
         "loaded_bytes": linked.loaded_bytes,
+        "file_bytes": program.stat().st_size,
         "bss_bytes": linked.bss_bytes,
         "kinds": {kind: linked.of_kind(kind) for kind in KINDS},
         "sections": dict(sections),

@@ -84,6 +84,12 @@ size_t read_own(Command &command, const Words &arguments) {
       ++i;
       continue;
     }
+    if (word == "--whole-program") {
+      command.whole_program = true;
+      command.own.emplace_back(word);
+      ++i;
+      continue;
+    }
     auto equals = word.find('=');
     auto name = word.substr(0, equals);
     if (word == "--help" || (word != "--" && !OWN.contains(name)))
@@ -166,7 +172,7 @@ Command read_command(bool cxx, const Words &arguments) {
   command.links = !reading.compile_only && !reading.clangs && (reading.inputs || reading.unread);
   if (reading.clangs)
     return command;
-  if (reading.unread)
+  if (reading.unread || (command.whole_program && reading.inputs))
     command.way = Way::Ask;
   else if (!command.sources.empty())
     command.way = Way::Compile;

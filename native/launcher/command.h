@@ -16,12 +16,13 @@ enum class Way {
 };
 
 struct Command {
-  bool cxx = false;         // burnish-c++
-  Words own;                // burnish's own options, as they were given
-  Words rest;               // clang's arguments
-  std::string report;       // --report; empty: the user's build log
-  bool alone = false;       // --alone: no server
-  bool every_level = false; // an objective was given: it holds at every level
+  bool cxx = false;           // burnish-c++
+  Words own;                  // burnish's own options, as they were given
+  Words rest;                 // clang's arguments
+  std::string report;         // --report; empty: the user's build log
+  bool alone = false;         // --alone: no server
+  bool whole_program = false; // --whole-program: links are burnish's, too
+  bool every_level = false;   // an objective was given: it holds at every level
 
   Way way = Way::Clang;
   std::string level = "O0";         // the last -O

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from burnish.driver import processes
 from burnish.driver.jobs import ClangJobs, make_plan
 from burnish.driver.requests import Compiled, DriverOptions, Optimizer
 from burnish.toolchain import find_tool
 
+# What follows clang, whose objects and programs stand.
+Improve = Callable[[ClangJobs, Compiled, DriverOptions, Optimizer], None]
+
+
+def improve_objects(
+    plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
+) -> None:
+    """Do what follows clang by default; imported where it runs: most commands never get here."""
+    from burnish.driver import objects
+
+    objects.improve_objects(plan, compiled, options, optimizer)
+
 
 def compile_and_improve(
-    arguments: Sequence[str], options: DriverOptions, *, cxx: bool, optimizer: Optimizer
+    arguments: Sequence[str],
+    options: DriverOptions,
+    *,
+    cxx: bool,
+    optimizer: Optimizer,
+    improve: Improve = improve_objects,
 ) -> int:
     """Run clang with the arguments, then make its objects smaller; return clang's exit code.
 
@@ -26,7 +43,7 @@ def compile_and_improve(
     plan = make_plan(clang, arguments)
     if options.compiled:
         return _improve_only(plan, options, options.compiled, optimizer)
-    if plan is None or not plan.compilations:
+    if plan is None or not (plan.compilations or (options.whole_program and plan.links)):
         processes.replace_by([clang, *arguments])
     try:
         with processes.signals_raise():
@@ -40,10 +57,7 @@ def compile_and_improve(
                 frozenset(path for path in before if processes.stamp(path) not in (None, before[path])),
             )
             if code == 0:
-                # Imported only now: most commands of a configure script never get here.
-                from burnish.driver.objects import improve_objects
-
-                improve_objects(plan, compiled, options, optimizer)
+                improve(plan, compiled, options, optimizer)
     except processes.Interrupted as interrupted:
         code = -interrupted.signum
     return code if code >= 0 else processes.die_of(-code)
@@ -53,8 +67,6 @@ def _improve_only(
     plan: ClangJobs | None, options: DriverOptions, compiled: Compiled, optimizer: Optimizer
 ) -> int:
     """Make smaller what clang wrote when the launcher ran it."""
-    from burnish.driver.objects import improve_objects
-
     if plan is None:
         return 0
     try:

@@ -131,6 +131,11 @@ class ClangJobs:
         """What is there when the command has ended: objects, or the program."""
         return frozenset(job.output_path for job in self.jobs if job.output and self.reader(job) is None)
 
+    @property
+    def links(self) -> bool:
+        """Whether the last job is a linker's."""
+        return bool(self.jobs) and not self.jobs[-1].belongs_to_clang
+
     def reader(self, job: ClangJob) -> ClangJob | None:
         """Return the later job that reads the job's output: then that is a temporary file."""
         later = self.jobs[self.jobs.index(job) + 1 :]

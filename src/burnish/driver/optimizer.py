@@ -39,7 +39,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         BurnishError: the file cannot be optimized.
     """
     task = make_task(Options(level=request.level))
-    objective = within_limits(request.objective, request.speed_limit)
+    objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
     budget = _budget(request)
     # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.

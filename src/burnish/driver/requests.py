@@ -35,6 +35,7 @@ class DriverOptions:
     memory: Path | None = None  # see burnish.search.memory
     seed: int = 0
     log: Path | None = None  # None: the user's build log
+    whole_program: bool = False  # see burnish.whole_program
     compiled: Compiled | None = None  # None: clang is still to run
     caller: int | None = None  # the launcher's process, which the build started; None: this one
     libraries: str = ""  # which C++ library programs are built with, in words
@@ -59,6 +60,7 @@ class OptimizeRequest:
     speed_limit: float | None = (
         None  # the most expected run time, in units of the level's own; None: no limit
     )
+    code_growth: float = 1.0  # the most code and read-only data, in units of the level's own
 
 
 @dataclass(frozen=True)

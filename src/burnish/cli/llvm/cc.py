@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.errors import BurnishError, InputError, UnknownName
-from burnish.driver.compiling import compile_and_improve
+from burnish.driver.compiling import compile_and_improve, improve_objects
 from burnish.driver.file_budget import DEFAULT, FileBudget
+from burnish.driver.jobs import ClangJobs
 from burnish.driver.requests import OBJECTIVES, Compiled, DriverOptions, Optimized, Optimizer, OptimizeRequest
 
 HELP = """\
@@ -36,6 +37,8 @@ burnish's options come first; what follows the first other argument (or --) is c
   --remember FILE    begin with what earlier searches found for these functions, in this file or another,
                      and add what this one finds; objects then depend on it (absolute path, as for --report)
   --seed N           of the search (default 0)
+  --whole-program    one module of all units that a program or shared library is linked of, in the place of
+                     their objects: compile and link with it; the budget is that of all its units, at the link
   --alone            leave no server: from the second file on, a Python that has imported everything waits
                      some seconds for the next one
   --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
@@ -67,10 +70,18 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
         if options is None:
             sys.stdout.write(HELP.format(name=name, clang=clang, libraries=_libraries_of(arguments)))
             return 0
-        return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer)
+        improve = _whole_program if options.whole_program else improve_objects
+        return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer, improve=improve)
     except BurnishError as error:
         sys.stderr.write(f"burnish {name}: {error}\n")
         return 2
+
+
+def _whole_program(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
+    """Do what follows clang with --whole-program; imported where it runs."""
+    from burnish.whole_program.commands import improve_whole
+
+    improve_whole(plan, compiled, options, optimizer)
 
 
 def _serve(arguments: list[str]) -> int:
@@ -99,6 +110,10 @@ def parse(arguments: list[str]) -> tuple[DriverOptions | None, list[str]]:
         if rest[0] == "--":
             return _checked(options), rest[1:]
         if rest[0] in ("--launched", "--alone"):
+            del rest[0]
+            continue
+        if rest[0] == "--whole-program":
+            options = replace(options, whole_program=True)
             del rest[0]
             continue
         if name not in _OPTIONS:

@@ -1,0 +1,73 @@
+"""The units that a link takes, as one module."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.driver.improve import limits
+from burnish.driver.jobs import ClangJob
+from burnish.driver.requests import DriverOptions, Optimizer, Unimproved
+from burnish.whole_program.admission import admitted
+from burnish.whole_program.generate import pattern
+from burnish.whole_program.inputs import linked_files
+from burnish.whole_program.link_job import LinkJob
+from burnish.whole_program.module_candidates import ProgramModule
+from burnish.whole_program.probe import taken_units
+from burnish.whole_program.resolve import Inputs, resolve, without_units
+from burnish.whole_program.unit_records import ProgramUnit
+
+
+@dataclass(frozen=True)
+class Link:
+    """What every step of one link needs."""
+
+    job: LinkJob
+    program: Path  # that the linker made of the objects
+    options: DriverOptions
+    optimizer: Optimizer
+    workspace: Path
+    linker_seconds: float  # that the linker took
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The units of a link as one module."""
+
+    module: ProgramModule
+    units: tuple[ProgramUnit, ...]
+    inputs: Inputs  # of the link, without them
+    pattern: ClangJob  # by whose options the module's code is generated
+
+    @property
+    def level(self) -> str:
+        """The level of most units."""
+        return Counter(unit.job.level for unit in self.units).most_common(1)[0][0]
+
+    @property
+    def clang_seconds(self) -> float:
+        """What clang took for the units, one after the other."""
+        return sum(unit.seconds for unit in self.units)
+
+
+def merge(link: Link) -> Merged:
+    """Make one module of what the linker took.
+
+    Raises:
+        Unimproved: there is nothing of it, or it cannot be one.
+    """
+    step_seconds = limits(link.linker_seconds, 0.0).step_seconds
+    files = linked_files(link.job.command)
+    if not files:
+        raise Unimproved("no object has a unit: they were made without --whole-program, or not for size")
+    taken = taken_units(link.job, files, link.workspace, step_seconds)
+    units = admitted(taken, link.workspace, step_seconds)
+    if not units:
+        raise Unimproved("the linker took no unit that can be part of a module")
+    inputs = without_units(files, units, link.workspace)
+    bitcode = resolve(link.job, inputs, units, link.workspace, step_seconds)
+    seconds = sum(unit.seconds for unit in units)
+    longest = link.options.build_seconds or link.options.budget.longest_seconds(seconds)
+    module = ProgramModule(bitcode, limits(seconds, longest), link.workspace)
+    return Merged(module, tuple(units), inputs, pattern(units, is_shared=link.job.is_shared))

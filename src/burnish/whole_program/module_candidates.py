@@ -1,0 +1,60 @@
+"""What is made of a program's module before its code is generated: each is linked, and the smallest stays.
+
+Other decisions that need the whole program, those of the code generator among them, belong here: another
+candidate, or what `generate` is told with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.driver.guard import guarded
+from burnish.driver.improve import Deadlines
+from burnish.driver.requests import Optimized, Optimizer, OptimizeRequest, Unimproved
+
+
+@dataclass(frozen=True)
+class ProgramModule:
+    """A program's module before any pass, and when what is done to it hangs."""
+
+    bitcode: bytes
+    waits: Deadlines
+    workspace: Path  # for temporary files
+
+
+def by_level(module: ProgramModule, request: OptimizeRequest) -> Optimized:
+    """Run what clang runs at the level, on the program as if it were one file.
+
+    Raises:
+        Unimproved: that fails.
+    """
+    return _guarded(module, lambda: _passes(module.bitcode, request), module.waits.step_seconds)
+
+
+def by_search(module: ProgramModule, request: OptimizeRequest, optimizer: Optimizer) -> Optimized:
+    """Search.
+
+    Raises:
+        Unimproved: nothing was found, or it fails.
+    """
+    return _guarded(module, lambda: optimizer(module.bitcode, request), module.waits.search_seconds)
+
+
+def _guarded(module: ProgramModule, make: Callable[[], Optimized], deadline_seconds: float) -> Optimized:
+    found = guarded(make, deadline_seconds=deadline_seconds, workspace=module.workspace)
+    if not isinstance(found, Optimized):
+        raise Unimproved(f"expected Optimized from the optimizer, got {type(found).__name__}")
+    return found
+
+
+def _passes(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    from burnish import _native
+
+    module = _native.Module(bitcode, request.name)
+    module.set_level_attributes(request.level)
+    module.honour_mandatory()
+    pipeline = f"clang<{request.level}>"
+    module.run(pipeline, request.level)
+    return Optimized(module.bitcode(), (pipeline,), 0)

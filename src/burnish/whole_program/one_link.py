@@ -1,0 +1,119 @@
+"""One link: from the linker's own program to a smaller one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from burnish.core.errors import BurnishError
+from burnish.driver.linked import Linked, read_linked
+from burnish.driver.requests import Optimized, Unimproved
+from burnish.driver.worth import too_small
+from burnish.files import write_atomically
+from burnish.whole_program.link_requests import constant_bytes, level_request, search_request
+from burnish.whole_program.merging import Link, Merged, merge
+from burnish.whole_program.module_candidates import by_level, by_search
+from burnish.whole_program.relinking import link_module, write_side_files
+
+
+@dataclass(frozen=True)
+class LinkOutcome:
+    """What became of a link."""
+
+    before: Linked | None = None  # None: nobody looked at it
+    after: Linked | None = None  # None: the linker's own program stands
+    reason: str = ""  # why it does, or why a search did not help
+    units: int = 0  # in the module
+    level: str = ""
+    trace: tuple[str, ...] = ()
+    evaluations: int = 0
+    seconds: float = 0.0
+
+
+def improve_link(link: Link) -> LinkOutcome:
+    """Replace the program by a smaller one, of one module."""
+    start = time.monotonic()
+    outcome = LinkOutcome()
+    try:
+        outcome = replace(outcome, before=read_linked(link.program))
+        if why := link.job.why_not or _too_small(outcome):
+            raise Unimproved(why)
+        merged = merge(link)
+        outcome = replace(outcome, units=len(merged.units), level=merged.level)
+        outcome = _Trials(link, merged, outcome).run()
+    except (Unimproved, BurnishError, OSError) as why:
+        outcome = replace(outcome, reason=str(why))
+    except Exception as error:  # burnish's boundary to a build, which never fails because of it
+        outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
+    return replace(outcome, seconds=time.monotonic() - start)
+
+
+def _too_small(outcome: LinkOutcome) -> str | None:
+    return too_small(outcome.before.of_kind("code") if outcome.before else None, program=True)
+
+
+@dataclass
+class _Trials:
+    """The candidates of one link, and the best of them."""
+
+    link: Link
+    merged: Merged
+    outcome: LinkOutcome
+    best: Path | None = None
+    paths: list[Path] = field(default_factory=list)
+
+    def run(self) -> LinkOutcome:
+        """Try the level's own passes, then a search; write what is best.
+
+        Raises:
+            Unimproved: what is best does not link a second time.
+        """
+        level = self.by_level()
+        self.by_search(level)
+        if not self.best:
+            return replace(self.outcome, reason=self.outcome.reason or "nothing smaller was found")
+        write_side_files(self.link, self.merged, self.best)
+        write_atomically(self.link.program, self.best.read_bytes())
+        return self.outcome
+
+    def by_level(self) -> Linked | None:
+        """Try the level's own passes."""
+        try:
+            return self.linked(by_level(self.merged.module, level_request(self.link, self.merged)))
+        except (Unimproved, BurnishError) as why:
+            self.outcome = replace(self.outcome, reason=str(why))
+            return None
+
+    def by_search(self, level: Linked | None) -> None:
+        """Try what a search finds."""
+        assert self.outcome.before
+        with search_request(self.link, self.merged, self.outcome.before, level) as request:
+            try:
+                if request is None:
+                    raise Unimproved("the build's budget is used up")
+                found = by_search(self.merged.module, request, self.link.optimizer)
+                self.outcome = replace(self.outcome, evaluations=found.evaluations)
+                self.linked(found)
+            except (Unimproved, BurnishError) as why:
+                self.outcome = replace(self.outcome, reason=str(why))
+
+    def linked(self, found: Optimized) -> Linked:
+        """Link a candidate, and keep it where it is better than what was best."""
+        path = self.link.workspace / f"program-{len(self.paths)}"
+        self.paths.append(path)
+        linked = link_module(self.link, self.merged, found, path)
+        if self.is_better(linked):
+            self.outcome, self.best = replace(self.outcome, after=linked, trace=found.trace), path
+        return linked
+
+    def is_better(self, linked: Linked) -> bool:
+        """Whether a program is smaller than the best, and in nothing larger than the linker's own."""
+        before = self.outcome.before
+        assert before
+        if linked.loaded_bytes > before.loaded_bytes or constant_bytes(linked) > constant_bytes(before):
+            return False
+        best = self.outcome.after or before
+        if self.link.options.objective == "text-bytes":
+            return linked.of_kind("code") < best.of_kind("code")
+        return linked.loaded_bytes < best.loaded_bytes

@@ -1,0 +1,66 @@
+"""The program once more, with a module in the place of its units' objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from burnish.driver.linked import Linked, read_linked
+from burnish.driver.requests import Optimized, Unimproved
+from burnish.whole_program import elf
+from burnish.whole_program.generate import generate
+from burnish.whole_program.link_job import LinkJob
+from burnish.whole_program.merging import Link, Merged
+
+
+def link_module(link: Link, merged: Merged, found: Optimized, path: Path) -> Linked:
+    """Generate a module's code and link the program with it.
+
+    Args:
+        link: Of the program.
+        merged: Its module.
+        found: The module after its passes.
+        path: Where to; no map or other file is written beside it.
+
+    Raises:
+        Unimproved: that fails, or the program would be another one to its users.
+        InputError: what is linked is no program.
+    """
+    generate(merged.pattern, found.bitcode, _object_of(path), merged.module.waits.step_seconds)
+    _job(link, merged, path).run(merged.module.waits.step_seconds)
+    _same_symbols(link.program, path)
+    return read_linked(path)
+
+
+def write_side_files(link: Link, merged: Merged, path: Path) -> None:
+    """Link what link_module linked once more, with maps and other files beside the program.
+
+    Raises:
+        Unimproved: that fails.
+    """
+    if link.job.has_side_files:
+        _job(link, merged, path, side_files=True).run(merged.module.waits.step_seconds)
+
+
+def _job(link: Link, merged: Merged, path: Path, *, side_files: bool = False) -> LinkJob:
+    inputs = merged.inputs
+    words = {**inputs.words, inputs.first: (_object_of(path), *inputs.words[inputs.first])}
+    return link.job.changed(words, path, side_files=side_files)
+
+
+def _object_of(path: Path) -> Path:
+    return path.with_suffix(".o")
+
+
+def _same_symbols(reference: Path, better: Path) -> None:
+    """Raise Unimproved where others could miss something in a program, or find something new."""
+    old, new = (path.read_bytes() for path in (reference, better))
+    offered = [{one.name for one in elf.symbols(file, dynamic=True) if one.is_defined} for file in (old, new)]
+    if change := offered[0] ^ offered[1]:
+        raise Unimproved(f"the dynamic symbol {_name(change)} would not be as the linker defines it")
+    defined = [{one.name for one in elf.symbols(file) if one.is_defined} for file in (old, new)]
+    if defined[0] and (more := defined[1] - defined[0]):
+        raise Unimproved(f"the symbol {_name(more)} would come from elsewhere")
+
+
+def _name(names: set[bytes]) -> str:
+    return repr(min(names).decode(errors="replace"))
