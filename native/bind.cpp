@@ -2,6 +2,7 @@
 #include "attributes.h"
 #include "bind_inlining.h"
 #include "bind_jit.h"
+#include "bind_network.h"
 #include "bind_values.h"
 #include "codegen.h"
 #include "embedding.h"
@@ -224,6 +225,7 @@ NB_MODULE(_native, m) {
       .def("ir2vec_triplets", &ir2vec_triplets)           // head, relation, tail, count
       .def("emit_object", &emit_object, "level"_a, "cpu"_a = "x86-64");
 
+  burnish::bind_network(m); // before those that take networks
   burnish::bind_inlining(m);
 
   using burnish::SeedVectors;
