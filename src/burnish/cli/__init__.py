@@ -24,6 +24,7 @@ COMMANDS = {
     "train": "learn from a corpus: PPO, SAC, DQN, cloning, evolution and others",
     "cc": "a drop-in C compiler: CC='burnish cc' make",
     "c++": "a drop-in C++ compiler",
+    "serve-inliner": "answer an unmodified compiler's inliner by a policy",
     "report": "what the drop-in compilers made of a build",
     "apply": "apply actions by hand and see each one's effect",
     "tasks": "list tasks, their actions, observations and objectives",
@@ -32,7 +33,7 @@ COMMANDS = {
     "check-system": "say what the system lacks for compiling C",
 }
 
-ROOMS = dict.fromkeys(("report", "corpus", "demo", "check-system"), "burnish.cli.llvm")
+ROOMS = dict.fromkeys(("report", "corpus", "demo", "check-system", "serve-inliner"), "burnish.cli.llvm")
 """Where commands are that are about one compiler."""
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130

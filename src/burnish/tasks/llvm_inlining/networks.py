@@ -24,16 +24,16 @@ def network_of(answerer: Answerer) -> _native.Network | None:
     if not isinstance(answerer, Answers) or answerer.observations != (INLINING_FEATURES,):
         return None
     steps = answerer.steps
-    return native_network(steps.policy) if is_stack(steps.policy) and not steps.as_dict else None
+    return native_network(steps.policy) if is_perceptron(steps.policy) and not steps.as_dict else None
 
 
-def is_stack(policy: ActionPolicy) -> bool:
-    """Return whether a policy is a perceptron on LLVM's features, that chooses among the two answers."""
+def is_perceptron(policy: ActionPolicy, features: int = len(FEATURES)) -> bool:
+    """Return whether a policy is a perceptron on so many features, that chooses among the two answers."""
     return (
         isinstance(policy, ArraysPolicy)
         and policy.actions == ACTIONS
         and not policy.inputs.names
-        and len(policy.encoder.mean) == len(FEATURES)
+        and len(policy.encoder.mean) == features
     )
 
 
