@@ -178,7 +178,7 @@ class Channel:
         return found
 
     def begins_anew(self, read: bytes, behind: int = 0) -> bool:
-        """Return whether what was read breaks off at the next compiler's header, which then is the next line."""
+        """Return whether what was read breaks off at another compiler's header, which is read next."""
         at = read.find(_HEADER, behind)
         if at >= 0:
             self._kept = read[at:] + self._kept
