@@ -3,26 +3,29 @@
     python benchmarks/inlining_decisions.py [--package zopfli] [--rounds 3] [--output FILE.json]
 
 One network with weights by seed (38-40-40-20-2, MLGO's), on the C files of a package, one after the other,
-through the pipeline of -O2:
+at -Oz:
 
 - `network`: the network alone, on the features of their questions, in one thread;
 - `compile`: they are opened and compiled in process, and the network answers;
 - `replay`: the same answers, given from the start: what `compile` takes longer, the network takes;
 - `python`: the same policy in numpy, question by question, in process;
 - `channel`: a stock `opt -enable-ml-inliner=release` as a process for each file, which asks over two FIFOs,
-  and is answered by the same network;
-- `start`: how long opt takes to start and to read the file, without any pass.
+  and is answered by the same network; it runs default<O2>, in which the inliner asks the same;
+- `start`: how long opt takes to start, to read each file and to write it, without any pass;
+- `protocol`: the two FIFOs and the answers alone: a process that asks what it has prepared.
 
-Wall-clock seconds for all files, the least of some rounds of all ways in turn.
+Seconds of CPU, of this process and of those that it starts, for all files: the least of some rounds of all
+ways in turn.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
+import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import starmap
@@ -47,9 +50,22 @@ from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession, open_inlining
 from burnish.toolchain import clang_version, find_tool
 
-LEVEL = "O2"
+LEVEL = "Oz"
 HIDDEN = (40, 40, 20)
 ROWS = 200_000  # at least, of the network alone
+ASKED = 20_000  # by the process that only asks
+ASKING = """
+import json, sys
+base, rows, names = sys.argv[1], open(sys.argv[2], "rb").read(), json.loads(sys.argv[3])
+tensor = {"port": 0, "shape": [1], "type": "int64_t"}
+header = {"features": [tensor | {"name": name} for name in names]}
+header["advice"] = tensor | {"name": "inlining_decision"}
+with open(base + ".out", "wb", buffering=0) as out, open(base + ".in", "rb", buffering=0) as answers:
+    out.write(json.dumps(header).encode() + b"\\n")
+    for number, at in enumerate(range(0, len(rows), 8 * len(names))):
+        out.write(b'{"observation":%d}\\n%s\\n' % (number, rows[at : at + 8 * len(names)]))
+        answers.read(8)
+"""
 
 
 @dataclass(frozen=True)
@@ -116,15 +132,16 @@ def measure(programs: Sequence[Program], folder: Path, rounds: int) -> dict[str,
         "replay": lambda: sum(starmap(replayed, zip(programs, given, strict=True))),
         "python": lambda: sum(len(answered(program, ByPython(answers)).answers) for program in programs),
         "channel": lambda: sum(by_opt(program, folder, path) for program in programs),
+        "protocol": lambda: by_protocol(many[:ASKED], folder, path),
         "start": lambda: sum(by_opt(program, folder, None) for program in programs),
     }
     seconds = dict.fromkeys(ways, np.inf)
     asked: dict[str, int] = {}
     for _ in range(rounds):
         for name, way in ways.items():
-            start = time.perf_counter()
+            start = cpu_seconds()
             asked[name] = way()
-            seconds[name] = min(seconds[name], time.perf_counter() - start)
+            seconds[name] = min(seconds[name], cpu_seconds() - start)
     assert asked["compile"] == asked["replay"] == asked["python"] == asked["channel"], asked
     per_second = {name: round(asked[name] / seconds[name]) for name in ways if asked[name]}
     return {
@@ -135,6 +152,12 @@ def measure(programs: Sequence[Program], folder: Path, rounds: int) -> dict[str,
             1e6 * (seconds["compile"] - seconds["replay"]) / asked["compile"], 1
         ),
     }
+
+
+def cpu_seconds() -> float:
+    """Return what this process and those that it started have taken."""
+    taken = os.times()
+    return taken.user + taken.system + taken.children_user + taken.children_system
 
 
 def opened(program: Program) -> InliningSession:
@@ -165,8 +188,17 @@ def by_opt(program: Program, folder: Path, policy: Path | None) -> int:
         subprocess.run([*command, "-passes="], check=True)
         return 0
     base = folder / "channel"
-    command += [f"-passes=default<{LEVEL}>", "-enable-ml-inliner=release"]
+    command += ["-passes=default<O2>", "-enable-ml-inliner=release"]
     command += [f"-inliner-interactive-channel-base={base}"]
+    with Channel(base) as channel, subprocess.Popen(command) as process:
+        return serve(load_action_policy(policy), channel, lambda: process.poll() is None).decisions
+
+
+def by_protocol(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], folder: Path, policy: Path) -> int:
+    """Answer a process that only asks; return how many questions there were."""
+    (folder / "rows").write_bytes(rows.tobytes())
+    base = folder / "channel"
+    command = [sys.executable, "-c", ASKING, str(base), str(folder / "rows"), json.dumps(FEATURES)]
     with Channel(base) as channel, subprocess.Popen(command) as process:
         return serve(load_action_policy(policy), channel, lambda: process.poll() is None).decisions
 

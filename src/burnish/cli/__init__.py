@@ -24,6 +24,7 @@ COMMANDS = {
     "train": "learn from a corpus: PPO, SAC, DQN, cloning, evolution and others",
     "cc": "a drop-in C compiler: CC='burnish cc' make",
     "c++": "a drop-in C++ compiler",
+    "export": "a trained policy as ONNX or as a C header",
     "serve-inliner": "answer an unmodified compiler's inliner by a policy",
     "report": "what the drop-in compilers made of a build",
     "apply": "apply actions by hand and see each one's effect",
@@ -33,7 +34,9 @@ COMMANDS = {
     "check-system": "say what the system lacks for compiling C",
 }
 
-ROOMS = dict.fromkeys(("report", "corpus", "demo", "check-system", "serve-inliner"), "burnish.cli.llvm")
+ROOMS = dict.fromkeys(
+    ("report", "corpus", "demo", "check-system", "export", "serve-inliner"), "burnish.cli.llvm"
+)
 """Where commands are that are about one compiler."""
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130

@@ -24,7 +24,7 @@ ACTIVATIONS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
     "relu": lambda x: np.maximum(x, np.float32(0)),
     "tanh": np.tanh,
 }
-_EPSILON: Final = np.float32(1e-5)  # of torch's LayerNorm
+EPSILON: Final = np.float32(1e-5)  # of torch's LayerNorm
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Linear:
         y: Floats = x @ self.weight + self.bias
         if self.norm_weight is not None and self.norm_bias is not None:
             y = y - y.mean(axis=1, keepdims=True)
-            y = y / np.sqrt(np.square(y).mean(axis=1, keepdims=True) + _EPSILON)
+            y = y / np.sqrt(np.square(y).mean(axis=1, keepdims=True) + EPSILON)
             y = y * self.norm_weight + self.norm_bias
         return y
 
