@@ -7,7 +7,7 @@ at -Oz:
 
 - `network`: the network alone, on the features of their questions, in one thread;
 - `compile`: they are opened and compiled in process, and the network answers;
-- `replay`: the same answers, given from the start: what `compile` takes longer, the network takes;
+- `replay`: the same answers, given from the start: LLVM's part of it;
 - `python`: the same policy in numpy, question by question, in process;
 - `channel`: a stock `opt -enable-ml-inliner=release` as a process for each file, which asks over two FIFOs,
   and is answered by the same network; it runs default<O2>, in which the inliner asks the same;
@@ -148,9 +148,6 @@ def measure(programs: Sequence[Program], folder: Path, rounds: int) -> dict[str,
         "questions": asked["compile"],
         "seconds": {name: round(float(value), 4) for name, value in seconds.items()},
         "decisions a second": per_second,
-        "microseconds of a decision in the compile": round(
-            1e6 * (seconds["compile"] - seconds["replay"]) / asked["compile"], 1
-        ),
     }
 
 

@@ -39,9 +39,7 @@ class _Found:
     cost: float
     trace: Trace
     evaluations: int
-    content: Observed = (
-        None  # its bitcode, or what the compiler says against it; None where it is clang's own
-    )
+    content: Observed | None  # its bitcode, or what the compiler says against it; None: it is clang's own
 
 
 def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:

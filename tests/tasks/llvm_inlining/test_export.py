@@ -42,8 +42,8 @@ def answers_in_c(
     (folder / "main.c").write_text(PROGRAM)
     program = folder / "program"
     warnings = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
-    words = [compiler, "-O2", *warnings, f"-DCOUNT={rows.shape[1]}", folder / "main.c", "-o", program, "-lm"]
-    subprocess.run(words, check=True)
+    words = [compiler, "-O2", *warnings, f"-DCOUNT={rows.shape[1]}", str(folder / "main.c"), "-lm"]
+    subprocess.run([*words, "-o", str(program)], check=True)
     printed = subprocess.run([program], input=rows.tobytes(), capture_output=True, check=True).stdout
     return [int(one) for one in printed.decode()]
 
