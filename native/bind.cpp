@@ -4,6 +4,7 @@
 #include "bind_codegen.h"
 #include "bind_inlining.h"
 #include "bind_jit.h"
+#include "bind_network.h"
 #include "bind_values.h"
 #include "codegen.h"
 #include "embedding.h"
@@ -246,6 +247,8 @@ NB_MODULE(_native, m) {
       .def_rw("address_significance", &BackEnd::address_significance)
       .def_rw("call_site_info", &BackEnd::call_site_info)
       .def_rw("debugger", &BackEnd::debugger);
+
+  burnish::bind_network(m); // before those that take networks
   burnish::bind_inlining(m);
   burnish::bind_codegen(m);
 

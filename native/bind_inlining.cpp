@@ -3,6 +3,7 @@
 #include "bind_values.h"
 #include "inlining.h"
 
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -57,6 +58,7 @@ void bind_inlining(nb::module_ &m) {
       .def("reach", &reach, "site"_a)
       .def("finish", &Inlining::finish, Without())
       .def("answer", &Inlining::answer, "inlined"_a)
+      .def("answer_by", &Inlining::answer_by, "network"_a)
       .def_prop_ro("finished", &Inlining::finished)
       .def_prop_ro("waits", &Inlining::waits)
       .def("__len__", [](const Inlining &inlining) { return inlining.questions().size(); })

@@ -39,6 +39,14 @@ void Inlining::answer(bool inlined) {
   answers_[questions_.back().site] = inlined;
 }
 
+void Inlining::answer_by(std::shared_ptr<const Network> network) {
+  size_t features = inlining_feature_names().size();
+  if (network->inputs() != features || network->outputs() != 2)
+    throw InputError("a network of " + std::to_string(network->inputs()) + " features and " +
+                     std::to_string(network->outputs()) + " outputs; expected " + std::to_string(features) + " and 2");
+  network_ = std::move(network);
+}
+
 std::unique_ptr<Module> Inlining::take() {
   if (!finished_ || error_ || !module_)
     throw InputError("the compile is not finished, or its result was taken");
@@ -103,6 +111,8 @@ bool Inlining::decide(InlineQuestion question) {
   }
   if (answer != answers_.end())
     questions_.back().inlined = answer->second;
+  else if (network_ && !dropped())
+    questions_.back().inlined = network_->choose(questions_.back().features.data()) == 1;
   return questions_.back().inlined;
 }
 

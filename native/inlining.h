@@ -2,6 +2,7 @@
 #pragma once
 
 #include "module.h"
+#include "network.h"
 
 #include <condition_variable>
 #include <exception>
@@ -51,6 +52,10 @@ public:
   // Answers the question that the compile waits at; throws InputError where it waits at none.
   void answer(bool inlined);
 
+  // From here on a network answers what would be the heuristic's, in the compile's own thread: of its outputs, the
+  // second is to inline. Nothing waits for it, so it is for finish(). Throws InputError where it takes other features.
+  void answer_by(std::shared_ptr<const Network> network);
+
   bool finished() const { return finished_; }
   const std::vector<InlineQuestion> &questions() const { return questions_; } // so far, in LLVM's order
   bool waits() const { return waits_; }                                       // at the last of them
@@ -70,6 +75,7 @@ private:
 
   std::unique_ptr<Module> module_;
   Answers answers_;
+  std::shared_ptr<const Network> network_;
   std::unordered_map<std::string, int> counts_; // of questions, by caller and callee
   std::vector<InlineQuestion> questions_;
   Goal goal_ = Goal::ask;

@@ -25,6 +25,8 @@ COMMANDS = {
     "cc": "a drop-in C compiler: CC='burnish cc' make",
     "c++": "a drop-in C++ compiler",
     "link": "link a whole program as one module",
+    "export": "a trained policy as ONNX or as a C header",
+    "serve-inliner": "answer an unmodified compiler's inliner by a policy",
     "report": "what the drop-in compilers made of a build",
     "apply": "apply actions by hand and see each one's effect",
     "tasks": "list tasks, their actions, observations and objectives",
@@ -33,7 +35,9 @@ COMMANDS = {
     "check-system": "say what the system lacks for compiling C",
 }
 
-ROOMS = dict.fromkeys(("link", "report", "corpus", "demo", "check-system"), "burnish.cli.llvm")
+ROOMS = dict.fromkeys(
+    ("link", "report", "corpus", "demo", "check-system", "export", "serve-inliner"), "burnish.cli.llvm"
+)
 """Where commands are that are about one compiler."""
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130

@@ -70,7 +70,7 @@ def places(session: Session, sites: tuple[str, ...], count: int) -> tuple[tuple[
 
 def answer(session: Session, make: MakeAnswerer) -> Trace:
     """See Session.answer."""
-    answerer, entries = _made(make), list[str]()
+    answerer, entries = made(make), list[str]()
     while session.question():
         observed = tuple(session.observe(name) for name in answerer.observations)
         entries.append(session.act(int(answerer(observed, session.legal())))[1])
@@ -78,5 +78,6 @@ def answer(session: Session, make: MakeAnswerer) -> Trace:
 
 
 @lru_cache(maxsize=4)
-def _made(make: MakeAnswerer) -> Answerer:
+def made(make: MakeAnswerer) -> Answerer:
+    """Return what a function makes; of the last few, what it made before."""
     return make()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
 
@@ -31,46 +32,85 @@ ALL = 1 << 30  # evaluations
 SLOWEST_SECONDS = 600.0  # of one step, where it is no matter of time
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The best of one search."""
+
+    cost: float
+    trace: Trace
+    evaluations: int
+    content: Observed | None  # its bitcode, or what the compiler says against it; None: it is clang's own
+
+
 def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     """Search for the passes of one file and return its bitcode after them.
+
+    With an inlining policy, half of the budget is for passes that begin where that has decided what is
+    inlined; the better one of both counts.
 
     Raises:
         Unimproved: the search found nothing better than the level's own pipeline.
         BurnishError: the file cannot be optimized.
     """
     task = make_task(Options(level=request.level))
-    objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
-    budget = _budget(request)
-    # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
-    deadline = SLOWEST_SECONDS if budget.seconds is None else max(10.0, 2 * budget.seconds)
-    limits = Limits(deadline_seconds=deadline, begin="fork")
+    objective = within_limits(request.objective, request.speed_limit, request.code_growth)
+    problem = Problem(task, program, objective, limits=_limits(request))
+    found, note = (_search(problem, request), "") if not request.inline_policy else _both(problem, request)
+    if math.isinf(found.cost):
+        raise Unimproved(f"nothing was measured within the budget{note}", found.evaluations)
+    if found.content is None:
+        raise Unimproved(f"nothing smaller was found{note}", found.evaluations)
+    if not isinstance(found.content, bytes):
+        raise Unimproved(f"{found.content} (after {', '.join(found.trace)})", found.evaluations)
+    return Optimized(found.content, found.trace, found.evaluations)
+
+
+def _both(problem: Problem, request: OptimizeRequest) -> tuple[_Found, str]:
+    """Search from the program and from where a policy has decided what is inlined; or say why that is not."""
+    from burnish.driver.inlined import behind, decide  # which few need
+
+    if request.budget_seconds is not None and request.until is None:
+        request = replace(request, until=time.monotonic() + request.budget_seconds)
+    answers, failure = decide(problem, request)
+    if not answers:
+        return _search(problem, request), failure
+    first = _search(problem, request, share=0.5)
+    other = _search(behind(answers, problem, request), replace(request, memory=None), used=first.evaluations)
+    best = replace(other, trace=(*answers, *other.trace)) if other.cost < first.cost else first
+    return replace(best, evaluations=first.evaluations + other.evaluations), ""
+
+
+def _search(problem: Problem, request: OptimizeRequest, share: float = 1.0, used: int = 0) -> _Found:
+    """Search in a share of the budget that is left; `used` evaluations are gone."""
+    task, objective = problem.task, problem.goal.name
     guide = policies.find_adviser(request.policy or policies.DEFAULT, task, objective)
     adviser = guide[0] if guide else None
     if request.remembered:
         adviser = None
     if request.memory:
-        adviser = remembered = Memory(request.memory, task, program, objective, adviser)
+        adviser = remembered = Memory(request.memory, task, problem.program, objective, adviser)
     method = SEARCHES[request.search or DEFAULT]
     contents: list[Observed] = []
     found = run(
         Method(method.name, _no_search) if request.remembered else method,
-        Problem(task, program, objective, limits=limits),
-        budget,
+        problem,
+        _budget(request, share, used),
         seed=request.seed,
         adviser=adviser,
         observer=Observer(finish=partial(_take, contents, task.initial_traces)),
     )
-    if math.isinf(found.cost):
-        raise Unimproved("nothing was measured within the budget", found.evaluations)
-    if found.trace in task.initial_traces:
-        raise Unimproved("nothing smaller was found", found.evaluations)
-    (content,) = contents
-    if not isinstance(content, bytes):
-        raise Unimproved(f"{content} (after {', '.join(found.trace)})", found.evaluations)
-    if request.memory:
+    content = contents[0] if contents else None
+    if request.memory and isinstance(content, bytes):
         remembered.keep(found.trace, found.cost)
-    return Optimized(content, found.trace, found.evaluations)
+    return _Found(found.cost, found.trace, found.evaluations, content)
+
+
+def _limits(request: OptimizeRequest) -> Limits:
+    budget = _budget(request)
+    # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
+    deadline = SLOWEST_SECONDS if budget.seconds is None else max(10.0, 2 * budget.seconds)
+    return Limits(deadline_seconds=deadline, begin="fork")
 
 
 def _take(
@@ -85,11 +125,15 @@ def _take(
         contents.append(str(error))
 
 
-def _budget(request: OptimizeRequest) -> Budget:
+def _budget(request: OptimizeRequest, share: float = 1.0, used: int = 0) -> Budget:
     seconds = request.budget_seconds
     if request.until is not None:
         seconds = max(LEAST_SECONDS, request.until - time.monotonic())
     evaluations = ALL if request.remembered else request.evaluations
+    if seconds is not None:
+        seconds *= share
+    if evaluations is not None:
+        evaluations = max(1, math.ceil(share * (evaluations - used)))
     return Budget(seconds, evaluations, request.patience, workers=1)  # the build uses the other cores
 
 

@@ -110,6 +110,7 @@ def _request(
         seed=options.seed,
         search=options.search,
         policy=options.policy,
+        inline_policy=options.inline_policy,
         memory=options.memory,
         evaluations=budget.evaluations,
         until=budget.until(build.clang_seconds, ended),

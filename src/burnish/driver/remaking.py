@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path, PurePath
 
 from burnish.core.errors import BurnishError, InputError
@@ -51,12 +52,15 @@ def compilation(record: Record) -> ClangJob:
 def _replayed(bitcode: bytes, record: Record) -> bytes:
     from burnish.core.program import Program
     from burnish.core.sandbox import Sandbox
+    from burnish.tasks.llvm_inlining.inlined import open_inlined, split_answers
     from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 
-    task = make_task(Options(level=SYNONYMS.get(record.level, record.level)))
-    session = Sandbox(task.open, Program(PurePath(record.source).name, LANGUAGE, bitcode))
+    options = Options(level=SYNONYMS.get(record.level, record.level))
+    answers, passes = split_answers(record.trace)
+    opener = partial(open_inlined, options=options, answers=answers) if answers else make_task(options).open
+    session = Sandbox(opener, Program(PurePath(record.source).name, LANGUAGE, bitcode))
     try:
-        session.replay(record.trace)
+        session.replay(passes)
         session.verify()
         content = session.observe("bitcode")
     except BurnishError as error:

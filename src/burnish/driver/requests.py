@@ -32,6 +32,7 @@ class DriverOptions:
     build_seconds: float | None = None  # of search for a whole build, in the place of `budget`
     search: str | None = None  # None: the optimizer's own choice
     policy: str | None = None  # None: the one that is shipped for the objective
+    inline_policy: str | None = None  # a file: what answers LLVM's inliner; None: its heuristic alone
     memory: Path | None = None  # see burnish.search.memory
     seed: int = 0
     log: Path | None = None  # None: the user's build log
@@ -61,6 +62,7 @@ class OptimizeRequest:
         None  # the most expected run time, in units of the level's own; None: no limit
     )
     code_growth: float = 1.0  # the most code and read-only data, in units of the level's own
+    inline_policy: str | None = None  # a file: where it decides what is inlined, passes begin as well
 
 
 @dataclass(frozen=True)

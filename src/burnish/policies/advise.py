@@ -22,6 +22,7 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.view import Start, Step, View
 from burnish.policies.choose import ILLEGAL, ActionPolicy, Floats, Mask, choose
+from burnish.policies.columns import with_columns
 from burnish.policies.load import load_action_policy
 
 AT_ONCE = 16  # states that a network sees: more take no less time each
@@ -170,6 +171,8 @@ def adviser_of(policy: ActionPolicy, task: Task) -> PolicyAdviser:
     observation = observation if isinstance(observation, str) else tuple(observation)
     for name in (observation,) if isinstance(observation, str) else observation:
         task.observation(name)
+    if isinstance(observation, str) and (columns := task.observation(observation).columns):
+        policy = with_columns(policy, columns)
     sites = int(card.get("sites", 0))
     if len(policy.actions) % (1 + sites):
         raise InputError(f"{len(policy.actions)} actions are not those of {sites} sites; export it anew")

@@ -13,6 +13,7 @@ from burnish.core.guide import State
 from burnish.core.task import Task
 from burnish.core.view import Mask, Observed
 from burnish.policies.advise import PolicyAdviser, Steps, load_adviser
+from burnish.policies.columns import with_columns
 from burnish.policies.load import load_action_policy
 
 
@@ -24,6 +25,7 @@ class PolicyFile:
     digest: str  # of the file: another policy under the same name is read anew
     observation: str | tuple[str, ...]  # see PolicyAdviser
     actions: tuple[str, ...] = field(repr=False)  # the task's
+    columns: tuple[str, ...] = field(default=(), repr=False)  # the observation's, where it is one array
 
     def __call__(self) -> Answers:
         """Read it.
@@ -31,7 +33,10 @@ class PolicyFile:
         Raises:
             MissingTool, InputError: see load_action_policy.
         """
-        adviser = PolicyAdviser(load_action_policy(self.path), self.observation, None)
+        policy = load_action_policy(self.path)
+        if self.columns:
+            policy = with_columns(policy, self.columns)
+        adviser = PolicyAdviser(policy, self.observation, None)
         return Answers(adviser.steps(self.actions))
 
 
@@ -65,4 +70,5 @@ def answers_of(path: Path, task: Task) -> PolicyFile:
     if adviser.sites:
         raise InputError(f"{path}: it acts at {adviser.sites} sites, and only what is asked can be answered")
     digest = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-    return PolicyFile(path.resolve(), digest, adviser.observation, task.actions)
+    columns = task.observation(adviser.observation).columns if isinstance(adviser.observation, str) else ()
+    return PolicyFile(path.resolve(), digest, adviser.observation, task.actions, tuple(columns))

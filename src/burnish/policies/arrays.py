@@ -5,7 +5,7 @@ burnish.agents.export writes them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,11 @@ from burnish.policies.npz import DAMAGE, read_archive, write_archive
 from burnish.representations.batches import Features
 
 FORMAT: Final = 1
-_EPSILON: Final = np.float32(1e-5)  # of torch's LayerNorm
+ACTIVATIONS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
+    "relu": lambda x: np.maximum(x, np.float32(0)),
+    "tanh": np.tanh,
+}
+EPSILON: Final = np.float32(1e-5)  # of torch's LayerNorm
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,27 +41,53 @@ class Linear:
         y: Floats = x @ self.weight + self.bias
         if self.norm_weight is not None and self.norm_bias is not None:
             y = y - y.mean(axis=1, keepdims=True)
-            y = y / np.sqrt(np.square(y).mean(axis=1, keepdims=True) + _EPSILON)
+            y = y / np.sqrt(np.square(y).mean(axis=1, keepdims=True) + EPSILON)
             y = y * self.norm_weight + self.norm_bias
         return y
 
 
 @dataclass(frozen=True, eq=False)
 class Perceptron:
-    """Features are scaled and standardized; ReLU follows every layer."""
+    """Features are scaled and standardized; an activation follows every layer.
+
+    With boundaries, a feature becomes four numbers, as in ml-compiler-opt's feature_ops.py: with q the share
+    of its boundaries that are not above it, q, q * q and the root of q, each of all features together, and
+    last what is standardized.
+    """
 
     log1p: bool  # scaled as sign(x) log(1 + |x|)
     mean: Floats  # [features]
     deviation: Floats  # [features]
     layers: tuple[Linear, ...]
+    activation: str = "relu"  # one of ACTIVATIONS
+    boundaries: Floats | None = None  # [features, steps], ascending: say quantiles
+
+    def __post_init__(self) -> None:
+        if self.activation not in ACTIVATIONS:
+            raise InputError(f"activation is {self.activation!r}; expected one of {', '.join(ACTIVATIONS)}")
+        if self.log1p and self.boundaries is not None:
+            raise InputError("features are scaled by log1p or by boundaries, not by both")
 
     def __call__(self, features: Floats) -> Floats:
         """Return float32[B, width] of float32[B, features]."""
+        activate = ACTIVATIONS[self.activation]
+        x = self._scaled(features)
+        for layer in self.layers:
+            x = activate(layer(x))
+        return x
+
+    def _scaled(self, features: Floats) -> Floats:
         x = np.sign(features) * np.log1p(np.abs(features)) if self.log1p else features
         x = (x - self.mean) / self.deviation
-        for layer in self.layers:
-            x = np.maximum(layer(x), np.float32(0))
-        return x
+        if self.boundaries is None:
+            return x
+        steps = self.boundaries.shape[1]
+        below = [
+            np.searchsorted(row, column, side="right")
+            for row, column in zip(self.boundaries, features.T, strict=True)
+        ]
+        share = np.stack(below, axis=1).astype(np.float32) / np.float32(steps)
+        return np.concatenate([share, share * share, np.sqrt(share), x], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +161,7 @@ def save_arrays(policy: ArraysPolicy, path: Path) -> None:
         "actions": policy.actions,
         "names": policy.inputs.names,
         "log1p": policy.encoder.log1p,
+        "activation": policy.encoder.activation,
         "card": policy.card,
     }
     write_archive(path, arrays, rest)
@@ -144,16 +175,16 @@ def load_arrays(path: Path) -> ArraysPolicy:
     """
     try:
         arrays, rest = read_archive(path, FORMAT)
-        log1p = bool(rest["log1p"])
+        like = bool(rest["log1p"]), str(rest.get("activation", "relu"))
         return ArraysPolicy(
             actions=tuple(rest["actions"]),
             inputs=Features(tuple(rest["names"])),
-            encoder=_perceptron("encoder", arrays, log1p),
+            encoder=_perceptron("encoder", arrays, *like),
             head=_linear("head", arrays),
             kinds=_linear("kinds", arrays) if "kind" in arrays else None,
             kind=arrays.get("kind"),
             critic_encoder=(
-                _perceptron("critic_encoder", arrays, log1p) if "critic_encoder.mean" in arrays else None
+                _perceptron("critic_encoder", arrays, *like) if "critic_encoder.mean" in arrays else None
             ),
             critic=_linear("critic", arrays) if "critic.weight" in arrays else None,
             card=rest["card"],
@@ -168,6 +199,8 @@ def _of(name: str, layer: Linear) -> dict[str, NDArray[Any]]:
 
 def _of_perceptron(name: str, network: Perceptron) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {f"{name}.mean": network.mean, f"{name}.deviation": network.deviation}
+    if network.boundaries is not None:
+        arrays[f"{name}.boundaries"] = network.boundaries
     for number, layer in enumerate(network.layers):
         arrays |= _of(f"{name}.{number}", layer)
     return arrays
@@ -182,7 +215,8 @@ def _linear(name: str, arrays: Mapping[str, Any]) -> Linear:
     )
 
 
-def _perceptron(name: str, arrays: Mapping[str, Any], log1p: bool) -> Perceptron:
+def _perceptron(name: str, arrays: Mapping[str, Any], log1p: bool, activation: str) -> Perceptron:
     count = sum(f"{name}.{number}.weight" in arrays for number in range(len(arrays)))
     layers = tuple(_linear(f"{name}.{number}", arrays) for number in range(count))
-    return Perceptron(log1p, arrays[f"{name}.mean"], arrays[f"{name}.deviation"], layers)
+    mean, deviation = arrays[f"{name}.mean"], arrays[f"{name}.deviation"]
+    return Perceptron(log1p, mean, deviation, layers, activation, arrays.get(f"{name}.boundaries"))

@@ -99,6 +99,18 @@ def check(name: str) -> None:
         raise UnknownName.among("policy", name, [DEFAULT, NONE, *shipped(), "or a file"])
 
 
+def path_of(name: str) -> Path:
+    """Return the file of a policy that comes with burnish, or that a user names.
+
+    Raises:
+        UnknownName: there is none.
+    """
+    known = shipped()
+    if name not in known and not Path(name).is_file():
+        raise UnknownName.among("policy", name, [*known, "or a file"])
+    return known.get(name) or Path(name)
+
+
 def named(method: str, policy: str) -> str:
     """Return the name of a search that a policy guides, for results: "mixed@policy", or the search's own."""
     return f"{method}{AT}{policy}" if policy else method

@@ -147,6 +147,7 @@ class PolicyTraining:
         """Return what there is to know of a policy, beside its actions and results."""
         environment = self.config.environment
         observation = environment.observation or next(iter(self.task.observations))
+        columns = self.task.observation(observation).columns if isinstance(observation, str) else ()
         return {
             "task": self.task.id,
             "toolchain": dict(self.task.toolchain()),
@@ -155,6 +156,7 @@ class PolicyTraining:
             "objective": self.objective,
             "reference": self.reference,
             "observation": observation if isinstance(observation, str) else list(observation),
+            "columns": list(columns),
             "reward": environment.reward,
             "sites": self.space.sites,
             "max_steps": environment.max_steps or self.task.max_steps,

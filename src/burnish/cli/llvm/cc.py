@@ -34,6 +34,7 @@ burnish's options come first; what follows the first other argument (or --) is c
                      clang takes for it
   --search NAME      how to search: mixed (default), genetic, beam, ...
   --policy NAME      what guides it: shipped (default), none, or a file of burnish train
+  --inline-policy F  a policy for llvm_inlining that answers LLVM's inliner; half of the budget begins there
   --remember FILE    begin with what earlier searches found for these functions, in this file or another,
                      and add what this one finds; objects then depend on it (absolute path, as for --report)
   --seed N           of the search (default 0)
@@ -167,6 +168,12 @@ def _policy(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, policy=str(Path(value).absolute()) if Path(value).is_file() else value)
 
 
+def _inline_policy(options: DriverOptions, value: str) -> DriverOptions:
+    from burnish.policies.find import path_of
+
+    return replace(options, inline_policy=str(path_of(value).absolute()))
+
+
 def _speed_limit(options: DriverOptions, value: str) -> DriverOptions:
     from burnish.core.limit import parse_most
 
@@ -222,6 +229,7 @@ _OPTIONS: dict[str, Callable[[DriverOptions, str], DriverOptions]] = {
     "--build-budget": _build_budget,
     "--search": _search,
     "--policy": _policy,
+    "--inline-policy": _inline_policy,
     "--remember": _remember,
     "--seed": _seed,
     "--report": _report,

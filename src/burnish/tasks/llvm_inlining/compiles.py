@@ -88,6 +88,10 @@ class RunningCompile:
         """Answer the question that waits."""
         self._going.answer(inlined)
 
+    def answer_by(self, network: _native.Network) -> None:
+        """Have a network answer what nobody has; of its two outputs, the second is to inline."""
+        self._going.answer_by(network)
+
     def row(self, site: str) -> Row:
         """Return the row of a question that was asked."""
         found: Row = self._going.rows(self._places[site])[0]
@@ -154,8 +158,24 @@ class Compiles:
 
     def finish(self, compile_: RunningCompile, answers: Answers) -> InlinedModule:
         """Have a compile go on to its end, and keep the result."""
+        self._finished.put(answers, found := self._result(compile_))
+        return found
+
+    def finish_by(self, network: _native.Network, answers: dict[str, bool]) -> InlinedModule:
+        """Have a network answer the rest, which is added to `answers`, in one compile; keep the result."""
+        compile_ = self.start(answers)
+        compile_.answer_by(network)
+        found = self._result(compile_)
+        answers |= {
+            site: bool(inlined)
+            for site, inlined in zip(found.places, found.rows[:, -1], strict=True)
+            if site not in answers
+        }
+        self._finished.put(frozenset(answers.items()), found)
+        return found
+
+    def _result(self, compile_: RunningCompile) -> InlinedModule:
         module, places, rows = compile_.finish()
         opened = self._opened
         state = ModuleSession(module, opened.options, opened.origin, self._stopwatch)
-        self._finished.put(answers, found := InlinedModule(state, places, rows))
-        return found
+        return InlinedModule(state, places, rows)

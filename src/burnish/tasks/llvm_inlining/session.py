@@ -11,11 +11,13 @@ import numpy as np
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.stepping import MakeAnswerer, made
+from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
 from burnish.execution.stopwatch import Stopwatch
-from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE
+from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE, LEAVE
 from burnish.tasks.llvm_inlining.compiles import Answers, Compiles, InlinedModule, Row, RunningCompile
+from burnish.tasks.llvm_inlining.networks import network_of
 from burnish.tasks.llvm_inlining.objectives import OBJECTIVES
 from burnish.tasks.llvm_inlining.observations import (
     FEATURES,
@@ -91,6 +93,26 @@ class InliningSession(Session):
         self.answers[site] = inlined
         self.record(action, site)
         return bool(row[WOULD]) != inlined
+
+    def answer(self, make: MakeAnswerer) -> Trace:
+        """See Session: all answers are entries, those that are the heuristic's own as well.
+
+        A perceptron on LLVM's features answers in the thread of the compile, and there is one compile.
+
+        Raises:
+            InputError: the policy's weights are none that a network can have.
+        """
+        network = network_of(made(make))
+        if network is None:
+            return super().answer(make)
+        first, before = len(self.trace), set(self.answers)
+        compiled = self.compiles.finish_by(network, self.answers)
+        self._key = self._running = None
+        self._answered = 0
+        for site in compiled.sites:
+            if site not in before:
+                self.record(INLINE if self.answers[site] else LEAVE, site)
+        return tuple(self.trace[first:])
 
     def observe(self, space: str) -> Observed:
         """Return one of OBSERVATIONS."""

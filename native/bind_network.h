@@ -1,0 +1,10 @@
+// The Python face of network.h.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace burnish {
+
+void bind_network(nanobind::module_ &m);
+
+} // namespace burnish

@@ -1,0 +1,52 @@
+"""burnish export: a policy as what runs without burnish."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.core.errors import InputError
+from burnish.files import write_atomically
+from burnish.policies.arrays import ArraysPolicy
+from burnish.policies.choose import ActionPolicy
+from burnish.policies.find import path_of
+from burnish.policies.load import load_action_policy
+
+FORMATS = {".h": "c-header", ".onnx": "onnx"}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(
+        prog="burnish export",
+        description="Write a policy as what runs without burnish: an ONNX file, or, of a policy for the "
+        "inliner, a C header with its weights and one function, which needs nothing but the C library.",
+    )
+    parser.add_argument("policy", help="a policy.npz of burnish train, or the name of one that is shipped")
+    parser.add_argument("--out", type=Path, required=True, help="where to: FILE.onnx or FILE.h")
+    parser.add_argument("--format", choices=FORMATS.values(), help="by default what the end of --out says")
+    parser.add_argument("--name", help="of the C function: NAME_inline; default: the header's own")
+    options = parser.parse_args(arguments)
+    kind = options.format or FORMATS.get(options.out.suffix)
+    if kind is None:
+        raise InputError(f"--out {options.out}: expected FILE.onnx or FILE.h, or --format")
+    policy = load_action_policy(path_of(options.policy))
+    if kind == "onnx":
+        _write_onnx(policy, options.out)
+    else:
+        from burnish.tasks.llvm_inlining.c_header import c_header
+
+        name = options.name or re.sub(r"\W|^(?=\d)", "_", options.out.stem)
+        write_atomically(options.out, c_header(policy, name).encode())
+    print(f"{options.out}: {options.out.stat().st_size:,} bytes")
+    return 0
+
+
+def _write_onnx(policy: ActionPolicy, out: Path) -> None:
+    from burnish.policies.to_onnx import write_onnx
+
+    if not isinstance(policy, ArraysPolicy):
+        raise InputError("only policies of arrays (.npz) are written as ONNX; the others are ONNX or tables")
+    write_onnx(policy, out)

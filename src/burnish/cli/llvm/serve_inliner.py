@@ -1,0 +1,100 @@
+"""burnish serve-inliner: a policy answers the inliner of a clang or opt that knows nothing of burnish."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.core.errors import InputError
+from burnish.policies.choose import ActionPolicy
+from burnish.policies.find import path_of
+from burnish.policies.load import load_action_policy
+from burnish.tasks.llvm_inlining.channel import Channel, serve
+
+DESCRIPTION = """\
+Answer the inliner of an unmodified clang or opt, 17 or newer, by a policy:
+
+  burnish serve-inliner --policy P -- clang -Oz -c hot.c -o hot.o
+
+runs the command with the options that have its inliner ask. Without a command it answers whatever compiler
+is given them, until Ctrl-C:
+
+  burnish serve-inliner --policy P --channel /tmp/inliner &
+  clang -Oz -c hot.c -mllvm -enable-ml-inliner=release -mllvm -inliner-interactive-channel-base=/tmp/inliner
+
+One compiler at a time: two on one channel (make -j) would read each other's answers."""
+NAME = "burnish serve-inliner"
+BASE_OPTION = "-inliner-interactive-channel-base"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; return the compiler's exit code."""
+    words, command = _split(list(arguments))
+    parser = argparse.ArgumentParser(
+        prog=NAME,
+        usage=f"{NAME} --policy POLICY [--channel BASE] [-- COMPILER ARGUMENT...]",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--policy", required=True, help="a file of burnish train, or one that is shipped")
+    parser.add_argument(
+        "--channel",
+        type=Path,
+        metavar="BASE",
+        help="the FIFOs BASE.in and BASE.out are made, and removed in the end; default: in their own folder",
+    )
+    options = parser.parse_args(words)
+    if not command and not options.channel:
+        raise InputError("without a compiler's command, --channel BASE says where to answer")
+    policy = load_action_policy(path_of(options.policy))
+    with tempfile.TemporaryDirectory(prefix="burnish-") as folder:
+        base = (options.channel or Path(folder) / "inliner").absolute()
+        with Channel(base) as channel:
+            if command:
+                return _run(policy, channel, _asking(command, base))
+            print(f"answering at {base}.in and {base}.out, until Ctrl-C", file=sys.stderr, flush=True)
+            serve(policy, channel, lambda: True)
+            return 0
+
+
+def _run(policy: ActionPolicy, channel: Channel, command: Sequence[str]) -> int:
+    """Answer one compiler until it ends, and return its exit code."""
+    try:
+        compiler = subprocess.Popen(command)
+    except OSError as error:
+        raise InputError(f"{command[0]}: {error.strerror}") from None
+    with compiler:
+        try:
+            served = serve(policy, channel, lambda: compiler.poll() is None)
+        except BaseException:
+            compiler.kill()  # it would wait for an answer for ever
+            raise
+    if served.compiles:
+        print(f"{NAME}: {served.decisions:,} calls, {served.inlined:,} inlined", file=sys.stderr)
+    elif compiler.returncode == 0:
+        print(f"{NAME}: the compiler asked nothing; nothing is inlined at -O0", file=sys.stderr)
+    return compiler.returncode if compiler.returncode >= 0 else 128 - compiler.returncode
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return burnish's words, and the compiler's command."""
+    if "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    if at + 1 == len(arguments):
+        raise InputError("expected a compiler's command after --")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def _asking(command: list[str], base: Path) -> list[str]:
+    """Return a compiler's command with the options that have its inliner ask, unless it names a channel."""
+    if any(BASE_OPTION in word for word in command):
+        return command
+    words = ["-enable-ml-inliner=release", f"{BASE_OPTION}={base}"]
+    if not Path(command[0]).name.startswith("opt"):
+        words = [word for option in words for word in ("-mllvm", option)]
+    return [command[0], *words, *command[1:]]

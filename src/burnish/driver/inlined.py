@@ -1,0 +1,45 @@
+"""Inlining by a policy, before the passes of an object. A policy that fails is never in a build's way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from burnish.core.errors import BurnishError
+from burnish.core.problem import Problem
+from burnish.core.sandbox import Sandbox
+from burnish.core.trace import Trace
+from burnish.driver.requests import OptimizeRequest
+from burnish.policies.answer import answers_of
+from burnish.tasks.llvm_inlining import TASK
+from burnish.tasks.llvm_inlining.inlined import open_inlined, other_answers
+from burnish.tasks.llvm_inlining.session import InliningOptions, open_inlining
+from burnish.tasks.llvm_passes import Options
+
+FAILED = "; the inlining policy did not answer: "
+
+
+def decide(problem: Problem, request: OptimizeRequest) -> tuple[Trace, str]:
+    """Return what a policy answers otherwise than LLVM's heuristic; or "; and why it does not"."""
+    assert request.inline_policy
+    try:
+        policy = answers_of(Path(request.inline_policy), TASK)
+        opener = partial(open_inlining, options=InliningOptions(request.level))
+        session = Sandbox(opener, problem.program, limits=problem.limits)
+        try:
+            session.answer(policy)
+            return other_answers(session), ""
+        finally:
+            session.shutdown()
+    except BurnishError as error:
+        return (), f"{FAILED}{error}"
+    except Exception as error:  # a user's policy, which a build never fails because of
+        said = str(error).strip().splitlines() or [""]
+        return (), f"{FAILED}{type(error).__name__}: {said[-1]}"
+
+
+def behind(answers: Trace, problem: Problem, request: OptimizeRequest) -> Problem:
+    """Return the problem that begins behind the level's pipeline with these answers."""
+    opener = partial(open_inlined, options=Options(level=request.level), answers=answers)
+    return replace(problem, task=replace(problem.task, open=opener, initial_traces=()))

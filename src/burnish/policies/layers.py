@@ -1,0 +1,22 @@
+"""An actor as one stack of layers, for what runs it elsewhere: the native core, C, ONNX."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from burnish.core.errors import InputError
+from burnish.policies.arrays import ArraysPolicy, Linear
+
+
+def layers_of(policy: ArraysPolicy) -> tuple[Linear, ...]:
+    """Return the layers of a policy's actor; the last one gives the logits of its actions, in their order.
+
+    Raises:
+        InputError: its actions are factorised, and a kind has several of them.
+    """
+    head = policy.head
+    if policy.kinds is not None and policy.kind is not None:
+        if len(np.unique(policy.kind)) < len(policy.kind):
+            raise InputError("the policy chooses a kind of action first, then one of its actions: no stack")
+        head = Linear(policy.kinds.weight[:, policy.kind], policy.kinds.bias[policy.kind])
+    return (*policy.encoder.layers, head)

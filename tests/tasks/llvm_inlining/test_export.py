@@ -1,0 +1,113 @@
+"""A policy as a C header and as ONNX: the same answers without burnish."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from burnish.cli import main
+from burnish.core.errors import InputError
+from burnish.policies.arrays import ArraysPolicy
+from burnish.policies.load import load_action_policy
+from burnish.policies.to_onnx import write_onnx
+from burnish.tasks.llvm_inlining.c_header import c_header
+from burnish.tasks.llvm_inlining.networks import native_network
+from burnish.tasks.llvm_inlining.observations import FEATURES
+from burnish.toolchain import find_tool
+from tests.tasks.llvm_inlining.policies import random_policy, random_rows, saved
+
+PROGRAM = """
+#include "tiny.h"
+#include <stdio.h>
+int main(void) {
+  int64_t row[COUNT];
+  if (sizeof tiny_features / sizeof *tiny_features != COUNT)
+    return 1;
+  while (fread(row, sizeof row, 1, stdin) == 1)
+    putchar('0' + tiny_inline(row));
+  return 0;
+}
+"""
+
+
+def answers_in_c(
+    policy: ArraysPolicy, rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], compiler: str, folder: Path
+) -> list[int]:
+    (folder / "tiny.h").write_text(c_header(policy, "tiny"))
+    (folder / "main.c").write_text(PROGRAM)
+    program = folder / "program"
+    warnings = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    words = [compiler, "-O2", *warnings, f"-DCOUNT={rows.shape[1]}", str(folder / "main.c"), "-lm"]
+    subprocess.run([*words, "-o", str(program)], check=True)
+    printed = subprocess.run([program], input=rows.tobytes(), capture_output=True, check=True).stdout
+    return [int(one) for one in printed.decode()]
+
+
+def compilers() -> tuple[str, str]:
+    return str(find_tool("clang")), "gcc"
+
+
+@pytest.mark.parametrize(
+    ("number", "scale", "activation"),
+    [
+        (number, *what)
+        for number, what in enumerate(itertools.product(("log1p", "none", "quantiles"), ("relu", "tanh")))
+    ],
+)
+def test_the_header_answers_as_the_native_network(
+    number: int, scale: str, activation: str, tmp_path: Path
+) -> None:
+    policy = random_policy(number, scale, activation, norm=number % 3 == 1)
+    rows = random_rows(1000, seed=number)
+    expected = native_network(policy).choose(rows).tolist()
+    assert answers_in_c(policy, rows, compilers()[number % 2], tmp_path) == expected
+    assert 0 < sum(expected) < 1000
+
+
+@pytest.mark.parametrize("compiler", compilers())
+def test_a_header_of_35_features_in_their_own_order(compiler: str, tmp_path: Path) -> None:
+    policy = random_policy(1, columns=FEATURES[:2:-1])
+    rows = np.ascontiguousarray(random_rows(1000)[:, :35])
+    assert answers_in_c(policy, rows, compiler, tmp_path) == native_network(policy).choose(rows).tolist()
+    assert f'"{FEATURES[-1]}",\n    "{FEATURES[-2]}"' in (tmp_path / "tiny.h").read_text()
+
+
+@pytest.mark.parametrize("scale", ["log1p", "none"])
+def test_onnx_is_read_again_and_answers_the_same(scale: str, tmp_path: Path) -> None:
+    for activation, norm in itertools.product(("relu", "tanh"), (False, True)):
+        policy = random_policy(2, scale, activation, norm=norm)
+        write_onnx(policy, path := tmp_path / "policy.onnx")
+        again, rows = load_action_policy(path), list(random_rows(300))
+        masks = np.ones((300, 2), dtype=bool)
+        masks[::7, 1] = False
+        assert (again.actions, again.card) == (policy.actions, policy.card)
+        ours = policy.log_probs(rows, masks)
+        np.testing.assert_allclose(again.log_probs(rows, masks), ours, rtol=1e-3, atol=1e-3)
+        assert (again.log_probs(rows, masks).argmax(axis=1) == ours.argmax(axis=1)).mean() > 0.99
+
+
+def test_the_command_writes_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved(random_policy(0), tmp_path)
+    assert main(["export", "policy.npz", "--out", "my-policy.h"]) == 0
+    assert Path("my-policy.h").read_text() == c_header(random_policy(0), "my_policy")
+    assert main(["export", "policy.npz", "--format", "onnx", "--out", "p.bin"]) == 0
+    assert "my-policy.h: " in capsys.readouterr().out
+    assert main(["export", "policy.npz", "--out", "p.txt"]) == 2
+    assert "p.txt: expected FILE.onnx or FILE.h, or --format" in capsys.readouterr().err
+
+
+def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'my policy' is no name in C"):
+        c_header(random_policy(0), "my policy")
+    with pytest.raises(InputError, match="perceptrons on LLVM's features"):
+        c_header(replace(random_policy(0), actions=("gvn", "dce")), "p")
+    with pytest.raises(InputError, match="features by quantiles are no ONNX"):
+        write_onnx(random_policy(0, "quantiles"), tmp_path / "p.onnx")
