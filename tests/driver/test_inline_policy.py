@@ -100,7 +100,7 @@ def test_a_policy_that_fails_is_told_of_and_no_more(
     how: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inlined, "answers_of", lambda _path, _task: Failing(how))
-    limits = Limits(deadline_seconds=2, forked=True)
+    limits = Limits(deadline_seconds=2, begin="fork")
     problem = Problem(make_task(), program("hash_table.c"), "loaded-bytes", limits=limits)
     answers, note = inlined.decide(problem, replace(REQUEST, inline_policy="any"))
     assert answers == ()

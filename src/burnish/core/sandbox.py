@@ -99,6 +99,11 @@ class Sandbox(Session):
         identities: dict[str, str] = self._call("identities")
         return identities
 
+    def alternatives(self) -> Trace:
+        """See Session."""
+        entries: Trace = self._call("alternatives")
+        return entries
+
     def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
         """See Session."""
         costs: dict[str, float] = self._call("site_costs", objective, priced)

@@ -176,9 +176,12 @@ class Session(ABC):
 
     def _limited(self, cost: float, limit: Limit, measured: float, site: str) -> float:
         """Return a cost with what a limit of the program's or of a site's adds to it."""
-        if site != WHOLE_PROGRAM and limit.objective in self.prices:
-            return cost + self.prices[limit.objective] * measured
-        return limit.cost(cost, measured)
+        priced = site != WHOLE_PROGRAM and limit.objective in self.prices
+        return cost + self.prices[limit.objective] * measured if priced else limit.cost(cost, measured)
+
+    def alternatives(self) -> Trace:
+        """Return entries that answer what is asked otherwise, the most promising first; () if unknown."""
+        return ()
 
     def part(self, site: str, objective: str) -> Part | None:
         """Return a site to be worked on apart from the others; None where that cannot be.
@@ -277,16 +280,13 @@ class Session(ABC):
 
     def mask(self, sites: Sequence[str]) -> Mask:
         """Return what is legal at each of `sites`, side by side: bool[len(sites) * n]."""
-        if len(sites) == 1:
-            return self.legal(sites[0])
         return np.concatenate([self.legal(site) for site in sites])
 
     def check_legal(self, action: int, site: str) -> None:
         """Raise IllegalAction, with what would be legal, unless the action applies now."""
         if not 0 <= action < len(self.actions):
             raise IllegalAction(f"action {action} is not in 0..{len(self.actions) - 1}")
-        mask = self.legal(site)
-        if mask[action]:
+        if (mask := self.legal(site))[action]:
             return
         where = f" at site {site!r}" if site else ""
         now = [self.actions[i] for i in np.flatnonzero(mask)[:6]]

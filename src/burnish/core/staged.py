@@ -79,6 +79,10 @@ class StagedSession(Session):
         """See Session."""
         return self.session.identities()
 
+    def alternatives(self) -> Trace:
+        """See Session."""
+        return self.session.alternatives()
+
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Return what the current stage allows, and at the whole program that the next one begins."""
         mask = np.zeros(len(self.actions), dtype=bool)

@@ -18,6 +18,7 @@ from burnish.core.errors import CompileError, InputError
 from burnish.corpora.building import WORK, FileGroup, Item, PackageJob, PackProgress, build, recipe_of
 from burnish.corpora.compile_commands import NAME, Command, read_compile_commands, without_unknown
 from burnish.corpora.manifest import Package
+from burnish.corpora.mlgo import BITCODE, DESCRIPTION, read_mlgo
 from burnish.corpora.pack import SUFFIX, PackRow, compiled_row, compress, write_pack
 from burnish.corpora.public import folder_groups, unit_row
 from burnish.corpora.repair import first_error
@@ -48,7 +49,7 @@ KEPT_OPTIONS = ("-w", "-g0", "-fno-ident", "-ferror-limit=1", *TIMELESS)  # adde
 class Own:
     """What of one's own becomes a package of a corpus."""
 
-    source: str  # a folder, a compile_commands.json or a pattern such as 'build/*.bc'
+    source: str  # a folder, a compile_commands.json, a corpus of MLGO or a pattern such as 'build/*.bc'
     name: str = ""  # of the package; by default that of the folder
     split: str = "train"
     clang: tuple[str, ...] = ()  # options for a folder's C and C++ files
@@ -105,7 +106,9 @@ def own_job(own: Own) -> PackageJob:
         InputError: there is nothing of the kind.
     """
     path = Path(own.source)
-    if path.is_dir():
+    if path.name == DESCRIPTION or (path / DESCRIPTION).is_file():
+        root, files, pieces = _mlgo_pieces(path)
+    elif path.is_dir():
         root = path.resolve()
         files, pieces = _folder_pieces(own, root)
     elif path.name.endswith(".json"):
@@ -148,6 +151,14 @@ def _command_pieces(path: Path) -> tuple[list[Path], list[Piece]]:
         pieces.append(Piece(f"commands {number}", names, functools.partial(compile_commands, chosen)))
     files = [command.directory / command.source for command in commands.values()]
     return [path, *files], pieces
+
+
+def _mlgo_pieces(path: Path) -> tuple[Path, list[Path], list[Piece]]:
+    corpus = read_mlgo(path.resolve())
+    read = functools.partial(read_modules, corpus.folder)
+    chunks = enumerate(_in_chunks(corpus.modules))
+    files = [corpus.folder / DESCRIPTION, *(corpus.path(module) for module in corpus.modules)]
+    return corpus.folder, files, [Piece(f"modules {number}", chunk, read) for number, chunk in chunks]
 
 
 def _pattern_pieces(own: Own) -> tuple[Path, list[Path], list[Piece]]:
@@ -225,6 +236,13 @@ def read_ir(root: Path, paths: tuple[str, ...], _: Path) -> Iterator[Item]:
             yield replace(row, status="failed", reason=str(error)), b""
         else:
             yield row, module.bitcode()
+
+
+def read_modules(root: Path, paths: tuple[str, ...], scratch: Path) -> Iterator[Item]:
+    """Take modules of an MLGO corpus as they are, by its names for them."""
+    rows = read_ir(root, tuple(f"{path}{BITCODE}" for path in paths), scratch)
+    for path, (row, bitcode) in zip(paths, rows, strict=True):
+        yield replace(row, path=path), bitcode
 
 
 def _run(

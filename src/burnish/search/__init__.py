@@ -17,6 +17,7 @@ from burnish.search.annealing import annealing
 from burnish.search.beam import beam
 from burnish.search.beam_tree import beam_tree
 from burnish.search.budget import Budget
+from burnish.search.coordinate import coordinate_descent
 from burnish.search.genetic import genetic
 from burnish.search.greedy import epsilon_greedy, greedy
 from burnish.search.hill_climbing import hill_climbing
@@ -44,6 +45,7 @@ SEARCHES: dict[str, Method] = {
         ),
         Method("hill-climbing", hill_climbing),
         Method("annealing", annealing),
+        Method("coordinate", coordinate_descent),
         Method("genetic", genetic),
         Method("mcts", mcts),
         Method("sitewise", sitewise),

@@ -27,7 +27,7 @@ CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few 
 GRACE_SECONDS = 1.0  # beyond the end of a batch of sites alone: a worker that is killed has to begin anew
 
 
-_Key = tuple[Trace, bool, bool, bool, bool, int | None]
+_Key = tuple[Trace, bool, bool, bool, bool, bool, int | None]
 
 
 class BudgetSpent(BurnishError):
@@ -189,7 +189,7 @@ class Evaluator:
         ordered = list(traces) if batch.partial else sorted(traces)  # neighbours share prefixes
         size = 1 if batch.partial else min(CHUNK, -(-len(ordered) // len(self.workers))) or 1
         places = self.policy.sites if self.policy else None
-        ask = Ask(batch.site_costs, batch.legal, look, places, batch.digest)
+        ask = Ask(batch.site_costs, batch.legal, batch.otherwise, look, places, batch.digest)
         call = partial(evaluate_traces, *self._setup, ask=ask, early=early)
         return deque(_Chunk(call, ordered[i : i + size]) for i in range(0, len(ordered), size))
 
@@ -271,4 +271,4 @@ class _Chunk:
 
 
 def _key(trace: Trace, batch: Batch) -> _Key:
-    return trace, batch.site_costs, batch.legal, batch.digest, batch.predict, batch.alone
+    return trace, batch.site_costs, batch.legal, batch.otherwise, batch.digest, batch.predict, batch.alone

@@ -1,4 +1,4 @@
-"""The default search: a genetic algorithm, and a refinement of every site, in turn."""
+"""The default search: a genetic algorithm, and a refinement of every site, in turn; or coordinate descent."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
+from burnish.search.coordinate import coordinate_descent
 from burnish.search.genetic import genetic
 from burnish.search.partwise import partwise
 from burnish.search.sitewise import refine, sitewise
@@ -24,8 +25,12 @@ def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     Whole-program traces and those of single sites find different gains: inlining and outlining need the
     one, what suits a function and not its neighbour the other. What was found at single sites is appended
     to every candidate, so that a new beginning competes with all that was learned about the old one.
-    In a large program, whose evaluations are few, the sites are refined one by one instead.
+    In a large program, whose evaluations are few, the sites are refined one by one instead. What a compiler
+    asks is answered by coordinate descent.
     """
+    if space.asks:
+        yield from coordinate_descent(space, rng)
+        return
     if space.large:
         yield from partwise(replace(space, suffixes=space.suffixes[AT_ONCE:]), rng)
     if not space.site_actions:  # nothing to refine

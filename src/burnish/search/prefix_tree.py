@@ -33,7 +33,8 @@ class Ask:
     """What an evaluation says beside the cost."""
 
     site_costs: bool = False  # the sites' costs, of the last state only
-    legal: bool = False  # the entries that are legal in the state
+    legal: bool = False  # the entries that are legal in the state, or of those
+    otherwise: bool = False  # the ones that answer a question otherwise than it is answered now
     look: tuple[str, ...] | None = None
     """Observations, of the last state only. It is kept: who looks may go on from there."""
     places: int | None = None
@@ -43,7 +44,7 @@ class Ask:
     @property
     def at_end(self) -> bool:
         """Whether only the last state counts, not the cheapest on the way."""
-        return self.site_costs or self.digest or self.look is not None
+        return self.site_costs or self.digest or self.otherwise or self.look is not None
 
 
 @dataclass
@@ -83,7 +84,9 @@ class _Walker:
 
     def measure(self, objective: str, ask: Ask) -> Evaluation:
         guided = ask.places is not None
-        legal = tuple(legal_entries(self.session, self.sites, by_cursor=guided)) if ask.legal else ()
+        legal = self.session.alternatives() if ask.otherwise else ()
+        if ask.legal and not legal:
+            legal = tuple(legal_entries(self.session, self.sites, by_cursor=guided))
         cost, digest = self.session.measure(objective), self.session.digest() if ask.digest else ""
         return Evaluation(self.trimmed, cost, self.path, digest=digest, legal=legal)
 

@@ -266,7 +266,7 @@ def _explore(session: Sandbox, problem: Problem, adviser: Adviser | None) -> tup
     )
     longest = max(1, problem.task.max_trace + problem.task.max_trace_by_site * len(sites))
     told = suffixes, prior, guide.policy
-    return SearchSpace(actions, site_actions, sites, (), longest, *told, by_state=by_state), guide
+    return SearchSpace(actions, site_actions, sites, (), longest, *told, by_state=by_state, asks=asks), guide
 
 
 def _at_sites(trace: Trace) -> Trace:

@@ -52,7 +52,8 @@ class Batch:
     traces: Sequence[Trace]
     site_costs: bool = False  # also say what each site costs at the end
     partial: bool = False  # while there is time: what there was none for has the error NOT_TRIED
-    legal: bool = False  # also say which entries are legal at the end
+    legal: bool = False  # also say which entries are legal at the end,
+    otherwise: bool = False  # of them only those that answer what is asked otherwise, if that is known
     digest: bool = False  # also say which state the end is
     predict: bool = False  # also say what the policy, if there is one, makes of the state at the end
     alone: int | None = None
@@ -79,6 +80,7 @@ class SearchSpace:
     prior: Prior | None = None  # learned: over `actions`; without it, all are alike
     policy: StatePolicy | None = None  # learned: what to do next, by the state
     by_state: bool = False  # not all actions are legal everywhere: see Evaluation.legal and open_entry
+    asks: bool = False  # the compiler asks, and answers by itself what is left open
     large: bool = False  # the budget has few evaluations of the whole program: look at its sites one by one
 
     @property

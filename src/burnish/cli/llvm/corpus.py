@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import split_at_dashes
+from burnish.cli.llvm.corpus_export import combine, export
 from burnish.cli.llvm.corpus_progress import BuildProgress, FetchProgress
 from burnish.cli.llvm.corpus_tables import (
     packages_table,
@@ -97,12 +98,21 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0)
     add("--reset", action="store_true", help="back to the splits that it was built with")
     _add_folder(add)
+
+    add = _command(commands, "export", export, "write an MLGO corpus; clang's options follow a double dash")
+    add("out", type=Path, help="the folder that it is written to")
+    add("part", nargs="?", help="a split or a package; default: all of the corpus")
+    _add_folder(add)
+
+    _command(commands, "combine", combine, "write one description for all MLGO corpora in a folder")(
+        "out", type=Path, help="the folder"
+    )
     return parser
 
 
 _FROM_HELP = (
-    "your own instead of the public packages: a folder with C, C++, .ll or .bc files, a "
-    "compile_commands.json, or a pattern such as 'build/*.bc'; clang's options follow a double dash"
+    "your own instead of the public packages: a folder with C, C++, .ll or .bc files, a compile_commands.json, "
+    "an MLGO corpus, or a pattern such as 'build/*.bc'; clang's options follow a double dash"
 )
 
 

@@ -13,6 +13,7 @@ HEURISTIC = ("inline", "weighed", "cost", "threshold")
 ROW = (*FEATURES, *HEURISTIC, "inlined")
 """Of a question, as the native core has it."""
 WOULD, WEIGHED, COST, THRESHOLD, INLINED = range(len(FEATURES), len(ROW))
+ESTIMATE = FEATURES.index("cost_estimate")  # as the heuristic counts it, without the end at the threshold
 LOW = float(-(2**31))  # a bonus is a negative cost
 
 QUESTION = "question"
