@@ -18,8 +18,7 @@ using Row = nb::ndarray<nb::numpy, const float, nb::ndim<1>>;
 using Policy = nb::typed<nb::callable, int>;
 
 // Function, which is "" for all that are not named: names of skipped passes; 0, 1 or 2 of Priority; its seed.
-using ByFunction =
-    nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, nb::typed<nb::sequence, nb::str>, int, int>>;
+using ByFunction = nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, nb::typed<nb::sequence, nb::str>, int, int>>;
 
 Decisions decisions(const ByFunction &given, bool outline) {
   Decisions found;
@@ -56,9 +55,8 @@ private:
   nb::callable policy;
 };
 
-Generated generate_code(const Module &module, const std::string &level, const std::string &cpu,
-                        const ByFunction &given, bool outline, bool scores, bool gate,
-                        const std::optional<nb::callable> &evict) {
+Generated generate_code(const Module &module, const std::string &level, const std::string &cpu, const ByFunction &given,
+                        bool outline, bool scores, bool gate, const std::optional<nb::callable> &evict) {
   Decisions found = decisions(given, outline);
   std::optional<Asked> policy;
   if (evict)
@@ -71,8 +69,7 @@ Generated generate_code(const Module &module, const std::string &level, const st
 
 void bind_codegen(nb::module_ &m) {
   nb::class_<Generated>(m, "Generated")
-      .def_prop_ro("object",
-                   [](const Generated &made) { return nb::bytes(made.object.data(), made.object.size()); })
+      .def_prop_ro("object", [](const Generated &made) { return nb::bytes(made.object.data(), made.object.size()); })
       .def_prop_ro(
           "allocation_scores", [](const Generated &made) { return decoded(made.allocation_scores); },
           nb::sig("def allocation_scores(self) -> list[tuple[str, float]]"))
@@ -82,7 +79,7 @@ void bind_codegen(nb::module_ &m) {
       .def_ro("optional", &Generated::optional);
   m.def("generate_code", &generate_code, "module"_a, "level"_a, "cpu"_a, "decisions"_a, "outline"_a = false,
         "scores"_a = false, "gate"_a = false, "evict"_a = nb::none(),
-        nb::sig("def generate_code(module: Module, level: str, cpu: str, decisions: dict[str, tuple["
+        nb::sig("def generate_code(module: Module, level: str, cpu: str, decisions: collections.abc.Mapping[str, tuple["
                 "collections.abc.Sequence[str], int, int]], outline: bool = False, scores: bool = False, "
                 "gate: bool = False, evict: collections.abc.Callable[[str, "
                 "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "

@@ -30,8 +30,8 @@ struct Decisions {
 
 // What else to say of a code generation.
 struct GenerationRequest {
-  bool scores = false;             // of the register allocation, and the instructions that are executed
-  bool gate = false;               // ask LLVM which passes are optional
+  bool scores = false;              // of the register allocation, and the instructions that are executed
+  bool gate = false;                // ask LLVM which passes are optional
   EvictionPolicy *policy = nullptr; // that is asked which live ranges to evict
 };
 

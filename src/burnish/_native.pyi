@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import numpy
@@ -151,7 +151,7 @@ class Generated:
     @property
     def optional(self) -> list[str]: ...
 
-def generate_code(module: Module, level: str, cpu: str, decisions: dict[str, tuple[Sequence[str], int, int]], outline: bool = False, scores: bool = False, gate: bool = False, evict: Callable[[str, Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], int | None] | None = None) -> Generated: ...
+def generate_code(module: Module, level: str, cpu: str, decisions: Mapping[str, tuple[Sequence[str], int, int]], outline: bool = False, scores: bool = False, gate: bool = False, evict: Callable[[str, Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], int | None] | None = None) -> Generated: ...
 
 def eviction_feature_names() -> list[str]: ...
 

@@ -20,9 +20,10 @@ KEPT_BYTES = 64 << 20  # of all objects of a program
 FEWEST, MOST = 4, 256  # whatever their size
 
 EvictionPolicy = Callable[[str, NDArray[np.float32]], int | None]
-"""Which slot the register allocator evicts: (function, float32[661] by EVICTION_COLUMNS) -> slot, None: LLVM's choice.
+"""Which slot the register allocator evicts: (function, float32[661]) -> slot; None: what LLVM chooses.
 
-The slot is one that the row's `mask` allows; the last one is the live range itself, which has to wait."""
+The columns are EVICTION_COLUMNS. The slot is one
+that the row's `mask` allows; the last one is the live range itself, which has to wait."""
 
 SLOTS: int = _native.EVICTION_SLOTS
 _FEATURES = _native.eviction_feature_names()
@@ -30,8 +31,8 @@ EVICTION_COLUMNS = (
     *(f"{name}[{slot}]" for name in _FEATURES[:-1] for slot in range(SLOTS)),
     _FEATURES[-1],
 )
-"""LLVM's features (MLGO's, llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp): of each register in allocation order, and of
-the live range that wants one; the last one is of the whole allocation."""
+"""LLVM's features (MLGO's, llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp): of each register in allocation
+order, and of the live range that wants one; the last one is of the whole allocation."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ _NOTHING = Decided()
 
 
 @dataclass(frozen=True)
-class Generation:
+class GeneratedCode:
     """What code generation came to."""
 
     code: bytes
@@ -78,9 +79,9 @@ class Generations:
         """Take a module, which nobody changes from now on."""
         self.opened = opened
         self._entries = len(opened.trace)
-        self._kept: Recent[Decided, Generation] = Recent(FEWEST)
+        self._kept: Recent[Decided, GeneratedCode] = Recent(FEWEST)
 
-    def of(self, decided: Decided) -> Generation:
+    def of(self, decided: Decided) -> GeneratedCode:
         """Return what decisions lead to.
 
         Raises:
@@ -92,7 +93,7 @@ class Generations:
             self._kept.put(decided, known)
         return known
 
-    def generate(self, decided: Decided, evict: EvictionPolicy | None = None) -> Generation:
+    def generate(self, decided: Decided, evict: EvictionPolicy | None = None) -> GeneratedCode:
         """Generate code, with a policy for evictions if there is one.
 
         Raises:
@@ -105,17 +106,23 @@ class Generations:
         decisions[""] = decided.others.native()
         try:
             made = _native.generate_code(
-                module, options.level, options.cpu, decisions, outline=decided.outline, scores=True, evict=evict
+                module,
+                options.level,
+                options.cpu,
+                decisions,
+                outline=decided.outline,
+                scores=True,
+                evict=evict,
             )
         except _native.FatalError as error:
             raise CompilerCrash(f"code generation: {error}") from None
         except _native.PipelineError as error:
             raise InputError(str(error)) from None
         scores, executed = dict(made.allocation_scores), dict(made.executed)
-        return Generation(made.object, module.position_independent, scores, executed)
+        return GeneratedCode(made.object, module.position_independent, scores, executed)
 
     def evictions(self, decided: Decided) -> tuple[list[str], NDArray[np.float32]]:
-        """Return what the register allocator could evict, each time that it asked: functions, float32[N, 661].
+        """Return what the register allocator could evict, each time: functions, float32[N, 661].
 
         Raises:
             CompilerCrash, InputError: see `generate`.
