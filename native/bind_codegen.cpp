@@ -79,7 +79,7 @@ void bind_codegen(nb::module_ &m) {
       .def_ro("optional", &Generated::optional);
   m.def("generate_code", &generate_code, "module"_a, "back_end"_a, "decisions"_a, "outline"_a = false,
         "scores"_a = false, "gate"_a = false, "evict"_a = nb::none(),
-        nb::sig("def generate_code(module: Module, back_end: BackEnd, decisions: dict[str, tuple["
+        nb::sig("def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
                 "collections.abc.Sequence[str], int, int]], outline: bool = False, scores: bool = False, "
                 "gate: bool = False, evict: collections.abc.Callable[[str, "
                 "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "

@@ -12,6 +12,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
+#include "llvm/Target/CGPassBuilderOption.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
@@ -183,7 +184,7 @@ public:
       passes->add(create_eviction_pass(*request.policy));
     if (decisions.outline) {
       target.setMachineOutliner(true);
-      target.setSupportsDefaultOutlining(true); // x86 has it where it is asked for only
+      target.setSupportsDefaultOutlining(true);
     }
     return *this;
   }
@@ -204,6 +205,10 @@ private:
       passes->add(new Naming(gate));
     after_loops = loops;
     AnalysisID id = pass->getPassID();
+    if (decisions.outline && pass->getPassName() == "Machine Outliner") { // x86 has no functions that it is for
+      delete pass;
+      pass = createMachineOutlinerPass(RunOutliner::AlwaysOutline);
+    }
     if (request.scores && pass->getPassName() == "Free MachineFunction")
       passes->add(new Executed(generated.executed));
     passes->add(pass); // which may destroy it

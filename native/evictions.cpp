@@ -159,8 +159,7 @@ private:
   EvictionPolicy &policy;
 
   bool doInitialization(llvm::Module &module) override {
-    RegAllocEvictionAdvisorAnalysisLegacy::Provider =
-        std::make_unique<burnish::Provider>(module.getContext(), policy);
+    RegAllocEvictionAdvisorAnalysisLegacy::Provider = std::make_unique<burnish::Provider>(module.getContext(), policy);
     return false;
   }
 };

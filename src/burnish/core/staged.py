@@ -118,7 +118,7 @@ class StagedSession(Session):
         return self.measure(objective, site)
 
     def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Measure what the last stage makes of this state; its sites count where they are this stage's, too."""
+        """Measure what the last stage makes of this state; of its sites, those that are this stage's."""
         if site != WHOLE_PROGRAM and self.last is not self.session and site not in self.session.sites():
             return 0.0
         return self.last.measure(objective, site)

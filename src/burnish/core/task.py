@@ -91,6 +91,9 @@ class Task:
     toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
     shown: Presentation = Presentation()
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
+    sites_apart: bool = False  # what is applied at one site changes nothing at the others
+    worth: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """What an action gains at sites of other programs, relatively to each other: which to try first."""
     threads: bool = False  # several sessions of a process may work at the same time
 
     @property

@@ -18,6 +18,7 @@ from burnish.search.beam import beam
 from burnish.search.beam_tree import beam_tree
 from burnish.search.budget import Budget
 from burnish.search.coordinate import coordinate_descent
+from burnish.search.each_site import each_site
 from burnish.search.genetic import genetic
 from burnish.search.greedy import epsilon_greedy, greedy
 from burnish.search.hill_climbing import hill_climbing
@@ -49,6 +50,7 @@ SEARCHES: dict[str, Method] = {
         Method("genetic", genetic),
         Method("mcts", mcts),
         Method("sitewise", sitewise),
+        Method("each-site", each_site),
         Method("mixed", mixed, first=sites_first),
     )
 }

@@ -9,6 +9,7 @@ import numpy as np
 
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.coordinate import coordinate_descent
+from burnish.search.each_site import each_site
 from burnish.search.genetic import genetic
 from burnish.search.partwise import partwise
 from burnish.search.sitewise import refine, sitewise
@@ -25,14 +26,17 @@ def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     Whole-program traces and those of single sites find different gains: inlining and outlining need the
     one, what suits a function and not its neighbour the other. What was found at single sites is appended
     to every candidate, so that a new beginning competes with all that was learned about the old one.
-    In a large program, whose evaluations are few, the sites are refined one by one instead. What a compiler
-    asks is answered by coordinate descent.
+    In a large program, whose evaluations are few, the sites are refined one by one instead; where sites do
+    not touch each other, all at once, each by trials of its own. What a compiler asks is answered by
+    coordinate descent.
     """
     if space.asks:
         yield from coordinate_descent(space, rng)
         return
     if space.large:
         yield from partwise(replace(space, suffixes=space.suffixes[AT_ONCE:]), rng)
+    if space.apart:
+        yield from each_site(space, rng)
     if not space.site_actions:  # nothing to refine
         yield from genetic(space, rng)
     best = space.best_initial

@@ -266,7 +266,9 @@ def _explore(session: Sandbox, problem: Problem, adviser: Adviser | None) -> tup
     )
     longest = max(1, problem.task.max_trace + problem.task.max_trace_by_site * len(sites))
     told = suffixes, prior, guide.policy
-    return SearchSpace(actions, site_actions, sites, (), longest, *told, by_state=by_state, asks=asks), guide
+    task = problem.task
+    space = SearchSpace(actions, site_actions, sites, (), longest, *told, by_state=by_state, asks=asks)
+    return replace(space, apart=task.sites_apart, worth=task.worth), guide
 
 
 def _at_sites(trace: Trace) -> Trace:

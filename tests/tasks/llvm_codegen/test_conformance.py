@@ -11,17 +11,20 @@ from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 from tests.conformance import TaskConformance
 from tests.sources import program
+from tests.tasks.llvm_codegen.modules import LOOP, module
 
 
 class TestLLVMCodegen(TaskConformance):
     tested = TASK
+    steps = 5
 
     @pytest.fixture(scope="class")
     @classmethod
     def programs(cls) -> Sequence[Program]:
-        return [program("hash_table.c"), program("structs.c")]
+        return [module(), module(LOOP, "without many")]
 
 
+@pytest.mark.slow
 class TestLLVMPassesAndCodegen(TaskConformance):
     tested = STAGED
 

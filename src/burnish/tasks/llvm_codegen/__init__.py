@@ -30,6 +30,7 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         version=LIST_VERSION,
         title="LlvmCodegen",
         threads=True,
+        sites_apart=True,
         language=passes.language,
         actions=ACTIONS,
         observations=OBSERVATIONS,

@@ -20,9 +20,10 @@ KEPT_BYTES = 64 << 20  # of all objects of a program
 FEWEST, MOST = 4, 256  # whatever their size
 
 EvictionPolicy = Callable[[str, NDArray[np.float32]], int | None]
-"""Which slot the register allocator evicts: (function, float32[661] by EVICTION_COLUMNS) -> slot, None: LLVM's choice.
+"""Which slot the register allocator evicts: (function, float32[661]) -> slot; None: what LLVM chooses.
 
-The slot is one that the row's `mask` allows; the last one is the live range itself, which has to wait."""
+The columns are EVICTION_COLUMNS. The slot is one
+that the row's `mask` allows; the last one is the live range itself, which has to wait."""
 
 SLOTS: int = _native.EVICTION_SLOTS
 _FEATURES = _native.eviction_feature_names()
@@ -30,8 +31,8 @@ EVICTION_COLUMNS = (
     *(f"{name}[{slot}]" for name in _FEATURES[:-1] for slot in range(SLOTS)),
     _FEATURES[-1],
 )
-"""LLVM's features (MLGO's, llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp): of each register in allocation order, and of
-the live range that wants one; the last one is of the whole allocation."""
+"""LLVM's features (MLGO's, llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp): of each register in allocation
+order, and of the live range that wants one; the last one is of the whole allocation."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ _NOTHING = Decided()
 
 
 @dataclass(frozen=True)
-class Generation:
+class GeneratedCode:
     """What code generation came to."""
 
     code: bytes
@@ -82,13 +83,14 @@ class Generations:
     """The code generations of a module, shared by all its sessions; what was not used lately is made anew."""
 
     def __init__(self, opened: ModuleSession, back_end: _native.BackEnd | None = None) -> None:
-        """Take a module, which nobody changes from now on, and how to call the back end: by default plainly."""
+        """Take a module, which nobody changes from now on, and how the back end is called: plainly by default."""
         self.opened = opened
+        self.is_plain = back_end is None  # the code where nothing is decided is that of `opened`
         self._back_end = back_end or plain_back_end(opened.options)
         self._entries = len(opened.trace)
-        self._kept: Recent[Decided, Generation] = Recent(FEWEST)
+        self._kept: Recent[Decided, GeneratedCode] = Recent(FEWEST)
 
-    def of(self, decided: Decided) -> Generation:
+    def of(self, decided: Decided) -> GeneratedCode:
         """Return what decisions lead to.
 
         Raises:
@@ -100,7 +102,7 @@ class Generations:
             self._kept.put(decided, known)
         return known
 
-    def generate(self, decided: Decided, evict: EvictionPolicy | None = None) -> Generation:
+    def generate(self, decided: Decided, evict: EvictionPolicy | None = None) -> GeneratedCode:
         """Generate code, with a policy for evictions if there is one.
 
         Raises:
@@ -120,10 +122,10 @@ class Generations:
         except _native.PipelineError as error:
             raise InputError(str(error)) from None
         scores, executed = dict(made.allocation_scores), dict(made.executed)
-        return Generation(made.object, module.position_independent, scores, executed)
+        return GeneratedCode(made.object, module.position_independent, scores, executed)
 
     def evictions(self, decided: Decided) -> tuple[list[str], NDArray[np.float32]]:
-        """Return what the register allocator could evict, each time that it asked: functions, float32[N, 661].
+        """Return what the register allocator could evict, each time: functions, float32[N, 661].
 
         Raises:
             CompilerCrash, InputError: see `generate`.

@@ -20,14 +20,14 @@ OBJECTIVES: dict[str, Objective] = {
 } | {
     "slowdown": replace(
         OF_MODULES["slowdown"],
-        description="expected run time in units of the reference's: of each function that of its IR, times its "
-        "executed machine instructions in units of what LLVM's own code generation has; the mean of order 4",
+        description="expected run time in units of the reference's: of each function that of its IR, times "
+        "its executed machine instructions in units of those of LLVM's own code; the mean of order 4",
     ),
     SPILL_COST: Objective(
         SPILL_COST,
         "points",
-        "LLVM's score of the register allocation (MLGO's reward): copies, loads, stores and rematerializations "
-        "of a call of each function by static block frequencies, at least 1",
+        "LLVM's score of the register allocation (MLGO's reward): copies, loads, stores and "
+        "rematerializations of a call of each function by static block frequencies, at least 1",
         dense=False,
         heading="spills",
     ),

@@ -1,4 +1,4 @@
-"""What a state looks like: the module that code is generated for, its functions, and what was decided of them."""
+"""What a state looks like: the module, its functions, and what was decided of their code generation."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ OBSERVATIONS: dict[str, Observation] = {name: OF_MODULES[name] for name in OF_MO
     for item in (
         Observation(
             FUNCTIONS,
-            "Of each function in the order of `function-names`: opcode-counts; bytes, spill cost and executed "
-            "instructions of its machine code now",
+            "Of each function in the order of `function-names`: opcode-counts; bytes, spill cost and "
+            "executed instructions of its machine code now",
             kind="sequence",
             shape=(len(OPCODES) + len(NOW),),
             columns=(*OPCODES, *NOW),

@@ -23,8 +23,8 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
         return clangs
     if _native.Module(write_bitcode(session, arguments, level)).emit_object(level) != clangs:
         raise InputError(
-            f"with {' '.join(arguments)} clang generates other code than burnish where nothing is decided, so "
-            "what was decided does not hold for it; leave out what is about code generation only, such as "
+            f"with {' '.join(arguments)} clang generates other code than burnish where nothing is decided, "
+            "so what was decided does not hold for it; leave out what is about code generation only, such as "
             "-ffunction-sections, or optimize by the task llvm_passes"
         )
     return session.object_code()

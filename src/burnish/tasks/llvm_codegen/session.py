@@ -16,7 +16,7 @@ from burnish.core.session import Part, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.tasks.llvm_codegen.actions import ACTIONS, LLVMS_OWN, OUTLINE, Decisions
-from burnish.tasks.llvm_codegen.generations import Decided, EvictionPolicy, Generation, Generations
+from burnish.tasks.llvm_codegen.generations import Decided, EvictionPolicy, GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.objectives import cost, costs
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS, observe
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE
@@ -84,7 +84,7 @@ class CodegenSession(Session):
         named = frozenset((name, one) for name, one in self.functions.items() if one != self.others)
         return Decided(self.others, named, self.outline)
 
-    def generation(self) -> Generation:
+    def generation(self) -> GeneratedCode:
         """Return what the decisions lead to.
 
         Raises:
@@ -92,11 +92,11 @@ class CodegenSession(Session):
         """
         return self.generations.of(self.decided())
 
-    def stock(self) -> Generation:
+    def stock(self) -> GeneratedCode:
         """Return what LLVM's own decisions lead to."""
         return self.generations.of(Decided())
 
-    def generate(self, evict: EvictionPolicy) -> Generation:
+    def generate(self, evict: EvictionPolicy) -> GeneratedCode:
         """Generate code once more, with a policy for what the register allocator evicts.
 
         Raises:

@@ -18,7 +18,8 @@ PIPELINES = ("Oz", "Os", "O1", "O2", "O3")
 SETTINGS = (
     Setting(
         "pipeline",
-        "clang's level, whose passes come before and which is compared with; default: O3 for run time, else Oz",
+        "clang's level, whose passes come before and which is compared with; default: O3 for "
+        "run time, else Oz",
         choices=PIPELINES,
     ),
     Setting("cpu", "of functions that do not name their own; default: x86-64", metavar="CPU"),

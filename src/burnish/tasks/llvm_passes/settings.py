@@ -69,6 +69,7 @@ def _configure(make_task: Callable[[Options], Task], given: Mapping[str, str], o
 
 
 def goal(objective: str, given: Mapping[str, str]) -> str:
+    """Return an objective within the limits that users of `burnish optimize` mean, by GOAL_SETTINGS."""
     return within_limits(objective, parse_most(given.get(SPEED_LIMIT, "5%")))
 
 

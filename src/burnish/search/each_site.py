@@ -1,0 +1,158 @@
+"""A search for programs whose sites do not touch each other: one evaluation is a trial of its own at each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from burnish.core.action import Action
+from burnish.core.trace import Trace, entry
+from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+
+BATCHES = (3, 5, 8)  # trials until what was found is evaluated together: few at first, for a short budget
+LONGEST = 8  # entries at a site
+ATTEMPTS = 12  # to draw what was not tried at a site
+FRESH = 0.15  # of the entries that are drawn: whatever they were worth
+TRUST = 20.0  # trials that what an action was worth before counts as
+INERT = 0.05  # times as likely, where an action alone changed nothing
+
+Cost = tuple[float, float]
+"""Of a site: without the price of what all sites share, and that price."""
+
+
+def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
+    """Search at every site at once, from the best initial trace.
+
+    Each trial is one trace, in which every site has a variation of its own of the best entries that it has
+    seen: one more, one less, or another one. Actions are drawn by what they were worth: what a trial with
+    them gained, of all that sites cost, here and before (SearchSpace.worth). Now and then all sites' best
+    entries are evaluated together, and with each action that is for the whole program only.
+
+    What sites share under a limit is free while there is room, and has its price afterwards.
+    """
+    if not space.site_actions:
+        return
+    base = space.best_initial.path
+    (current,) = yield Batch([base], site_costs=True)
+    whole = [action for action in space.actions if action not in space.site_actions]
+    local = _Local(space, current, rng)
+    tail: Trace = ()
+    if not local.sites:
+        return
+    for turn in itertools.count():
+        drawn = [local.draw() for _ in range(BATCHES[min(turn, len(BATCHES) - 1)])]
+        trials = yield Batch([base + _entries(one) + tail for one in drawn], site_costs=True)
+        for one, trial in zip(drawn, trials, strict=True):
+            local.learn(one, trial)
+        joined = base + _entries(local.best())
+        extended = [joined + tail, *((*joined, *tail, action) for action in whole if action not in tail)]
+        together = yield Batch(extended if turn & (turn + 1) == 0 else extended[:1], site_costs=True)
+        if together[0].room < 0:
+            local.price = 1.0
+        chosen = min(range(len(together)), key=lambda i: together[i].order)
+        tail = extended[chosen][len(joined) :]
+
+
+@dataclass
+class _Site:
+    """What was tried at one, and what that cost."""
+
+    seen: dict[Trace, Cost]
+    inert: set[str] = field(default_factory=set)  # actions that changed nothing, alone
+
+    def best(self, price: float) -> Trace:
+        return min(self.seen, key=lambda one: (self.value(one, price), len(one), one))
+
+    def value(self, suffix: Trace, price: float) -> float:
+        free, shared = self.seen[suffix]
+        return free + price * shared
+
+
+class _Local:
+    """Local search at all sites, and what actions were worth to them."""
+
+    def __init__(self, space: SearchSpace, current: Evaluation, rng: np.random.Generator) -> None:
+        self.actions = space.site_actions
+        self.sites = {site: _Site({(): cost}) for site, cost in _costs(current).items()}
+        self.price = float(current.room < 0)
+        self._rng = rng
+        self._kinds = {action: Action.parse(action).kind for action in self.actions}
+        known = np.array([space.worth.get(action, 0.0) for action in self.actions])
+        self._gained = TRUST * known  # of all sites' costs, summed over the trials with each action
+        self._trials = np.full(len(self.actions), TRUST)
+        self._index = {action: i for i, action in enumerate(self.actions)}
+        self._all = max(1.0, sum(free for site in self.sites.values() for free, _ in site.seen.values()))
+
+    def best(self) -> dict[str, Trace]:
+        """Return each site's best entries."""
+        return {name: site.best(self.price) for name, site in self.sites.items()}
+
+    def draw(self) -> dict[str, Trace]:
+        """Return other entries for each site; the best ones where nothing else was found."""
+        worth = self._gained / self._trials
+        worth = worth / worth.sum() if worth.sum() > 0 else np.full(len(worth), 1 / len(worth))
+        worth = (1 - FRESH) * worth + FRESH / len(worth)
+        return {name: self._vary(site, worth) for name, site in self.sites.items()}
+
+    def learn(self, drawn: dict[str, Trace], trial: Evaluation) -> None:
+        """Note what a trial cost every site."""
+        if trial.error or not trial.site_costs:
+            return
+        costs = _costs(trial)
+        for name, suffix in drawn.items():
+            site = self.sites[name]
+            if suffix in site.seen or name not in costs:
+                continue
+            before = site.best(self.price)
+            site.seen[suffix] = costs[name]
+            gained = max(0.0, site.value(before, self.price) - site.value(suffix, self.price)) / self._all
+            for action in set(suffix) - set(before):
+                self._gained[self._index[action]] += gained
+                self._trials[self._index[action]] += 1 / len(self.sites)
+            if len(suffix) == 1 and costs[name] == site.seen[()]:
+                site.inert.add(suffix[0])
+
+    def _vary(self, site: _Site, worth: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Trace:
+        best = site.best(self.price)
+        likely = worth.copy()
+        likely[[self._index[action] for action in site.inert]] *= INERT
+        likely = np.cumsum(likely)
+        for _ in range(ATTEMPTS):
+            suffix = self._varied(best, likely)
+            if suffix not in site.seen:
+                return suffix
+        return best
+
+    def _varied(self, best: Trace, likely: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Trace:
+        """Return entries with one more, one less, or another one; at times with two such changes."""
+        entries = list(best)
+        for _ in range(1 + (self._rng.random() < 1 / 3)):
+            edit = self._rng.random()
+            if entries and edit < 0.15:
+                del entries[int(self._rng.integers(len(entries)))]
+                continue
+            action = self.actions[int(np.searchsorted(likely, self._rng.random() * likely[-1]))]
+            if action in entries:
+                continue
+            same = [i for i, text in enumerate(entries) if self._kinds[text] == self._kinds[action]]
+            if entries and (edit < 0.4 or len(entries) >= LONGEST):
+                where = same or range(len(entries))
+                entries[where[int(self._rng.integers(len(where)))]] = action
+            else:
+                entries.append(action)
+        return tuple(entries)
+
+
+def _costs(evaluation: Evaluation) -> dict[str, Cost]:
+    return {
+        site: (free := evaluation.unpriced.get(site, cost), cost - free)
+        for site, cost in evaluation.site_costs.items()
+        if math.isfinite(cost)
+    }
+
+
+def _entries(suffixes: dict[str, Trace]) -> Trace:
+    return tuple(entry(action, site) for site, suffix in suffixes.items() for action in suffix)

@@ -1,0 +1,197 @@
+"""Where nothing is decided code is LLVM's own; what is decided holds there, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from burnish import _native
+from burnish.core.errors import CompilerCrash, IllegalAction, InputError
+from burnish.core.program import Program
+from burnish.corpora.kernels import kernel_names, load_kernel
+from burnish.corpora.random_modules import random_module
+from burnish.programs import load_program
+from burnish.tasks.llvm_codegen import TASK
+from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, PASSES
+from burnish.tasks.llvm_codegen.generations import SLOTS
+from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
+from burnish.tasks.llvm_codegen.settings import PIPELINES
+from burnish.tasks.llvm_passes.session import open_baseline, open_session
+from tests.conftest import OpenSandbox
+from tests.sources import DATA, FILES, program
+from tests.tasks.llvm_codegen.modules import module
+
+UNUSUAL = sorted((DATA / "unusual").glob("*.c*"))
+
+
+def decided(source: Program, *entries: str) -> CodegenSession:
+    """Return a program in the state after a trace."""
+    session = open_program(source)
+    session.replay(entries)
+    return session
+
+
+def text_of(session: CodegenSession) -> dict[str, int]:
+    """Return the bytes of each function's code."""
+    return {name: int(size) for name, size in session.costs("text-bytes").items()}
+
+
+def assert_is_llvms_own(source: Program, level: str) -> None:
+    """Assert that code is what emit_object makes of it, where nothing is decided, whoever looks on."""
+    module = open_baseline(source, level).module
+    expected = module.emit_object(level)
+    for watched in ({}, {"scores": True, "gate": True}, {"evict": lambda function, row: None}):
+        made = _native.generate_code(module, level, "x86-64", {}, **watched)
+        assert made.object == expected, (source.name, level, watched)
+    assert open_program(source, CodegenOptions(level)).object_code() == expected
+
+
+@pytest.mark.parametrize("level", PIPELINES)
+def test_without_decisions_objects_are_llvms(level: str) -> None:
+    for name in FILES if level in ("Oz", "O3") else FILES[:2]:
+        assert_is_llvms_own(program(name, level), level)
+
+
+def test_without_decisions_objects_are_llvms_of_unusual_and_random_modules() -> None:
+    flags = {".c": ["-g"], ".cpp": ["-std=c++20"]}
+    for source in (
+        *(load_program(path, flags[path.suffix]) for path in UNUSUAL),
+        *map(random_module, range(4)),
+    ):
+        assert_is_llvms_own(source, "Oz")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", kernel_names())
+def test_without_decisions_objects_of_kernels_are_llvms(name: str) -> None:
+    for level in ("Oz", "O3"):
+        assert_is_llvms_own(load_kernel(name, ["small"]), level)
+
+
+def test_the_list_is_what_llvm_asks_about() -> None:
+    asked: set[str] = set()
+    for name in FILES:
+        for level in ("Oz", "O3"):
+            found = open_baseline(program(name, level), level).module
+            asked |= set(_native.generate_code(found, level, "x86-64", {}, gate=True).optional)
+    assert asked == {*PASSES.values(), *OMITTED}
+    assert not {*PASSES.values()} & {*OMITTED}
+
+
+def test_a_skipped_pass_is_skipped_in_that_function_only() -> None:
+    """Of loops, LLVM does not say whose they are."""
+    source = program("matrix.c")
+    stock, everywhere = text_of(decided(source)), text_of(decided(source, "skip(loop-reduce)"))
+    changed = [name for name in stock if stock[name] != everywhere[name]]
+    assert len(changed) > 1
+    for name in changed:
+        here = text_of(decided(source, f"{name}: skip(loop-reduce)"))
+        assert here == stock | {name: everywhere[name]}
+        but_here = text_of(decided(source, "skip(loop-reduce)", f"{name}: default"))
+        assert but_here == everywhere | {name: stock[name]}
+
+
+def test_priorities_hold_in_one_function() -> None:
+    stock = text_of(decided(module()))
+    sizes = {seed: text_of(decided(module(), f"many: allocate({seed})")) for seed in range(8)}
+    assert len({found["many"] for found in sizes.values()}) > 2
+    assert all(found == stock | {"many": found["many"]} for found in sizes.values())
+    assert any(text_of(decided(module(), f"many: noise({seed})")) != stock for seed in range(8))
+
+
+def test_entries_of_the_program_hold_for_functions_without_entries() -> None:
+    source = program("structs.c")
+    first, *others = open_program(source).sites()
+    mixed = decided(source, "skip(machine-cse)", "allocate(3)", f"{first}: skip(codegenprepare)")
+    explicit = decided(
+        source,
+        f"{first}: skip(codegenprepare)",
+        *(f"{name}: {action}" for name in others for action in ("skip(machine-cse)", "allocate(3)")),
+    )
+    assert mixed.digest() == explicit.digest()
+    assert mixed.decisions_of(others[0]).actions() == ("skip(machine-cse)", "allocate(3)")
+    assert mixed.decisions_of(first).actions() == ("skip(codegenprepare)",)
+
+
+def test_the_last_order_of_allocation_counts_and_the_same_again_is_no_change() -> None:
+    session = decided(module(), "many: allocate(1)", "many: noise(2)")
+    assert session.digest() == decided(module(), "many: noise(2)").digest()
+    assert not session.apply(session.index("noise(2)"), "many")
+    assert session.apply(session.index("default"), "many")
+    assert session.object_code() == decided(module()).object_code()
+
+
+def test_the_outliner_is_the_whole_programs() -> None:
+    source = load_kernel("json", ["small"])
+    session = open_program(source)
+    with pytest.raises(IllegalAction, match="outline"):
+        session.apply(session.index("outline"), session.sites()[0])
+    session.apply(session.index("outline"))
+    assert {*text_of(session)} - {*session.sites()} == {"OUTLINED_FUNCTION_0"}
+    assert session.measure("text-bytes") < decided(source).measure("text-bytes")
+
+
+def test_every_action_is_one() -> None:
+    for text in ACTIONS:
+        assert decided(module(), text).measure("loaded-bytes") > 0
+
+
+@pytest.mark.parametrize("name", ["hash_table.c", "classes.cpp"])
+def test_random_traces_replay_to_the_same_bytes_in_a_new_process(
+    name: str, open_sandbox: OpenSandbox
+) -> None:
+    rng = np.random.default_rng(list(name.encode()))
+    for _ in range(2):
+        here = open_program(program(name))
+        for site in here.sites():
+            for action in rng.integers(len(ACTIONS), size=3):
+                if here.legal(site)[action]:
+                    here.apply(int(action), site)
+        there = open_sandbox(TASK.open, program(name))
+        there.replay(here.trace)
+        assert there.object_code() == here.object_code()
+
+
+def test_code_generation_goes_on_where_passes_end() -> None:
+    passes = open_session(program("hash_table.c"))
+    passes.replay(["clang<Oz>"])
+    session = open_codegen(passes)
+    assert session.object_code() == passes.object_code()
+    assert session.measure("slowdown") == passes.measure("slowdown")
+    before = passes.digest()
+    session.apply(session.index("allocate(1)"))
+    session.measure("loaded-bytes")
+    assert passes.digest() == before
+
+
+def test_a_function_alone_has_the_code_that_it_has_in_the_whole() -> None:
+    source = program("matrix.c")
+    session = open_program(source)
+    for site in session.sites():
+        part = session.part(site, "text-bytes")
+        assert part
+        alone = part.open(part.program)
+        for text in ("skip(loop-reduce)", "allocate(2)"):
+            alone.apply(alone.index(text), part.site)
+        whole = decided(source, f"{site}: skip(loop-reduce)", f"{site}: allocate(2)")
+        assert alone.measure("text-bytes", site) == whole.measure("text-bytes", site)
+
+
+def test_objects_are_written_where_clang_generates_the_same_code(tmp_path: Path) -> None:
+    session = decided(program("structs.c"), "allocate(3)")
+    write = TASK.emitters[".o"]
+    assert write(session, ("-DX", "-Wall"), "Oz") == session.object_code()
+    with pytest.raises(InputError, match="ffunction-sections"):
+        write(session, ("-ffunction-sections",), "Oz")
+    assert write(decided(program("structs.c")), ("-ffunction-sections",), "Oz") != session.object_code()
+
+
+def test_a_policy_that_chooses_what_cannot_be_evicted_is_a_crash() -> None:
+    session = open_program(module())
+    with pytest.raises(CompilerCrash, match="mask"):
+        session.generate(lambda function, row: int(np.flatnonzero(row[:SLOTS] == 0)[0]))
+    with pytest.raises(ZeroDivisionError):
+        session.generate(lambda function, row: 1 // 0)
+    assert session.object_code() == decided(module()).object_code()
