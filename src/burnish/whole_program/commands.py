@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from burnish.files import write_atomically
 from burnish.whole_program.embedding import embed
 from burnish.whole_program.link_job import LinkJob, link_job_of
 from burnish.whole_program.merging import Link
-from burnish.whole_program.one_link import LinkOutcome, improve_link
+from burnish.whole_program.one_link import LinkOutcome, improve_link, look
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,13 @@ def _lines(whole: Whole) -> Iterator[build_log.Record]:
 
 
 def _link(whole: Whole, linker: LinkJob) -> LinkOutcome:
+    outcome = look(linker)
+    if outcome.reason:
+        return outcome
     try:
         objects = _compiled_again(whole)
     except (Unimproved, OSError) as why:
-        return LinkOutcome(reason=str(why))
+        return replace(outcome, reason=str(why))
     again = {index: (objects[word],) for index, word in enumerate(linker.command) if word in objects}
     return improve_link(
         Link(
@@ -89,7 +92,8 @@ def _link(whole: Whole, linker: LinkJob) -> LinkOutcome:
             whole.optimizer,
             whole.workspace,
             whole.compiled.clang_seconds,
-        )
+        ),
+        outcome,
     )
 
 

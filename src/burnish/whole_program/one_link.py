@@ -6,11 +6,12 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from burnish.core.errors import BurnishError
+from burnish.core.errors import BurnishError, InputError
 from burnish.driver.linked import Linked, read_linked
 from burnish.driver.requests import Optimized, Unimproved
 from burnish.driver.worth import too_small
 from burnish.files import write_atomically
+from burnish.whole_program.link_job import LinkJob
 from burnish.whole_program.link_requests import constant_bytes, level_request, search_request
 from burnish.whole_program.merging import Link, Merged, merge
 from burnish.whole_program.module_candidates import by_level, by_search
@@ -31,14 +32,24 @@ class LinkOutcome:
     seconds: float = 0.0
 
 
-def improve_link(link: Link) -> LinkOutcome:
-    """Replace the program by a smaller one, of one module."""
-    start = time.monotonic()
-    outcome = LinkOutcome()
+def look(job: LinkJob) -> LinkOutcome:
+    """Return what stands of a link, and why it is to stand; "" where it need not."""
     try:
-        outcome = replace(outcome, before=read_linked(link.program))
-        if why := link.job.why_not or _too_small(outcome):
-            raise Unimproved(why)
+        before = read_linked(job.output)
+    except InputError as error:
+        return LinkOutcome(reason=str(error))
+    return LinkOutcome(before, reason=job.why_not or too_small(before.of_kind("code"), program=True) or "")
+
+
+def improve_link(link: Link, outcome: LinkOutcome) -> LinkOutcome:
+    """Replace the program by a smaller one, of one module.
+
+    Args:
+        link: Of the program.
+        outcome: So far: see look.
+    """
+    start = time.monotonic()
+    try:
         merged = merge(link)
         outcome = replace(outcome, units=len(merged.units), level=merged.level)
         outcome = _Trials(link, merged, outcome).run()
@@ -47,10 +58,6 @@ def improve_link(link: Link) -> LinkOutcome:
     except Exception as error:  # burnish's boundary to a build, which never fails because of it
         outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
     return replace(outcome, seconds=time.monotonic() - start)
-
-
-def _too_small(outcome: LinkOutcome) -> str | None:
-    return too_small(outcome.before.of_kind("code") if outcome.before else None, program=True)
 
 
 @dataclass
