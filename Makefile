@@ -31,7 +31,7 @@ setup: $(ready-dev)
 
 # Built in .venv, not in an environment of its own that pip would throw away: LLVM's 250 MB of libraries are
 # unpacked once, and a changed source compiles in seconds. Only the first installation shows pip's progress.
-$(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard native/*)
+$(ready): pyproject.toml constraints.txt CMakeLists.txt Makefile $(wildcard native/* native/launcher/*)
 	@found=$$(tools/require-system.sh $(PYTHON)) && \
 	if ! $(python) -m pip --version >/dev/null 2>&1; then "$$found" -m venv --clear .venv; fi
 	$(pip) install $(if $(wildcard $(ready)),--quiet) --constraint constraints.txt $(build-tools)

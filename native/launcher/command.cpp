@@ -9,7 +9,8 @@ namespace {
 // clang-format off: tables
 // burnish.cli.llvm.cc reads and checks them.
 const std::set<std::string_view> OWN = {"--objective", "--budget",   "--build-budget", "--search", "--policy",
-                                        "--remember",  "--seed",     "--report", "--speed-limit", "--inline-policy"};
+                                        "--remember",  "--seed",     "--report", "--speed-limit", "--inline-policy",
+                                        "--code-generation"};
 
 // clang's options whose value is the next word (clang/Options/Options.td), as far as builds use them. One that is
 // missing makes its value look like an input, which is no source.

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -227,7 +227,7 @@ class Generated:
     @property
     def optional(self) -> list[str]: ...
 
-def generate_code(module: Module, back_end: BackEnd, decisions: dict[str, tuple[Sequence[str], int, int]], outline: bool = False, scores: bool = False, gate: bool = False, evict: Callable[[str, Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], int | None] | None = None) -> Generated: ...
+def generate_code(module: Module, back_end: BackEnd, decisions: Mapping[str, tuple[Sequence[str], int, int]], outline: bool = False, scores: bool = False, gate: bool = False, evict: Callable[[str, Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], int | None] | None = None) -> Generated: ...
 
 def eviction_feature_names() -> list[str]: ...
 

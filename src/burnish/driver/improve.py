@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.driver import processes
 from burnish.driver.guard import guarded
 from burnish.driver.jobs import ClangJob
-from burnish.driver.requests import Optimized, Optimizer, OptimizeRequest, Unimproved
+from burnish.driver.requests import (
+    Generated,
+    MachineCode,
+    Optimized,
+    Optimizer,
+    OptimizeRequest,
+    Unimproved,
+)
 from burnish.driver.symbols import offered_symbols
 
 
@@ -73,31 +80,107 @@ def improve(
     Raises:
         Unimproved: clang's object is to stay; the message says why.
     """
-    front, back, better = (workspace / name for name in ("front.bc", "back.bc", "better.o"))
-    job = job.silenced()
-    processes.run_quietly(front_end(job, front).command, waits.step_seconds)
-    bitcode = front.read_bytes()
-    found = guarded(
-        lambda: _checked(optimizer(bitcode, request)),
-        deadline_seconds=waits.search_seconds,
-        workspace=workspace,
-    )
-    back.write_bytes(found.bitcode)
-    processes.run_quietly(code_generation(job, back, better).command, waits.step_seconds)
-    _same_symbols(reference, better)
-    before, after = object_sizes(reference, job), object_sizes(better, job)
+    work = Work(job.silenced(), reference, waits, workspace)
+    processes.run_quietly(front_end(work.job, work.front).command, waits.step_seconds)
+    passes, code = request.divided() if request.decides_code else (request, None)
+    found = by_passes(work, passes, optimizer)
+    if code:
+        found = by_code_generation(work, code, found)
+    if found.why:
+        raise Unimproved(found.why, found.evaluations)
+    _same_symbols(reference, work.better)
+    before, after = object_sizes(reference, job), object_sizes(work.better, job)
     if after.loaded_bytes > before.loaded_bytes:
         raise Unimproved("what was found loads more bytes", found.evaluations)
     if after.constant_bytes > before.constant_bytes:
         raise Unimproved("what was found has more bytes of code and read-only data", found.evaluations)
     match request.objective:
         case "ir-instructions":
-            _fewer_instructions(job, back, waits, workspace)
+            _fewer_instructions(work.job, work.back, waits, workspace)
         case "text-bytes" if after.text_bytes >= before.text_bytes:
             raise Unimproved("nothing smaller was found", found.evaluations)
         case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
             raise Unimproved("nothing smaller was found", found.evaluations)
-    return Improved(better, after, found.trace, found.evaluations)
+    return Improved(work.better, after, found.trace, found.evaluations)
+
+
+@dataclass(frozen=True)
+class Work:
+    """One compilation that is made again, and its files."""
+
+    job: ClangJob  # silenced
+    reference: Path  # clang's object
+    waits: Deadlines
+    workspace: Path
+
+    @property
+    def front(self) -> Path:
+        """Bitcode before any pass."""
+        return self.workspace / "front.bc"
+
+    @property
+    def back(self) -> Path:
+        """Bitcode after the passes."""
+        return self.workspace / "back.bc"
+
+    @property
+    def better(self) -> Path:
+        """The object."""
+        return self.workspace / "better.o"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is in a work's files."""
+
+    trace: tuple[str, ...]
+    evaluations: int
+    why: str = ""  # it is clang's own
+
+
+def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Found:
+    """Write the module after burnish's passes and clang's object of it; clang's own where none is smaller."""
+    bitcode = work.front.read_bytes()
+    try:
+        found = guarded(
+            lambda: _checked(optimizer(bitcode, request)),
+            deadline_seconds=work.waits.search_seconds,
+            workspace=work.workspace,
+        )
+        work.back.write_bytes(found.bitcode)
+        processes.run_quietly(
+            code_generation(work.job, work.back, work.better).command, work.waits.step_seconds
+        )
+    except Unimproved as error:
+        return Found((), error.evaluations, str(error))
+    return Found(found.trace, found.evaluations)
+
+
+def by_code_generation(work: Work, request: OptimizeRequest, before: Found) -> Found:
+    """Write a smaller object of the module, of clang's own where passes found none."""
+    if before.why:
+        processes.run_quietly(clang_bitcode(work.job, work.back).command, work.waits.step_seconds)
+        work.better.write_bytes(work.reference.read_bytes())
+    generated = Generated(
+        work.back.read_bytes(), work.front.read_bytes(), work.better.read_bytes(), work.job.command
+    )
+    try:
+        code = guarded(
+            lambda: _decide(generated, request),
+            deadline_seconds=work.waits.search_seconds,
+            workspace=work.workspace,
+        )
+    except Unimproved as error:
+        why = f"{before.why}; {error}" if before.why else ""
+        return replace(before, why=why, evaluations=before.evaluations + error.evaluations)
+    work.better.write_bytes(code.content)
+    return Found((*before.trace, *code.trace), before.evaluations + code.evaluations)
+
+
+def _decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
+    from burnish.driver.machine_code import decide  # in a process of its own
+
+    return decide(generated, request)
 
 
 def front_end(job: ClangJob, output: Path) -> ClangJob:
@@ -111,7 +194,7 @@ def front_end(job: ClangJob, output: Path) -> ClangJob:
 
 def clang_bitcode(job: ClangJob, output: Path) -> ClangJob:
     """Return the job that stops after clang's own passes: source to bitcode."""
-    return _instead(job, ["-emit-llvm-bc"], output, [])
+    return _instead(job, ["-emit-llvm-bc", "-emit-llvm-uselists"], output, [])
 
 
 def code_generation(job: ClangJob, bitcode: Path, output: Path) -> ClangJob:

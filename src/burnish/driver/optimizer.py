@@ -93,7 +93,7 @@ def _search(problem: Problem, request: OptimizeRequest, share: float = 1.0, used
     method = SEARCHES[request.search or DEFAULT]
     contents: list[Observed] = []
     found = run(
-        Method(method.name, _no_search) if request.remembered else method,
+        Method(method.name, no_search) if request.remembered else method,
         problem,
         _budget(request, share, used),
         seed=request.seed,
@@ -137,6 +137,6 @@ def _budget(request: OptimizeRequest, share: float = 1.0, used: int = 0) -> Budg
     return Budget(seconds, evaluations, request.patience, workers=1)  # the build uses the other cores
 
 
-def _no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:
+def no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:
     """End where a search would begin: what was remembered has been tried."""
     yield from ()

@@ -110,6 +110,7 @@ def _request(
         seed=options.seed,
         search=options.search,
         policy=options.policy,
+        decides_code=options.decides_code and options.objective != "ir-instructions",
         inline_policy=options.inline_policy,
         memory=options.memory,
         evaluations=budget.evaluations,

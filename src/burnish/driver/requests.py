@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.driver.file_budget import DEFAULT, FileBudget
 
 DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the most that the expected run time may come to, in units of clang's own
+CODE_SHARE = 0.3  # of a budget that passes leave to code generation
 OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 
 
@@ -33,6 +36,7 @@ class DriverOptions:
     search: str | None = None  # None: the optimizer's own choice
     policy: str | None = None  # None: the one that is shipped for the objective
     inline_policy: str | None = None  # a file: what answers LLVM's inliner; None: its heuristic alone
+    decides_code: bool = True  # code generation is searched, too; not where clang's is asked for
     memory: Path | None = None  # see burnish.search.memory
     seed: int = 0
     log: Path | None = None  # None: the user's build log
@@ -62,7 +66,24 @@ class OptimizeRequest:
         None  # the most expected run time, in units of the level's own; None: no limit
     )
     code_growth: float = 1.0  # the most code and read-only data, in units of the level's own
+    decides_code: bool = True  # code generation, too, and not passes alone
     inline_policy: str | None = None  # a file: where it decides what is inlined, passes begin as well
+
+    def divided(self) -> tuple[OptimizeRequest, OptimizeRequest]:
+        """Return what is asked of passes, and what of code generation, which has the rest of the budget."""
+        now = time.monotonic()
+        until = self.until
+        if until is None and self.budget_seconds is not None:
+            until = now + self.budget_seconds
+        passes, code = self, self
+        if until is not None:
+            passes = replace(passes, until=now + (1 - CODE_SHARE) * max(0.0, until - now))
+            code = replace(code, until=until)
+        if self.evaluations is not None:
+            first = max(1, math.ceil((1 - CODE_SHARE) * self.evaluations))
+            passes = replace(passes, evaluations=first)
+            code = replace(code, evaluations=max(1, self.evaluations - first))
+        return passes, code
 
 
 @dataclass(frozen=True)
@@ -70,6 +91,25 @@ class Optimized:
     """What the optimizer made."""
 
     bitcode: bytes
+    trace: tuple[str, ...]
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What is to become of a module, and how."""
+
+    bitcode: bytes  # after the passes
+    unoptimized: bytes  # the same program's, before any; what is expected of run time is measured by it
+    reference: bytes  # clang's object of `bitcode`
+    command: tuple[str, ...]  # of clang -cc1, by whose options that was made
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """A smaller object."""
+
+    content: bytes
     trace: tuple[str, ...]
     evaluations: int
 

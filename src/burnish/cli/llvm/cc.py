@@ -35,6 +35,8 @@ burnish's options come first; what follows the first other argument (or --) is c
   --search NAME      how to search: mixed (default), genetic, beam, ...
   --policy NAME      what guides it: shipped (default), none, or a file of burnish train
   --inline-policy F  a policy for llvm_inlining that answers LLVM's inliner; half of the budget begins there
+  --code-generation  searched (default): passes that functions skip and the order of register allocation
+                     are searched, too, where burnish's back end writes what clang's does; or clang
   --remember FILE    begin with what earlier searches found for these functions, in this file or another,
                      and add what this one finds; objects then depend on it (absolute path, as for --report)
   --seed N           of the search (default 0)
@@ -174,6 +176,12 @@ def _inline_policy(options: DriverOptions, value: str) -> DriverOptions:
     return replace(options, inline_policy=str(path_of(value).absolute()))
 
 
+def _code_generation(options: DriverOptions, value: str) -> DriverOptions:
+    if value not in ("searched", "clang"):
+        raise UnknownName.among("code generation", value, ("searched", "clang"))
+    return replace(options, decides_code=value == "searched")
+
+
 def _speed_limit(options: DriverOptions, value: str) -> DriverOptions:
     from burnish.core.limit import parse_most
 
@@ -224,6 +232,7 @@ def _report(options: DriverOptions, value: str) -> DriverOptions:
 # a tenth of the time of a small compilation.
 _OPTIONS: dict[str, Callable[[DriverOptions, str], DriverOptions]] = {
     "--objective": _objective,
+    "--code-generation": _code_generation,
     "--speed-limit": _speed_limit,
     "--budget": _budget,
     "--build-budget": _build_budget,

@@ -30,7 +30,7 @@ That is what `burnish cc --whole-program` does where it links, and prints what i
 
 Options come before the first file:
   --against-lto      link by clang's own link-time optimization, too, and say what that program loads
-  --budget, --objective, --speed-limit, --search, --policy, --remember, --seed, --report
+  --budget, --objective, --speed-limit, --search, --policy, --code-generation, --remember, --seed, --report
                      as of burnish cc
   --help             this text
 """

@@ -110,11 +110,15 @@ class CodegenSession(Session):
 
     def sizes(self) -> _native.Sizes:
         """Return the sizes of the object."""
-        return self.opened.sizes() if self.decided().is_llvms else self.generation().sizes
+        return self.opened.sizes() if self._is_plain() else self.generation().sizes
 
     def object_code(self) -> bytes:
         """Return the object file."""
-        return self.opened.object_code() if self.decided().is_llvms else self.generation().code
+        return self.opened.object_code() if self._is_plain() else self.generation().code
+
+    def _is_plain(self) -> bool:
+        """Return whether the module's own session has the code already."""
+        return self.generations.is_plain and self.decided().is_llvms
 
     def observe(self, space: str) -> Observed:
         """Return one of OBSERVATIONS."""
