@@ -14,6 +14,7 @@ from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 from burnish.tasks.llvm_codegen.settings import settings_for, texts
+from burnish.tasks.llvm_codegen.worth import WORTH
 from burnish.tasks.llvm_passes import TASK as PASSES
 from burnish.tasks.llvm_passes import make_task as make_passes
 from burnish.tasks.llvm_passes.baselines import baselines
@@ -31,6 +32,7 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         title="LlvmCodegen",
         threads=True,
         sites_apart=True,
+        worth=WORTH,
         language=passes.language,
         actions=ACTIONS,
         observations=OBSERVATIONS,

@@ -1,0 +1,112 @@
+"""What decisions of code generation gain: of which action, and by search, function by function.
+
+    python benchmarks/codegen.py worth --split train     what each action gains at functions: worth.py
+    python benchmarks/codegen.py gain --split test       110 code generations of each program, over clang -Oz
+    python benchmarks/codegen.py gain --split test --passes 60      the same behind a search for passes
+
+Programs are those of a corpus (`burnish corpus build`), up to --most instructions. Sizes are of one object
+each: what a linked, stripped program loads for it, or its machine code (--objective text-bytes).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from burnish.core.problem import Problem
+from burnish.core.program import Program
+from burnish.corpora.public import default_folder
+from burnish.corpora.store import open_corpus
+from burnish.search import Budget, search
+from burnish.tasks.llvm_codegen import TASK
+from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
+from burnish.tasks.llvm_passes import TASK as PASSES
+from burnish.tasks.llvm_passes_and_codegen import codegen_after
+
+FEWEST = 200  # instructions: of less there is little to gain
+
+
+def main() -> None:
+    """Measure, and print."""
+    options = _parser().parse_args()
+    if options.what == "worth":
+        json.dump(worth(_programs(options), options.objective), sys.stdout, indent=1)
+        print()
+    else:
+        gain(_programs(options), options)
+
+
+def worth(programs: Iterator[Program], objective: str) -> dict[str, float]:
+    """Return for each action the per cent of a program's bytes that it gains, at functions that gain."""
+    gains: dict[str, list[float]] = {text: [] for text in ACTIONS if text != OUTLINE}
+    for program in programs:
+        root = TASK.open(program)
+        before = root.site_costs(objective)
+        for text, found in gains.items():
+            session = root.fork()
+            session.apply(session.index(text))
+            after = session.site_costs(objective)
+            saved = sum(max(0.0, cost - after.get(site, cost)) for site, cost in before.items())
+            found.append(saved / max(1.0, sum(before.values())))
+        print(program.name, file=sys.stderr, flush=True)
+    means = {text: 100 * sum(found) / max(1, len(found)) for text, found in gains.items()}
+    return {text: round(mean, 3) for text, mean in means.items() if mean > 0}
+
+
+def gain(programs: Iterator[Program], options: argparse.Namespace) -> None:
+    """Print what searches gain over the state that they begin in."""
+    ratios, before, after = [], 0.0, 0.0
+    for program in programs:
+        begin = time.monotonic()
+        task = TASK
+        if options.passes:
+            found = search(Problem(PASSES, program, options.objective), Budget(evaluations=options.passes))
+            task = codegen_after(found.trace)
+        start = task.open(program).measure(options.objective)
+        budget = Budget(evaluations=options.evaluations, workers=options.workers)
+        result = search(Problem(task, program, options.objective), budget, seed=options.seed)
+        ratios.append(result.cost / start)
+        before, after = before + start, after + result.cost
+        seconds = time.monotonic() - begin
+        print(
+            f"{program.name:50} {start:9.0f} {result.cost:9.0f} {_percent(ratios[-1])} {seconds:6.1f} s",
+            flush=True,
+        )
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    print(f"{len(ratios)} programs: geometric mean {_percent(mean)}, total {_percent(after / before)}")
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+6.2f} %"
+
+
+def _programs(options: argparse.Namespace) -> Iterator[Program]:
+    corpus = open_corpus(options.folder or default_folder()).split(options.split)
+    fitting = corpus.where(lambda row: FEWEST <= row.instructions <= options.most).shuffled(0)
+    return iter(fitting[: options.programs])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["worth", "gain"])
+    parser.add_argument("--folder", type=Path, help="the corpus; default: a cache")
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--objective", default="loaded-bytes")
+    parser.add_argument("--programs", type=int, default=20)
+    parser.add_argument("--most", type=int, default=8000, help="instructions of a program")
+    parser.add_argument("--evaluations", type=int, default=110)
+    parser.add_argument("--passes", type=int, default=0, help="evaluations of the search for passes before")
+    parser.add_argument("--workers", type=int, help="processes; default: one for each core")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser
+
+
+if __name__ == "__main__":
+    main()
