@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
 import numpy as np
 
 from burnish.core.errors import CompilerCrash
+from burnish.core.guide import Adviser, Guide
 from burnish.core.problem import Problem
 from burnish.core.program import Program
+from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.core.view import Observed
 from burnish.core.worker import Limits
@@ -20,7 +23,7 @@ from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget, Method
 from burnish.search.evaluator import Evaluator
-from burnish.search.memory import Memory
+from burnish.search.memory import Memory, first_of
 from burnish.search.run import Observer, run
 from burnish.search.space import Proposals, SearchSpace
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
@@ -51,6 +54,8 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         adviser = None
     if request.memory:
         adviser = remembered = Memory(request.memory, task, program, objective, adviser)
+    if request.begin:
+        adviser = _beginning_with(request.begin, adviser)
     method = SEARCHES[request.search or DEFAULT]
     contents: list[Observed] = []
     found = run(
@@ -71,6 +76,14 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     if request.memory:
         remembered.keep(found.trace, found.cost)
     return Optimized(content, found.trace, found.evaluations)
+
+
+def _beginning_with(trace: Trace, adviser: Adviser | None) -> Adviser:
+    def advise(session: Session) -> Guide:
+        guide = adviser(session) if adviser else Guide()
+        return replace(guide, initial_traces=first_of([trace], guide.initial_traces))
+
+    return advise
 
 
 def _take(
