@@ -12,8 +12,10 @@ from pathlib import PurePath
 import numpy as np
 
 from burnish.core.errors import CompilerCrash
+from burnish.core.guide import Adviser, Guide
 from burnish.core.problem import Problem
 from burnish.core.program import Program
+from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.core.view import Observed
 from burnish.core.worker import Limits
@@ -21,7 +23,7 @@ from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget, Method
 from burnish.search.evaluator import Evaluator
-from burnish.search.memory import Memory
+from burnish.search.memory import Memory, first_of
 from burnish.search.run import Observer, run
 from burnish.search.space import Proposals, SearchSpace
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
@@ -90,6 +92,8 @@ def _search(problem: Problem, request: OptimizeRequest, share: float = 1.0, used
         adviser = None
     if request.memory:
         adviser = remembered = Memory(request.memory, task, problem.program, objective, adviser)
+    if request.begin:
+        adviser = _beginning_with(request.begin, adviser)
     method = SEARCHES[request.search or DEFAULT]
     contents: list[Observed] = []
     found = run(
@@ -111,6 +115,14 @@ def _limits(request: OptimizeRequest) -> Limits:
     # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
     deadline = SLOWEST_SECONDS if budget.seconds is None else max(10.0, 2 * budget.seconds)
     return Limits(deadline_seconds=deadline, begin="fork")
+
+
+def _beginning_with(trace: Trace, adviser: Adviser | None) -> Adviser:
+    def advise(session: Session) -> Guide:
+        guide = adviser(session) if adviser else Guide()
+        return replace(guide, initial_traces=first_of([trace], guide.initial_traces))
+
+    return advise
 
 
 def _take(

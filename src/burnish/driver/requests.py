@@ -65,6 +65,7 @@ class OptimizeRequest:
     speed_limit: float | None = (
         None  # the most expected run time, in units of the level's own; None: no limit
     )
+    begin: tuple[str, ...] = ()  # a trace that the search begins with, if any
     code_growth: float = 1.0  # the most code and read-only data, in units of the level's own
     decides_code: bool = True  # code generation, too, and not passes alone
     inline_policy: str | None = None  # a file: where it decides what is inlined, passes begin as well

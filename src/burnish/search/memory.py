@@ -64,7 +64,7 @@ class Memory:
         """
         self._identities = session.identities()
         guide = self.adviser(session) if self.adviser else Guide()
-        return replace(guide, initial_traces=_first(self.recall(self._identities), guide.initial_traces))
+        return replace(guide, initial_traces=first_of(self.recall(self._identities), guide.initial_traces))
 
     def recall(self, identities: Mapping[str, str]) -> list[Trace]:
         """Return what to begin with in a program of these sites, the most promising first.
@@ -151,7 +151,8 @@ class Memory:
         )
 
 
-def _first(traces: list[Trace], others: InitialTraces) -> InitialTraces:
+def first_of(traces: list[Trace], others: InitialTraces) -> InitialTraces:
+    """Give some initial traces before others."""
     yield from in_order(traces)
     yield from others
 

@@ -20,6 +20,7 @@ their objects. It is kept where it loads fewer bytes.
     module_candidates   what is made of the module: the level's own passes, then a search
     link_requests       what is asked of the search
     relinking           the program with the module's object
+    function_variants   what the code generator is told of each function
     one_link            one link, from the linker's own program to the smaller one
     clang_lto           clang's own link-time optimization of the same units, to compare with
     commands            one command of the drop-in compilers with --whole-program

@@ -65,10 +65,6 @@ def constant_bytes(linked: Linked) -> int:
 
 
 def _within(base: OptimizeRequest, budget: FileBudget, merged: Merged) -> OptimizeRequest:
-    return replace(
-        base,
-        budget_seconds=budget.seconds,
-        evaluations=budget.evaluations,
-        until=budget.until(merged.clang_seconds, time.monotonic()),
-        remembered=budget.remembered,
-    )
+    now = time.monotonic()  # what is tried before the search counts as well
+    until = budget.until(merged.clang_seconds, now) if budget.seconds is None else now + budget.seconds
+    return replace(base, evaluations=budget.evaluations, until=until, remembered=budget.remembered)

@@ -33,6 +33,18 @@ def by_level(module: ProgramModule, request: OptimizeRequest) -> Optimized:
     return _guarded(module, lambda: _passes(module.bitcode, request), module.waits.step_seconds)
 
 
+def by_functions(module: ProgramModule, request: OptimizeRequest) -> Optimized:
+    """Choose for each function what the code generator is told of it: see function_variants.
+
+    Raises:
+        Unimproved: that fails.
+    """
+    from burnish.whole_program import function_variants
+
+    seconds = module.waits.search_seconds
+    return _guarded(module, lambda: function_variants.by_functions(module.bitcode, request), seconds)
+
+
 def by_search(module: ProgramModule, request: OptimizeRequest, optimizer: Optimizer) -> Optimized:
     """Search.
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver.linked import Linked, read_linked
-from burnish.driver.requests import Optimized, Unimproved
+from burnish.driver.requests import DEFAULT_OBJECTIVE, Optimized, OptimizeRequest, Unimproved
 from burnish.driver.worth import too_small
 from burnish.files import write_atomically
 from burnish.whole_program.link_job import LinkJob
 from burnish.whole_program.link_requests import constant_bytes, level_request, search_request
 from burnish.whole_program.merging import Link, Merged, merge
-from burnish.whole_program.module_candidates import by_level, by_search
+from burnish.whole_program.module_candidates import by_functions, by_level, by_search
 from burnish.whole_program.relinking import link_module, write_side_files
 
 
@@ -71,13 +71,18 @@ class _Trials:
     paths: list[Path] = field(default_factory=list)
 
     def run(self) -> LinkOutcome:
-        """Try the level's own passes, then a search; write what is best.
+        """Try the level's own passes, attributes for each function, then a search; write what is best.
 
         Raises:
             Unimproved: what is best does not link a second time.
         """
         level = self.by_level()
-        self.by_search(level)
+        assert self.outcome.before
+        with search_request(self.link, self.merged, self.outcome.before, level) as request:
+            if request is None:
+                self.outcome = replace(self.outcome, reason="the build's budget is used up")
+            else:
+                self.by_search(self.by_functions(request))
         if not self.best:
             return replace(self.outcome, reason=self.outcome.reason or "nothing smaller was found")
         write_side_files(self.link, self.merged, self.best)
@@ -92,18 +97,26 @@ class _Trials:
             self.outcome = replace(self.outcome, reason=str(why))
             return None
 
-    def by_search(self, level: Linked | None) -> None:
+    def by_functions(self, request: OptimizeRequest) -> OptimizeRequest:
+        """Try attributes for each function; return the request of a search that begins with what helped."""
+        if request.remembered or request.objective != DEFAULT_OBJECTIVE:
+            return request
+        try:
+            found = by_functions(self.merged.module, request)
+            linked = self.linked(found)
+        except (Unimproved, BurnishError) as why:
+            self.outcome = replace(self.outcome, reason=str(why))
+            return request
+        return replace(request, begin=found.trace) if linked is self.outcome.after else request
+
+    def by_search(self, request: OptimizeRequest) -> None:
         """Try what a search finds."""
-        assert self.outcome.before
-        with search_request(self.link, self.merged, self.outcome.before, level) as request:
-            try:
-                if request is None:
-                    raise Unimproved("the build's budget is used up")
-                found = by_search(self.merged.module, request, self.link.optimizer)
-                self.outcome = replace(self.outcome, evaluations=found.evaluations)
-                self.linked(found)
-            except (Unimproved, BurnishError) as why:
-                self.outcome = replace(self.outcome, reason=str(why))
+        try:
+            found = by_search(self.merged.module, request, self.link.optimizer)
+            self.outcome = replace(self.outcome, evaluations=found.evaluations)
+            self.linked(found)
+        except (Unimproved, BurnishError) as why:
+            self.outcome = replace(self.outcome, reason=str(why))
 
     def linked(self, found: Optimized) -> Linked:
         """Link a candidate, and keep it where it is better than what was best."""

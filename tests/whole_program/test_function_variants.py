@@ -1,0 +1,73 @@
+"""Attributes of functions: each gets what makes it smallest, and the code of all does not grow too far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from burnish import _native
+from burnish.driver.requests import OptimizeRequest
+from burnish.toolchain import compile_to_bitcode
+from burnish.whole_program.function_variants import Choice, by_functions, choose
+from tests.sources import program
+
+
+def choice(function: str, saved: int, grown: int, variant: str = "no-minsize") -> Choice:
+    return Choice(function, (variant,), saved, grown)
+
+
+def test_each_function_gets_what_saves_the_most() -> None:
+    small, large = choice("f", 4, 0), choice("f", 9, 0, "no-jump-tables")
+    other = choice("g", 2, -1)
+    assert choose([small, large, other], 0) == [large, other]
+    assert choose([large, small], 0) == [large]
+    assert choose([], 5) == []
+
+
+def test_what_grows_is_taken_by_what_it_saves_for_a_byte() -> None:
+    free, good, poor = choice("a", 3, 0), choice("b", 40, 4), choice("c", 40, 20)
+    assert choose([poor, good, free], 100) == [free, good, poor]
+    assert choose([poor, good, free], 10) == [free, good]
+    assert choose([poor, good, free], -5) == [free]
+    assert choose([poor, choice("d", 1, -30)], 0) == [choice("d", 1, -30), poor]  # what shrinks makes room
+
+
+@pytest.mark.parametrize("growth", [1.0, 1.05])
+def test_the_module_is_smaller_and_within_the_limit(growth: float) -> None:
+    bitcode = program("matrix.c").content
+    request = OptimizeRequest("matrix.c", "loaded-bytes", "Oz", None, 0, None, code_growth=growth)
+    found = by_functions(bitcode, request)
+    before = _native.Module(bitcode)
+    before.set_level_attributes("Oz")
+    before.honour_mandatory()
+    before.run("clang<Oz>", "Oz")
+    old, new = (sizes(module) for module in (before, _native.Module(found.bitcode)))
+    assert new.loaded_bytes <= old.loaded_bytes
+    assert new.text_bytes + new.read_only_bytes <= growth * (old.text_bytes + old.read_only_bytes)
+    assert by_functions(bitcode, request) == found
+    assert found.trace[:2] == ("clang<Oz>", "outline<call-cost=2>")
+
+
+def test_its_trace_is_one_of_the_task(tmp_path: Path) -> None:
+    """A search can begin with it: replayed, it gives the same module."""
+    from burnish.core.program import Program
+    from burnish.tasks.llvm_passes import LANGUAGE, TASK
+
+    source = tmp_path / "calls.c"
+    source.write_text(
+        "int f(int), g(int, int);\n"
+        "int h(int a, int b, int c) { int x = f(a), y = f(b), z = g(c, x); return g(x + y, z) * f(a + z); }\n"
+    )
+    bitcode = compile_to_bitcode(source)
+    found = by_functions(
+        bitcode, OptimizeRequest("calls.c", "loaded-bytes", "Oz", None, 0, None, code_growth=1.3)
+    )
+    assert found.trace[2:]
+    session = TASK.open(Program("calls.c", LANGUAGE, bitcode))
+    session.replay(found.trace)
+    assert session.observe("bitcode") == found.bitcode
+
+
+def sizes(module: _native.Module) -> _native.Sizes:
+    return _native.object_sizes(module.emit_object("Oz"), module.position_independent)
