@@ -71,6 +71,41 @@ struct Heuristic {
   }
 };
 
+// LLVM folds constants to estimate a cost, and what it folds stays: expressions on globals, at the head of their lists
+// of uses. This takes out what came since, so that these lists, and what follows from them, are as without it.
+class Folded {
+public:
+  explicit Folded(llvm::Module &module) : module(module) {
+    for (GlobalValue &global : module.global_values())
+      first.push_back(global.use_empty() ? nullptr : &*global.use_begin());
+  }
+
+  void drop() const {
+    const Use *const *before = first.data();
+    for (GlobalValue &global : module.global_values()) {
+      while (!global.use_empty() && &*global.use_begin() != *before && destroyed(*global.use_begin()->getUser()))
+        ;
+      ++before;
+    }
+  }
+
+private:
+  // What uses a new constant are new constants: only what code or a global needs is neither, and stays.
+  static bool destroyed(User &user) {
+    auto *constant = dyn_cast<Constant>(&user);
+    if (!constant || isa<GlobalValue>(constant))
+      return false;
+    while (!constant->use_empty())
+      if (!destroyed(*cast<User>(*constant->user_begin())))
+        return false;
+    constant->destroyConstant();
+    return true;
+  }
+
+  llvm::Module &module;
+  std::vector<const Use *> first; // of each global
+};
+
 // LLVM's own keeps the books (how many functions and calls there are, the size of the module) and computes the
 // features; it would ask a model where this one asks whoever compiles.
 class AskingAdvisor final : public MLInlineAdvisor {
@@ -86,6 +121,7 @@ private:
   LazyCallGraph &calls;
   Heuristic heuristic;
   Inlining &inlining;
+  std::optional<InlineCost> answer, weighed; // the heuristic's, of the call at hand
   bool asked = false;
 
   bool reachable(CallBase &call) {
@@ -116,12 +152,16 @@ private:
       return by_heuristic(call);
     if (!reachable(call)) // where they cannot follow
       return may_be_missed(call) ? by_heuristic(call) : leave(call);
+    weighed.reset();
+    answer = heuristic(call, weighed); // first, as it would be without the books
+    Folded folded(*call.getModule());
     asked = false;
     auto advice = MLInlineAdvisor::getAdviceImpl(call);
+    folded.drop();
     if (asked || advice->isInliningRecommended())
       return advice;
     advice->recordUnattemptedInlining();
-    return by_heuristic(call);
+    return std::make_unique<DefaultInlineAdvice>(this, call, answer, getCallerORE(call));
   }
 
   // Nor does it inline what is mandatory in code that is never reached.
@@ -133,11 +173,10 @@ private:
 
   std::unique_ptr<MLInlineAdvice> getAdviceFromModel(CallBase &call, OptimizationRemarkEmitter &remarks) override {
     auto &row = static_cast<Row &>(*ModelRunner);
-    std::optional<InlineCost> weighed;
     InlineQuestion question;
     question.site = inlining.name(call.getCaller()->getName().str(), call.getCalledFunction()->getName().str());
     question.features = row.values;
-    question.heuristic = heuristic(call, weighed).has_value();
+    question.heuristic = answer.has_value();
     if (weighed && weighed->isVariable()) {
       question.computed = true;
       question.cost = weighed->getCost();

@@ -45,18 +45,16 @@ def test_the_heuristic_alone_is_the_pipeline_for_random_and_unusual_modules() ->
         assert_is_the_pipeline(source, "Oz")
 
 
+@pytest.mark.parametrize("seed", [87, 151])
+def test_constants_that_the_features_fold_leave_no_trace(seed: int) -> None:
+    """In these modules they do, at O3: as expressions on globals, in other places of their lists of uses."""
+    assert_is_the_pipeline(random_module(seed), "O3")
+
+
 @pytest.mark.slow
 def test_the_heuristic_alone_is_the_pipeline_for_200_random_modules() -> None:
-    """In text and object always; in the order of uses, too, but for two of O3: see the task's README."""
-    other = []
     for seed, pipeline in zip(range(8, 208), itertools.cycle(PIPELINES), strict=False):
-        source = random_module(seed)
-        session, reference = open_inlining(source, InliningOptions(pipeline)), open_baseline(source, pipeline)
-        assert session.observe("ir") == reference.module.print(), (seed, pipeline)
-        assert session.object_code() == reference.object_code()
-        if session.digest() != reference.digest():
-            other.append((seed, pipeline))
-    assert other == [(87, "O3"), (151, "O3")]
+        assert_is_the_pipeline(random_module(seed), pipeline)
 
 
 def test_answers_that_are_the_heuristics_own_change_nothing() -> None:
