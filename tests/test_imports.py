@@ -36,9 +36,10 @@ ALLOWED: dict[str, set[str]] = {
     "training": BELOW_ALL | MIDDLE | {"evaluation"},
     "portfolio": BELOW_ALL | MIDDLE | ABOVE,
     "loops": BELOW_ALL | MIDDLE | ABOVE,  # kernels: loop nests, their policies and searches, in one call
+    "inlining": BELOW_ALL | MIDDLE | ABOVE,  # decisions of the inliner, and what is learned from them
     "driver": BELOW_ALL | MIDDLE | ABOVE | {"portfolio"},
     "whole_program": BELOW_ALL | MIDDLE | ABOVE | {"driver", "portfolio"},
-    "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver", "whole_program", "portfolio"},
+    "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver", "whole_program", "inlining", "portfolio"},
     "envs": BELOW_ALL | {"tasks", "corpora"},
 }
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from burnish.agents.checkpoints import Saved
 from burnish.agents.learner import check_ranges, descend, first_program, generator, means, seeded_torch
+from burnish.agents.moving_averages import MovingAverages
 from burnish.agents.policy import Policy, as_mask, entropy
 from burnish.agents.rollout import Episode, Notes, draw, play, summary
 from burnish.core.vector import VectorEnv
@@ -46,12 +47,13 @@ class PPOConfig:
     value_coefficient: float = 0.5
     entropy_coefficient: float = 0.01
     max_gradient_norm: float = 0.5
+    moving_average: float | None = None  # see MovingAverages; with discount 0, as MLGO has it
     target_kl: float | None = None  # an iteration's updates end where 1.5 times this is passed
 
     def __post_init__(self) -> None:
         """Raise InputError for what cannot be."""
         whole = dict.fromkeys(("steps", "act_together", "epochs", "minibatch", "anneal_steps"), (1, math.inf))
-        shares = dict.fromkeys(("discount", "gae_lambda", "clip"), (0.0, 1.0))
+        shares = dict.fromkeys(("discount", "gae_lambda", "clip", "moving_average"), (0.0, 1.0))
         rest = (
             "learning_rate",
             "value_clip",
@@ -130,7 +132,7 @@ def normalized(advantages: Tensor) -> Tensor:
     return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
 
-SAVED = Saved("ppo", ("policy", "optimizer"))
+SAVED = Saved("ppo", ("policy", "optimizer", "averages"))
 
 
 class PPO:
@@ -151,6 +153,7 @@ class PPO:
         with seeded_torch(seed, 0):
             self.policy = make_policy()
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=self.config.learning_rate, eps=1e-5)
+        self.averages = MovingAverages(self.config.moving_average)
         self.iterations = self.steps = self.episodes = 0
 
     def iterate(self) -> dict[str, float]:
@@ -164,7 +167,7 @@ class PPO:
             played = play(
                 self.envs, self._actor(), steps=config.steps, seed=first, together=config.act_together
             )
-            batch = self.batch(played)
+            batch = self.batch(self.averages.rewarded(played))
             self.policy.train()
             losses = self.update(batch, generator(self.seed, self.iterations, self.envs.num_envs))
         self.steps += len(batch.actions)
@@ -175,7 +178,7 @@ class PPO:
     def batch(self, played: Sequence[Episode]) -> RolloutBatch:
         """Return what there is to learn from episodes whose notes are log-probability and value."""
         notes = np.concatenate([episode.notes for episode in played])
-        values = notes[:, 1]
+        values = notes[:, 1] * (self.config.value_coefficient > 0)  # without a critic, they are 0
         last = np.cumsum([len(episode) for episode in played]) - 1
         terminated, over = np.zeros((2, len(values)), dtype=bool)
         over[last] = True

@@ -39,6 +39,7 @@ LEARNERS: dict[str, Algorithm] = {
     "td": Algorithm("burnish.agents.td", "TD"),
     "tabular-q": Algorithm("burnish.agents.tabular", "TabularQ"),
     "evolution": Algorithm("burnish.agents.evolution", "Evolution"),
+    "bc-max": Algorithm("burnish.agents.bc_max", "BCMax"),
     "cloning": Algorithm("burnish.agents.cloning", "Cloning", imitates=True),
 }
 
@@ -47,6 +48,7 @@ OF_LEARNERS = "burnish.training.learning:PolicyTraining"
 
 TRAININGS: dict[str, str] = {
     "sequence-values": "burnish.portfolio.training:SequenceValuesTraining",
+    "answer-values": "burnish.inlining.training:AnswerValuesTraining",
     "schedule-costs": "burnish.loops.cost_training:ScheduleCostsTraining",
 }
 """Other kinds of training, by name."""

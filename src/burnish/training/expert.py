@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from burnish.agents.demonstrations import Demonstration
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
 from burnish.core.guide import Adviser
 from burnish.core.problem import Problem
 from burnish.core.program import Program
+from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
-from burnish.core.worker import Limits
+from burnish.core.trace import Trace, split_entry
+from burnish.core.worker import Limits, Worker
 from burnish.files import LineFile
 from burnish.policies import find as policies
 from burnish.search import SEARCHES, Budget
@@ -102,12 +106,16 @@ def make_demonstrations(
                     seed=setup.seed,
                     adviser=adviser,
                 )
+                trace = found.trace
+                if setup.task.max_steps is None:  # where a compiler asks, all answers are shown
+                    trace = completed(setup.task, program, trace, setup.limits)
             except (CompilerCrash, ProgramError):
                 continue  # nothing to learn from
             if program.digest not in known:
                 known[program.digest] = found
                 file.append(found.to_json())
-            demonstrations.append(demonstration_of(found, program, setup.expert.idle))
+            shown = replace(found, trace=trace)
+            demonstrations.append(demonstration_of(shown, program, setup.expert.idle))
     return demonstrations
 
 
@@ -130,3 +138,34 @@ def read_demonstrations(expert: Expert, programs: Sequence[Program], objective: 
 def demonstration_of(found: Found, program: Program, idle: tuple[str, ...] = ()) -> Demonstration:
     """Return what was found for a program as a demonstration, with idle actions after it."""
     return Demonstration(program, found.trace, found.cost, found.reference, idle=idle)
+
+
+def completed(task: Task, program: Program, trace: Trace, limits: Limits) -> Trace:
+    """Return all answers to what is asked under some of them, in the compiler's order.
+
+    What a search leaves open is answered by the compiler itself; a policy is to learn those answers, too.
+
+    Raises:
+        ProgramError, CompilerCrash: see Session.replay.
+        InputError: the task cannot tell which answers the compiler gives.
+    """
+    worker = Worker(limits)
+    try:
+        session = Sandbox(task.open, program, worker=worker)
+        session.replay(trace)
+        others = {split_entry(text) for text in session.alternatives()}
+        answers = dict(split_entry(text) for text in trace)
+        for site in session.sites():
+            legal = (session.actions[i] for i in np.flatnonzero(session.legal(site)))
+            given = [action for action in legal if (site, action) not in others]
+            if len(given) != 1:
+                raise InputError(f"{task.id}: does not say which answer the compiler gives at {site}")
+            answers[site] = given[0]
+        session.close()
+        session = Sandbox(task.open, program, worker=worker)
+        entries: list[str] = []
+        while site := session.question():
+            entries.append(session.act(session.index(answers[site]))[1])
+        return tuple(entries)
+    finally:
+        worker.close()

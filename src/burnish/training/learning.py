@@ -39,7 +39,7 @@ from burnish.training.expert import (
 from burnish.training.export_best import export
 from burnish.training.standardize import Observations, has_features, random_observations, standardize
 from burnish.training.tables import from_table
-from burnish.training.validation import Played, hold_out, measure, play_all
+from burnish.training.validation import Played, hold_out, measure, play_all, with_choices
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,9 @@ class PolicyTraining:
         self.seen: Observations = []
         self.programs = choose(config.programs, "programs", self.task)
         self.validation = choose(config.validation, "validation", self.task)
+        if self.task.max_steps is None:  # a compiler that asks nothing has nothing to teach
+            note("looking for programs in which something is asked")
+            self.programs = with_choices(self.programs, self.task, self.space, self.limits)
         self.envs = VectorEnv(partial(self.env, self.programs), config.environment.count)
         try:
             self.held, self.left_out = hold_out(

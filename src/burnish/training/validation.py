@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gymnasium.vector.utils import iterate
@@ -20,6 +21,7 @@ from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask
 from burnish.core.worker import Limits, Worker
 from burnish.policies.choose import Actor
+from burnish.training.chosen_programs import Chosen
 from burnish.training.greedy_play import Greedy
 
 SCORE = "validation/ratio"
@@ -41,7 +43,7 @@ class Played:
 
     program: str  # its name
     reference: float  # what the task's reference costs
-    best: float  # the least cost that was measured, the start's included
+    best: float  # the least cost that was measured, the start's included; where a compiler asks, the last
     last: float
     crashed: bool = False  # or could not be opened again
 
@@ -49,6 +51,28 @@ class Played:
     def ratio(self) -> float:
         """Reference / cost: above 1 is better."""
         return self.reference / self.best
+
+
+def with_choices(programs: Chosen, task: Task, actions: ActionSpace, limits: Limits) -> Chosen:
+    """Return those of some programs in which an action is legal at first.
+
+    Raises:
+        InputError: there is none.
+    """
+    order = []
+    worker = Worker(limits)
+    try:
+        for place, program in zip(programs.order, programs, strict=True):
+            with suppress(ProgramError, CompilerCrash):
+                session = Sandbox(task.open, program, worker=worker)
+                if actions.legal(session.mask(first_places(session, actions.sites))).any():
+                    order.append(place)
+                session.close()
+    finally:
+        worker.close()
+    if not order:
+        raise InputError("programs: nothing can be chosen in any of them")
+    return replace(programs, order=tuple(order))
 
 
 def hold_out(
@@ -116,13 +140,15 @@ def play_all(
     programs = [item.program for item in held]
     number_of = {id(program): number for number, program in enumerate(programs)}
     envs = VectorEnv(lambda: make(programs), min(count, len(programs)))
+    asked = envs.envs[0].max_steps is None  # the start is the compiler's own answers: no fallback to those
     # A program that cannot be opened again is skipped, and stays as it was.
     played = [Played(item.program.name, item.reference, item.start, item.start, True) for item in held]
     try:
         for program, costs, crashed in _episodes(envs, actor):
             number = number_of[id(program)]
             reference = held[number].reference
-            played[number] = Played(program.name, reference, min(costs), costs[-1], crashed)
+            best = costs[-1] if asked else min(costs)
+            played[number] = Played(program.name, reference, best, costs[-1], crashed)
     finally:
         envs.close()
     return played

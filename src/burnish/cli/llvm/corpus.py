@@ -111,8 +111,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 _FROM_HELP = (
-    "your own instead of the public packages: a folder with C, C++, .ll or .bc files, a compile_commands.json, "
-    "an MLGO corpus, or a pattern such as 'build/*.bc'; clang's options follow a double dash"
+    "your own instead of the public packages: a folder with C, C++, .ll or .bc files, a "
+    "compile_commands.json, an MLGO corpus, or a pattern such as 'build/*.bc'; options for clang follow a "
+    "double dash"
 )
 
 
