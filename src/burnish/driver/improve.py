@@ -166,7 +166,7 @@ def by_code_generation(work: Work, request: OptimizeRequest, before: Found) -> F
     )
     try:
         code = guarded(
-            lambda: _decide(generated, request),
+            lambda: machine_code(generated, request),
             deadline_seconds=work.waits.search_seconds,
             workspace=work.workspace,
         )
@@ -177,8 +177,9 @@ def by_code_generation(work: Work, request: OptimizeRequest, before: Found) -> F
     return Found((*before.trace, *code.trace), before.evaluations + code.evaluations)
 
 
-def _decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
-    from burnish.driver.machine_code import decide  # in a process of its own
+def machine_code(generated: Generated, request: OptimizeRequest) -> MachineCode:
+    """Decide the code of functions: burnish.driver.machine_code, which is imported in a guarded process."""
+    from burnish.driver.machine_code import decide
 
     return decide(generated, request)
 

@@ -43,6 +43,8 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
         Unimproved: burnish's back end writes another object than clang's, or nothing smaller was found.
         BurnishError: LLVM gives up.
     """
+    if back_end_of(ClangJob(generated.command)) is None:
+        raise Unimproved("code generation is left to clang, whose options burnish's does not take")
     problem = _problem(generated, request)
     session = problem.open()
     try:
@@ -73,8 +75,7 @@ def _problem(generated: Generated, request: OptimizeRequest) -> Problem:
 def _open(program: Program, unoptimized: bytes, command: tuple[str, ...], level: str) -> CodegenSession:
     """Open the code generation of a module by the options of clang's command."""
     back_end = back_end_of(ClangJob(command))
-    if back_end is None:
-        raise Unimproved("code generation is left to clang, whose options burnish's does not take")
+    assert back_end
     back_end.level = level
     opened = open_session(replace(program, content=unoptimized), Options(level=level))
     state = ModuleSession(read_module(program), opened.options, opened.origin)

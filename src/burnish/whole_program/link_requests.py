@@ -30,6 +30,7 @@ def level_request(link: Link, merged: Merged) -> OptimizeRequest:
         seed=options.seed,
         search=options.search,
         policy=options.policy,
+        decides_code=options.decides_code and options.objective != "ir-instructions",
         memory=options.memory,
     )
 

@@ -1,8 +1,4 @@
-"""What is made of a program's module before its code is generated: each is linked, and the smallest stays.
-
-Other decisions that need the whole program, those of the code generator among them, belong here: another
-candidate, or what `generate` is told with one.
-"""
+"""What is made of a program's module before its code is generated: each is linked, and the smallest stays."""
 
 from __future__ import annotations
 
@@ -11,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.driver.guard import guarded
-from burnish.driver.improve import Deadlines
-from burnish.driver.requests import Optimized, Optimizer, OptimizeRequest, Unimproved
+from burnish.driver.improve import Deadlines, machine_code
+from burnish.driver.requests import Generated, MachineCode, Optimized, Optimizer, OptimizeRequest, Unimproved
 
 
 @dataclass(frozen=True)
@@ -52,6 +48,18 @@ def by_search(module: ProgramModule, request: OptimizeRequest, optimizer: Optimi
         Unimproved: nothing was found, or it fails.
     """
     return _guarded(module, lambda: optimizer(module.bitcode, request), module.waits.search_seconds)
+
+
+def by_code_generation(module: ProgramModule, generated: Generated, request: OptimizeRequest) -> MachineCode:
+    """Decide the code of functions.
+
+    Raises:
+        Unimproved: nothing was found, or it fails.
+    """
+    seconds = module.waits.search_seconds
+    return guarded(
+        lambda: machine_code(generated, request), deadline_seconds=seconds, workspace=module.workspace
+    )
 
 
 def _guarded(module: ProgramModule, make: Callable[[], Optimized], deadline_seconds: float) -> Optimized:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver.linked import Linked, read_linked
-from burnish.driver.requests import DEFAULT_OBJECTIVE, Optimized, OptimizeRequest, Unimproved
+from burnish.driver.requests import DEFAULT_OBJECTIVE, Generated, Optimized, OptimizeRequest, Unimproved
 from burnish.driver.worth import too_small
 from burnish.files import write_atomically
 from burnish.whole_program.link_job import LinkJob
 from burnish.whole_program.link_requests import constant_bytes, level_request, search_request
 from burnish.whole_program.merging import Link, Merged, merge
-from burnish.whole_program.module_candidates import by_functions, by_level, by_search
-from burnish.whole_program.relinking import link_module, write_side_files
+from burnish.whole_program.module_candidates import by_code_generation, by_functions, by_level, by_search
+from burnish.whole_program.relinking import link_module, object_of, write_side_files
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,11 @@ class _Trials:
     merged: Merged
     outcome: LinkOutcome
     best: Path | None = None
+    module: Optimized | None = None  # of the best one
     paths: list[Path] = field(default_factory=list)
 
     def run(self) -> LinkOutcome:
-        """Try the level's own passes, attributes for each function, then a search; write what is best.
+        """Try the level's own passes, attributes for each function, a search and other code; write the best.
 
         Raises:
             Unimproved: what is best does not link a second time.
@@ -82,7 +83,10 @@ class _Trials:
             if request is None:
                 self.outcome = replace(self.outcome, reason="the build's budget is used up")
             else:
-                self.by_search(self.by_functions(request))
+                passes, code = request.divided() if request.decides_code else (request, None)
+                self.by_search(self.by_functions(passes))
+                if code:
+                    self.by_code_generation(code)
         if not self.best:
             return replace(self.outcome, reason=self.outcome.reason or "nothing smaller was found")
         write_side_files(self.link, self.merged, self.best)
@@ -118,13 +122,31 @@ class _Trials:
         except (Unimproved, BurnishError) as why:
             self.outcome = replace(self.outcome, reason=str(why))
 
-    def linked(self, found: Optimized) -> Linked:
-        """Link a candidate, and keep it where it is better than what was best."""
+    def by_code_generation(self, request: OptimizeRequest) -> None:
+        """Try to decide the code of the best module's functions."""
+        if not self.best or not self.module:
+            return
+        try:
+            generated = Generated(
+                self.module.bitcode,
+                self.merged.module.bitcode,
+                object_of(self.best).read_bytes(),
+                self.merged.pattern.command,
+            )
+            code = by_code_generation(self.merged.module, generated, request)
+            self.outcome = replace(self.outcome, evaluations=self.outcome.evaluations + code.evaluations)
+            self.linked(replace(self.module, trace=(*self.module.trace, *code.trace)), code.content)
+        except (Unimproved, BurnishError) as why:
+            self.outcome = replace(self.outcome, reason=str(why))
+
+    def linked(self, found: Optimized, code: bytes | None = None) -> Linked:
+        """Link a candidate, with clang's code or other, and keep it where it is better than the best."""
         path = self.link.workspace / f"program-{len(self.paths)}"
         self.paths.append(path)
-        linked = link_module(self.link, self.merged, found, path)
+        linked = link_module(self.link, self.merged, found, path, code)
         if self.is_better(linked):
-            self.outcome, self.best = replace(self.outcome, after=linked, trace=found.trace), path
+            self.outcome = replace(self.outcome, after=linked, trace=found.trace)
+            self.best, self.module = path, found
         return linked
 
     def is_better(self, linked: Linked) -> bool:

@@ -12,7 +12,9 @@ from burnish.whole_program.link_job import LinkJob
 from burnish.whole_program.merging import Link, Merged
 
 
-def link_module(link: Link, merged: Merged, found: Optimized, path: Path) -> Linked:
+def link_module(
+    link: Link, merged: Merged, found: Optimized, path: Path, code: bytes | None = None
+) -> Linked:
     """Generate a module's code and link the program with it.
 
     Args:
@@ -20,12 +22,16 @@ def link_module(link: Link, merged: Merged, found: Optimized, path: Path) -> Lin
         merged: Its module.
         found: The module after its passes.
         path: Where to; no map or other file is written beside it.
+        code: The module's object; by default clang's.
 
     Raises:
         Unimproved: that fails, or the program would be another one to its users.
         InputError: what is linked is no program.
     """
-    generate(merged.pattern, found.bitcode, _object_of(path), merged.module.waits.step_seconds)
+    if code is None:
+        generate(merged.pattern, found.bitcode, object_of(path), merged.module.waits.step_seconds)
+    else:
+        object_of(path).write_bytes(code)
     _job(link, merged, path).run(merged.module.waits.step_seconds)
     _same_symbols(link.program, path)
     return read_linked(path)
@@ -43,11 +49,12 @@ def write_side_files(link: Link, merged: Merged, path: Path) -> None:
 
 def _job(link: Link, merged: Merged, path: Path, *, side_files: bool = False) -> LinkJob:
     inputs = merged.inputs
-    words = {**inputs.words, inputs.first: (_object_of(path), *inputs.words[inputs.first])}
+    words = {**inputs.words, inputs.first: (object_of(path), *inputs.words[inputs.first])}
     return link.job.changed(words, path, side_files=side_files)
 
 
-def _object_of(path: Path) -> Path:
+def object_of(path: Path) -> Path:
+    """Return where the module's object is that a program was linked of."""
     return path.with_suffix(".o")
 
 

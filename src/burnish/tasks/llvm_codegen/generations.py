@@ -83,7 +83,7 @@ class Generations:
     """The code generations of a module, shared by all its sessions; what was not used lately is made anew."""
 
     def __init__(self, opened: ModuleSession, back_end: _native.BackEnd | None = None) -> None:
-        """Take a module, which nobody changes from now on, and how the back end is called: plainly by default."""
+        """Take a module, which nobody changes from now on, and how the back end is called."""
         self.opened = opened
         self.is_plain = back_end is None  # the code where nothing is decided is that of `opened`
         self._back_end = back_end or plain_back_end(opened.options)
