@@ -10,6 +10,7 @@ import numpy as np
 
 from burnish.core.action import Action
 from burnish.core.trace import Trace, entry
+from burnish.search.sitewise import sitewise
 from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, SearchSpace
 
 BATCHES = (3, 5, 8)  # trials until what was found is evaluated together: few at first, for a short budget
@@ -31,9 +32,11 @@ def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     them gained, of all that sites cost, here and before (SearchSpace.worth). Now and then all sites' best
     entries are evaluated together, and with each action that is for the whole program only.
 
-    What sites share under a limit is free while there is room, and has its price afterwards.
+    Where sites touch each other, or have no costs of their own, it is sitewise search. What sites share
+    under a limit is free while there is room, and has its price afterwards.
     """
-    if not space.site_actions:
+    if not (space.apart and space.site_actions):
+        yield from sitewise(space, rng)
         return
     base = space.best_initial.path
     (current,) = yield Batch([base], site_costs=True)
