@@ -10,7 +10,8 @@ import numpy as np
 
 from burnish.core.action import Action
 from burnish.core.trace import Trace, entry
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.sitewise import sitewise
+from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, SearchSpace
 
 BATCHES = (3, 5, 8)  # trials until what was found is evaluated together: few at first, for a short budget
 LONGEST = 8  # entries at a site
@@ -31,9 +32,11 @@ def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     them gained, of all that sites cost, here and before (SearchSpace.worth). Now and then all sites' best
     entries are evaluated together, and with each action that is for the whole program only.
 
-    What sites share under a limit is free while there is room, and has its price afterwards.
+    Where sites touch each other, or have no costs of their own, it is sitewise search. What sites share
+    under a limit is free while there is room, and has its price afterwards.
     """
-    if not space.site_actions:
+    if not (space.apart and space.site_actions):
+        yield from sitewise(space, rng)
         return
     base = space.best_initial.path
     (current,) = yield Batch([base], site_costs=True)
@@ -44,7 +47,8 @@ def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         return
     for turn in itertools.count():
         drawn = [local.draw() for _ in range(BATCHES[min(turn, len(BATCHES) - 1)])]
-        trials = yield Batch([base + _entries(one) + tail for one in drawn], site_costs=True)
+        traces = [base + _entries(one) + tail for one in drawn]
+        trials = yield Batch(traces, site_costs=True, partial=True, trial=True)
         for one, trial in zip(drawn, trials, strict=True):
             local.learn(one, trial)
         joined = base + _entries(local.best())
@@ -52,6 +56,8 @@ def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         together = yield Batch(extended if turn & (turn + 1) == 0 else extended[:1], site_costs=True)
         if together[0].room < 0:
             local.price = 1.0
+        if all(trial.error == NOT_TRIED for trial in trials):
+            return
         chosen = min(range(len(together)), key=lambda i: together[i].order)
         tail = extended[chosen][len(joined) :]
 

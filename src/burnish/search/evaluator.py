@@ -82,7 +82,7 @@ class Evaluator:
             self._evaluate_alone(batch, batch.alone, most, end)
             return
         new = [trace for trace in dict.fromkeys(batch.traces) if _key(trace, batch) not in self._known]
-        kept = new if most is None else new[:most]
+        kept = new if most is None else new[: max(0, most)]
         chunks = self._chunks(kept, batch, end is not None)
         for evaluation, trace in self._run(chunks, end, soft=batch.partial):
             if trace is not None:

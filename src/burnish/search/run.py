@@ -125,8 +125,10 @@ def run(
     def evaluate(batch: Batch, end: float | None = end) -> list[Evaluation]:
         nonlocal best, improved, stale, reserve
         before, cost, begin = evaluator.trials, best.cost, time.monotonic()
-        most = None if budget.evaluations is None else budget.evaluations - evaluator.evaluations
-        joined = batch.site_costs and bool(_at_sites(batch.traces[0]))
+        most = (
+            None if budget.evaluations is None else budget.evaluations - evaluator.evaluations - batch.trial
+        )
+        joined = batch.site_costs and not batch.trial and bool(_at_sites(batch.traces[0]))
         until = end
         if end is not None and reserve:
             kept = (batch.partial and not joined) or batch.alone is not None

@@ -52,6 +52,7 @@ class Batch:
     traces: Sequence[Trace]
     site_costs: bool = False  # also say what each site costs at the end
     partial: bool = False  # while there is time: what there was none for has the error NOT_TRIED
+    trial: bool = False  # likewise, and leave the time, or the evaluation, for what is joined of them
     legal: bool = False  # also say which entries are legal at the end,
     otherwise: bool = False  # of them only those that answer what is asked otherwise, if that is known
     digest: bool = False  # also say which state the end is
