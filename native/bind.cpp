@@ -237,17 +237,6 @@ NB_MODULE(_native, m) {
       .def("emit_object", &emit_at_level, "level"_a, "cpu"_a = "x86-64")
       .def("emit_object", &emit, "back_end"_a);
 
-  nb::class_<BackEnd>(m, "BackEnd")
-      .def(nb::init<>())
-      .def_rw("level", &BackEnd::level)
-      .def_rw("cpu", &BackEnd::cpu)
-      .def_rw("function_sections", &BackEnd::function_sections)
-      .def_rw("data_sections", &BackEnd::data_sections)
-      .def_rw("unique_section_names", &BackEnd::unique_section_names)
-      .def_rw("address_significance", &BackEnd::address_significance)
-      .def_rw("call_site_info", &BackEnd::call_site_info)
-      .def_rw("debugger", &BackEnd::debugger);
-
   burnish::bind_network(m); // before those that take networks
   burnish::bind_inlining(m);
   burnish::bind_codegen(m);

@@ -68,6 +68,16 @@ Generated generate_code(const Module &module, const BackEnd &back_end, const ByF
 } // namespace
 
 void bind_codegen(nb::module_ &m) {
+  nb::class_<BackEnd>(m, "BackEnd")
+      .def(nb::init<>())
+      .def_rw("level", &BackEnd::level)
+      .def_rw("cpu", &BackEnd::cpu)
+      .def_rw("function_sections", &BackEnd::function_sections)
+      .def_rw("data_sections", &BackEnd::data_sections)
+      .def_rw("unique_section_names", &BackEnd::unique_section_names)
+      .def_rw("address_significance", &BackEnd::address_significance)
+      .def_rw("call_site_info", &BackEnd::call_site_info)
+      .def_rw("debugger", &BackEnd::debugger);
   nb::class_<Generated>(m, "Generated")
       .def_prop_ro("object", [](const Generated &made) { return nb::bytes(made.object.data(), made.object.size()); })
       .def_prop_ro(

@@ -16,21 +16,16 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/IPO/ExtractGV.h"
 #include "llvm/Transforms/IPO/Internalize.h"
-
-#include <mutex>
 
 using namespace llvm;
 
@@ -259,44 +254,7 @@ bool Module::position_independent() const { return ir_->getPICLevel() != PICLeve
 
 std::string Module::triple() const { return ir_->getTargetTriple().str(); }
 
-TargetMachine &Module::target(const std::string &cpu) const {
-  if (!target_ || target_cpu_ != cpu) {
-    target_ = make_target(cpu, {});
-    target_cpu_ = cpu;
-  }
-  return *target_;
-}
-
-std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, TargetOptions options) const {
-  initialize_target();
-  std::string problem;
-  const Triple &triple = ir_->getTargetTriple();
-  const Target *target = TargetRegistry::lookupTarget(triple, problem);
-  if (!target)
-    throw InputError(first_line(problem));
-  // As clang: position independence is a flag that the front end leaves in the module.
-  auto relocation = ir_->getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_;
-  options.MCOptions.X86RelaxRelocations = true;
-  options.UseInitArray = true;
-  std::unique_ptr<TargetMachine> made(
-      target->createTargetMachine(triple, cpu, "", options, relocation, ir_->getCodeModel()));
-  if (!made || !made->getMCSubtargetInfo().isCPUStringValid(cpu))
-    throw PipelineError("unknown CPU '" + cpu + "' for " + triple.str());
-  if (auto threshold = ir_->getLargeDataThreshold())
-    made->setLargeDataThreshold(*threshold);
-  return made;
-}
-
 std::string llvm_version() { return LLVM_VERSION_STRING; }
-
-void initialize_target() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    InitializeNativeTarget();
-    InitializeNativeTargetAsmPrinter();
-    InitializeNativeTargetAsmParser();
-  });
-}
 
 void install_fatal_error_handler() {
   llvm::install_fatal_error_handler(

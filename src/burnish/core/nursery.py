@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from burnish.core import child
 
-KNOWN = ("numpy", "burnish._native", "burnish.core", "burnish.tasks", "burnish.execution")
+KNOWN = ("numpy", "burnish._native", "burnish.tasks", "burnish.execution")
 """Modules that are imported ahead, with those inside them, where whoever asks has imported them."""
 
 HEADER = struct.Struct("<Q")

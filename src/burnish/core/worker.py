@@ -27,8 +27,7 @@ class Limits:
     deadline_seconds: float = 60.0
     memory_bytes: int = 4 * GIB
     begin: Begin = "nursery"
-    """Its process: forked by the nursery, or by this process ("fork": with all that is imported here, where
-    one thread is at work), or a new interpreter, in which the compiler's memory lies elsewhere."""
+    """"fork": of this process, with all it has imported; "interpreter": a new one, with other addresses."""
     recycle_calls: float = math.inf  # so many have been answered
     recycle_bytes: float | None = None
     """It has so much more resident memory than near its beginning; by default a quarter of memory_bytes."""
