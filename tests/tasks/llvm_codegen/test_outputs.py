@@ -54,7 +54,7 @@ def output(code: bytes, source: Program, folder: Path) -> bytes:
     """Link an object with its workload, run it on its first input, and return what it prints."""
     workload = workload_of(source)
     executable = link(code, workload, folder / "program")
-    command = [executable, *workload.runs[0].arguments]
+    command: list[str | Path] = [executable, *workload.runs[0].arguments]
     return subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
 
 
