@@ -94,6 +94,7 @@ class Task:
     sites_apart: bool = False  # what is applied at one site changes nothing at the others
     worth: Mapping[str, float] = field(default_factory=dict, repr=False)
     """What an action gains at sites of other programs, relatively to each other: which to try first."""
+    stages: tuple[Task, ...] = ()  # of a task that is several, one after the other: burnish.core.staged
     threads: bool = False  # several sessions of a process may work at the same time
 
     @property

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from burnish.core.errors import InputError
+from burnish.core.guide import Adviser
 from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.evaluation.confirm import confirm, measure_baselines, reference_of
+from burnish.evaluation.stages import search_stages
 from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
-from burnish.search import DEFAULT, Budget, Progress, search
+from burnish.search import DEFAULT, Budget, Progress
 from burnish.search.memory import Memory
 
 
@@ -73,25 +76,36 @@ def optimize(
         InputError: the objective takes a run, and it is not known how to run the program.
     """
     task, goal = problem.task, problem.goal
-    adviser, guide = policies.find_adviser(strategy.policy, task, goal.name) or (None, "")
+    if strategy.memory and task.stages:
+        raise InputError(f"{task.name} is of several stages, whose traces are not remembered")
+    guides: list[str] = []
+    remembered: list[Memory] = []
+
+    def advise(part: Problem) -> Adviser | None:
+        adviser, guide = policies.find_adviser(strategy.policy, part.task, goal.name) or (None, "")
+        guides.append(guide)
+        if strategy.memory:
+            adviser = Memory(strategy.memory, task, problem.program, goal.name, adviser)
+            remembered.append(adviser)
+        return adviser
+
     audience.note("measuring the baselines")
     names = dict.fromkeys([*(baselines or task.baselines), task.reference])
     costs = measure_baselines(problem, list(names))
     against = reference_of(task, goal, costs)
     audience.reference(against, costs[against][goal.name])
-    if strategy.memory:
-        adviser = remembered = Memory(strategy.memory, task, problem.program, goal.name, adviser)
-    found = search(
+    found = search_stages(
         replace(problem, program=problem.program.remembered()),
         budget,
+        advise,
         method=strategy.method,
         seed=strategy.seed,
-        adviser=adviser,
         progress=audience.progress,
     )
     audience.note(f"measuring anew and comparing with {task.label(against)}")
-    found = replace(found, method=policies.named(strategy.method, guide), budget=budget.text)
+    method = policies.named(strategy.method, next(filter(None, guides), ""))
+    found = replace(found, method=method, budget=budget.text)
     confirmed = confirm(problem, found, costs, effort=effort)
-    if strategy.memory and confirmed.valid and not confirmed.fallback:
-        remembered.keep(confirmed.trace, confirmed.cost)
+    if remembered and confirmed.valid and not confirmed.fallback:
+        remembered[0].keep(confirmed.trace, confirmed.cost)
     return confirmed

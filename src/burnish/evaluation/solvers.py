@@ -10,11 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.guide import Adviser
 from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
+from burnish.evaluation.stages import search_stages
 from burnish.policies import find as policies
-from burnish.search import SEARCHES, Budget, Progress, search
+from burnish.search import SEARCHES, Budget, Progress
 
 Solver = Callable[[Problem, Budget, int, Callable[[Progress], None]], Result]
 """Returns what was found within a budget, by a seed; the calls of its last argument are the curve."""
@@ -75,16 +77,17 @@ def _search(
     seed: int,
     progress: Callable[[Progress], None],
 ) -> Result:
-    guide = policies.find_adviser(policy, problem.task, problem.goal.name)
-    found = search(
-        problem,
-        replace(budget, workers=1),
-        method=method,
-        seed=seed,
-        adviser=guide[0] if guide else None,
-        progress=progress,
+    guides: list[str] = []
+
+    def advise(part: Problem) -> Adviser | None:
+        adviser, guide = policies.find_adviser(policy, part.task, problem.goal.name) or (None, "")
+        guides.append(guide)
+        return adviser
+
+    found = search_stages(
+        problem, replace(budget, workers=1), advise, method=method, seed=seed, progress=progress
     )
-    return replace(found, method=policies.named(method, guide[1] if guide else ""))
+    return replace(found, method=policies.named(method, next(filter(None, guides), "")))
 
 
 def _baseline(

@@ -1,0 +1,38 @@
+"""A task of several stages is searched one after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from burnish.core.errors import InputError
+from burnish.core.problem import Problem
+from burnish.core.worker import GIB, Limits
+from burnish.evaluation import optimize
+from burnish.evaluation.job import Strategy
+from burnish.search import Budget
+from burnish.tasks.llvm_passes_and_codegen import TASK
+from tests.sources import program
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+PROBLEM = Problem(TASK, program("machine.c"), "loaded-bytes", limits=Limits(60, 4 * GIB))
+BEGIN = "begin(llvm_codegen)"
+
+
+def test_both_stages_are_searched_and_confirmed_as_one() -> None:
+    result = optimize(PROBLEM, Budget(evaluations=40, workers=1))
+    passes, code = result.trace[: result.trace.index(BEGIN)], result.trace[result.trace.index(BEGIN) + 1 :]
+    assert result.valid and not result.fallback
+    assert passes and code
+    for stage, trace in zip(TASK.stages, (passes, code), strict=True):
+        assert {text.rpartition(": ")[2] for text in trace} <= set(stage.actions)
+    assert result.task == TASK.id
+    assert result.evaluations <= 41
+    assert result.cost < result.baselines["Oz"]
+
+
+def test_stages_are_not_remembered(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="llvm_passes_and_codegen is of several stages"):
+        optimize(PROBLEM, Budget(evaluations=1), strategy=Strategy(memory=tmp_path / "memory"))
