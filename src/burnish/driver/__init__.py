@@ -17,6 +17,8 @@ place of clang's only where it is smaller.
     improve    one object: front end, optimizer, code generation, comparison
     outcomes   what became of it
     optimizer  burnish's search, for one object
+    machine_code  the code of its functions, by burnish's back end
+    back_end   what clang's command line tells that
     server     a process that has imported all of this, for the next file
     guard      the optimizer in a child process that may crash or hang
     symbols    what an object offers to the linker
