@@ -87,6 +87,9 @@ def _percent(ratio: float) -> str:
 
 def _programs(options: argparse.Namespace) -> Iterator[Program]:
     corpus = open_corpus(options.folder or default_folder()).split(options.split)
+    if options.names:
+        ends = tuple(options.names.split(","))
+        return iter(corpus.where(lambda row: row.name.endswith(ends)))
     fitting = corpus.where(lambda row: FEWEST <= row.instructions <= options.most).shuffled(0)
     return iter(fitting[: options.programs])
 
@@ -98,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("what", choices=["worth", "gain"])
     parser.add_argument("--folder", type=Path, help="the corpus; default: a cache")
     parser.add_argument("--split", default="test")
+    parser.add_argument("--names", help="ends of programs' names, instead of a number of programs")
     parser.add_argument("--objective", default="loaded-bytes")
     parser.add_argument("--programs", type=int, default=20)
     parser.add_argument("--most", type=int, default=8000, help="instructions of a program")

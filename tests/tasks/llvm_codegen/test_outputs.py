@@ -61,7 +61,7 @@ def output(code: bytes, source: Program, folder: Path) -> bytes:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", kernel_names())
 def test_10_traces_of_every_kernel_print_what_it_did(name: str, tmp_path: Path) -> None:
-    """On 52 kernels, 520 traces."""
+    """On 50 kernels, 500 traces."""
     source = load_kernel(name, ["small"])
     for number in range(10):
         pipeline = PIPELINES[number % len(PIPELINES)]
