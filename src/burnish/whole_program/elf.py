@@ -13,7 +13,7 @@ from burnish.driver.symbols import section_headers
 
 _NOBITS, _SYMBOL_TABLE, _DYNAMIC_SYMBOLS, _RELOCATABLE = 8, 2, 11, 1
 _ALLOC, EXCLUDE = 2, 0x80000000  # sh_flags
-_LOCAL = 0
+_LOCAL, WEAK = 0, 2  # bindings of symbols
 # By EI_CLASS: a section header, where its flags are in it, a symbol, and where the file's header says where
 # the section headers are, how many, and which one has their names.
 _SECTION = {1: "<10I", 2: "<IIQQQQIIQQ"}

@@ -59,14 +59,22 @@ def object_of(path: Path) -> Path:
 
 
 def _same_symbols(reference: Path, better: Path) -> None:
-    """Raise Unimproved where others could miss something in a program, or find something new."""
+    """Raise Unimproved where others could miss something in a program, or find something new.
+
+    Weak symbols may come and go where lld says so when it resolves the module (no pass takes one away):
+    inline functions and templates, which whoever needs one has (GlobalValue::canBeOmittedFromSymbolTable).
+    """
     old, new = (path.read_bytes() for path in (reference, better))
-    offered = [{one.name for one in elf.symbols(file, dynamic=True) if one.is_defined} for file in (old, new)]
-    if change := offered[0] ^ offered[1]:
+    if change := _strong(old, dynamic=True) ^ _strong(new, dynamic=True):
         raise Unimproved(f"the dynamic symbol {_name(change)} would not be as the linker defines it")
-    defined = [{one.name for one in elf.symbols(file) if one.is_defined} for file in (old, new)]
-    if defined[0] and (more := defined[1] - defined[0]):
+    before = {one.name for one in elf.symbols(old) if one.is_defined}
+    if before and (more := _strong(new) - before):
         raise Unimproved(f"the symbol {_name(more)} would come from elsewhere")
+
+
+def _strong(file: bytes, *, dynamic: bool = False) -> set[bytes]:
+    every = elf.symbols(file, dynamic=dynamic)
+    return {one.name for one in every if one.is_defined and one.binding != elf.WEAK}
 
 
 def _name(names: set[bytes]) -> str:
