@@ -28,11 +28,12 @@ COMMANDS = {
     "apply": "apply actions by hand and see each one's effect",
     "tasks": "list tasks, their actions, observations and objectives",
     "corpus": "make and look at corpora: pinned packages, your own files, random programs",
+    "inliner": "what LLVM's inliner decides, and policies against its heuristic",
     "demo": "optimize a real project, fetched from the package index",
     "check-system": "say what the system lacks for compiling C",
 }
 
-ROOMS = dict.fromkeys(("report", "corpus", "demo", "check-system"), "burnish.cli.llvm")
+ROOMS = dict.fromkeys(("report", "corpus", "inliner", "demo", "check-system"), "burnish.cli.llvm")
 """Where commands are that are about one compiler."""
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
