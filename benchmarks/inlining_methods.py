@@ -1,4 +1,4 @@
-"""What each way to train an inlining policy is worth, by time: on validation modules, LLVM's heuristic is 1.0.
+"""What each way to train an inlining policy is worth by time, on validation modules: the heuristic is 1.0.
 
     burnish train inlining-heuristic --out runs/heuristic        # and so on, each with --set run.seconds=180
     burnish train inlining-ppo --out runs/ppo-warm --set start_from=runs/heuristic --set run.seconds=180

@@ -1,4 +1,4 @@
-"""Searches for inlining answers at equal time: C and C++ files of the test split, one worker each, one after the other.
+"""Searches for inlining answers at equal time: C and C++ files of the test split, one worker each, in turn.
 
 burnish corpus build --split test
 python benchmarks/inlining_searches.py
@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from burnish.core.problem import Problem
 from burnish.core.program import Program
@@ -19,6 +20,7 @@ from burnish.corpora.store import open_corpus
 from burnish.search import Budget, search
 from burnish.tasks import load_task
 
+Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results" / "inlining_searches"
 METHODS = ("coordinate", "genetic", "hill-climbing", "greedy")
 QUESTIONS = 20  # fewer are too easy
@@ -39,7 +41,7 @@ def chosen(folder: Path, count: int) -> list[Program]:
     return found
 
 
-def measured(programs: Sequence[Program], seconds: float) -> Iterator[dict[str, float | str]]:
+def measured(programs: Sequence[Program], seconds: float) -> Iterator[Row]:
     """Yield a row for each program and method."""
     for program in programs:
         base = TASK.open(program).measure("loaded-bytes")
@@ -50,7 +52,7 @@ def measured(programs: Sequence[Program], seconds: float) -> Iterator[dict[str, 
             yield row | {"evaluations": found.evaluations, "seconds": found.seconds}
 
 
-def table(rows: Sequence[dict[str, float | str]]) -> str:
+def table(rows: Sequence[Row]) -> str:
     """Return -Oz / found of each program, with the evaluations, and the geometric means and totals."""
     lines = [f"{'':28}" + "".join(f"{method:>18}" for method in METHODS)]
     cells = {(row["program"], row["method"]): row for row in rows}

@@ -12,8 +12,8 @@ from burnish.agents.networks.from_table import build_encoder
 from burnish.core.env_spaces import ActionSpace
 from burnish.core.errors import InputError
 from burnish.core.worker import Limits
+from burnish.inlining.answer_fitting import FittingConfig, judged
 from burnish.inlining.decisions import decide
-from burnish.inlining.fitting import FittingConfig, judged
 from burnish.policies.answer import answers_of
 from burnish.tasks import load_task
 from burnish.training.algorithms import LEARNERS, TRAININGS, open_training, settings_of
