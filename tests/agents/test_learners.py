@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from burnish.agents.bc_max import BCMax, BCMaxConfig
 from burnish.agents.dqn import DQN, DQNConfig
 from burnish.agents.evolution import Evolution, EvolutionConfig
 from burnish.agents.learner import Learner, check_ranges, first_program, move_towards
@@ -40,6 +41,7 @@ MAKE: dict[str, Callable[..., Learner]] = {
     "evolution": lambda envs, policy, act_together=1: Evolution(
         envs, policy, EvolutionConfig(pairs=2, sample=True), seed=5
     ),
+    "bc-max": lambda envs, policy, act_together=1: BCMax(envs, policy, BCMaxConfig(explorations=2), seed=5),
 }
 PROGRAMS = [counters(text) for text in ("a=64", "a=9 b=2", "a=7", "a=1 b=1 c=1 d=1")]
 

@@ -140,7 +140,8 @@ class BCMax:
         self.steps += sum(map(len, played))
         self.episodes += len(played)
         gains = [one.value - one.first for one in self.best.values()]
-        return SAVED.counted(self) | summary(played) | losses | {"improvement": float(np.mean(gains))}
+        improvement = float(np.mean(gains)) if gains else 0.0
+        return SAVED.counted(self) | summary(played) | losses | {"improvement": improvement}
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on."""

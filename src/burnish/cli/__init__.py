@@ -31,12 +31,14 @@ COMMANDS = {
     "apply": "apply actions by hand and see each one's effect",
     "tasks": "list tasks, their actions, observations and objectives",
     "corpus": "make and look at corpora: pinned packages, your own files, random programs",
+    "inliner": "what is inlined, what each answer is worth, and policies against the heuristic",
     "demo": "optimize a real project, fetched from the package index",
     "check-system": "say what the system lacks for compiling C",
 }
 
 ROOMS = dict.fromkeys(
-    ("link", "report", "corpus", "demo", "check-system", "export", "serve-inliner"), "burnish.cli.llvm"
+    ("link", "report", "corpus", "inliner", "demo", "check-system", "export", "serve-inliner"),
+    "burnish.cli.llvm",
 )
 """Where commands are that are about one compiler."""
 

@@ -48,7 +48,7 @@ OF_LEARNERS = "burnish.training.learning:PolicyTraining"
 
 TRAININGS: dict[str, str] = {
     "sequence-values": "burnish.portfolio.training:SequenceValuesTraining",
-    "answer-values": "burnish.inlining.training:AnswerValuesTraining",
+    "answer-values": "burnish.inlining.credit_training:AnswerValuesTraining",
     "schedule-costs": "burnish.loops.cost_training:ScheduleCostsTraining",
 }
 """Other kinds of training, by name."""

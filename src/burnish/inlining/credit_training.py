@@ -26,8 +26,8 @@ from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.worker import Limits
 from burnish.files import LineFile, read_json_lines
+from burnish.inlining.answer_fitting import Fitting, FittingConfig, Judged, judged
 from burnish.inlining.decisions import Decisions, Trying, decide
-from burnish.inlining.fitting import Fitting, FittingConfig, Judged, judged
 from burnish.policies.choose import Actor
 from burnish.tasks.llvm_inlining.observations import HEURISTIC_ANSWER, INLINING_FEATURES
 from burnish.training.chosen_programs import choose

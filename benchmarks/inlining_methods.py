@@ -1,0 +1,73 @@
+"""What each way to train an inlining policy is worth by time, on validation modules: the heuristic is 1.0.
+
+    burnish train inlining-heuristic --out runs/heuristic        # and so on, each with --set run.seconds=180
+    burnish train inlining-ppo --out runs/ppo-warm --set start_from=runs/heuristic --set run.seconds=180
+    python benchmarks/inlining_methods.py runs/*                 # table.txt, curves.svg, rows.jsonl
+
+The time is that of one training process and its workers, validation included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+RESULTS = Path(__file__).parent / "results" / "inlining_methods"
+SCORE = "validation/ratio"
+
+
+def curve(run: Path) -> list[dict[str, float]]:
+    """Return the rows of a run's log in which a policy was validated."""
+    rows = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [row for row in rows if row.get(SCORE, 0) > 0]
+
+
+def table(curves: dict[str, list[dict[str, float]]]) -> str:
+    """Return a line for each run: the best and the last policy, and when the best was there."""
+    lines = [f"{'run':16} {'best':>8} {'after s':>8} {'last':>8} {'total':>8} {'better':>7} {'worse':>7}"]
+    for name, rows in sorted(curves.items(), key=lambda item: -max(row[SCORE] for row in item[1])):
+        best = max(rows, key=lambda row: row[SCORE])
+        shares = (best["validation/total_ratio"], best["validation/better"], best["validation/worse"])
+        numbers = f"{best[SCORE]:8.4f} {best['seconds']:8.0f} {rows[-1][SCORE]:8.4f}"
+        lines.append(f"{name:16} {numbers} {shares[0]:8.4f} {shares[1]:7.0%} {shares[2]:7.0%}")
+    return "\n".join(lines)
+
+
+def picture(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
+    """Draw the ratio over the minutes of training."""
+    mpl.rcParams["svg.hashsalt"] = "burnish"  # the same bytes every time
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    axes.axhline(1.0, color="black", linewidth=0.8)
+    for name, rows in curves.items():
+        minutes = [row["seconds"] / 60 for row in rows]
+        axes.plot(minutes, [row[SCORE] for row in rows], marker=".", label=name)
+    axes.set(xlabel="minutes of training", ylabel="loaded bytes, heuristic / policy")
+    axes.legend(fontsize=8)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Write the table, the picture and the rows of some runs."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    curves = {run.name: rows for run in options.runs if (rows := curve(run))}
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = table(curves)
+    (options.out / "table.txt").write_text(f"{text}\n")
+    lines = [json.dumps({"run": name, **row}) for name, rows in curves.items() for row in rows]
+    (options.out / "rows.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    picture(curves, options.out / "curves.svg")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

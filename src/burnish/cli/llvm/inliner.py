@@ -1,0 +1,167 @@
+"""burnish inliner: tables of the inliner's decisions, policies against its heuristic, what they look at."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+
+from burnish.cli.show.tables import narrow_table
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.problem import Problem
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.corpora.references import resolve
+from burnish.files import LineFile, read_json_lines
+from burnish.inlining.decisions import Decisions, Trying, decide
+from burnish.inlining.policies import against_heuristic, permutation_importance, summary_of
+from burnish.policies.answer import answers_of
+from burnish.policies.find import shipped
+from burnish.policies.load import load_action_policy
+from burnish.tasks import load_task
+
+TASK = "llvm_inlining"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    options = _parser().parse_args(arguments)
+    code: int = options.run(options)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="burnish inliner",
+        description="Look at what LLVM's inliner decides: tables of decisions with what each is worth, a "
+        "policy against the heuristic module by module, and which features its answers depend on.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    text = "write all decisions of modules, some of them tried the other way, as JSON lines"
+    one = commands.add_parser("decisions", help=text, description=f"{text}; go on with what is there.")
+    one.set_defaults(run=_decisions)
+    one.add_argument("out", type=Path, help="the file")
+    one.add_argument("--tries", type=int, default=0, metavar="N", help="of each module; default: none")
+    one.add_argument("--seconds", type=float, metavar="S", help="at most, for one module")
+    one.add_argument("--workers", type=int, default=1, metavar="N", help="processes; default: 1")
+    _add_programs(one)
+
+    text = "measure what a policy's answers make of modules, without a search"
+    one = commands.add_parser("compare", help=text, description=f"{text}.".capitalize())
+    one.set_defaults(run=_compare)
+    one.add_argument("policy", help="a file, or the name of a shipped policy")
+    one.add_argument("--json", action="store_true", help="a line of JSON for each module")
+    _add_programs(one)
+
+    text = "permute each feature over decisions that were tried: what do other answers cost?"
+    one = commands.add_parser("importance", help=text, description=text.capitalize())
+    one.set_defaults(run=_importance)
+    one.add_argument("policy", help="a file, or the name of a shipped policy")
+    one.add_argument("decisions", type=Path, help="what `burnish inliner decisions --tries` wrote")
+    one.add_argument("--repeats", type=int, default=5, metavar="N", help="permutations; default: 5")
+    one.add_argument("--seed", type=int, default=0)
+    one.add_argument("--json", action="store_true", help="a line of JSON for each feature")
+    return parser
+
+
+def _add_programs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("programs", nargs="+", help="files, or references such as corpus:val")
+    parser.add_argument("--objective", help="default: loaded-bytes")
+    parser.add_argument("--match", default="", metavar="REGEX", help="only modules with such names")
+    parser.add_argument("--count", type=int, metavar="N", help="only so many modules, drawn with the seed")
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def _programs(options: argparse.Namespace) -> Iterator[Program]:
+    """Yield the chosen programs.
+
+    Raises:
+        InputError: the pattern is none, or nothing is chosen.
+    """
+    import numpy as np
+
+    try:
+        wanted = re.compile(options.match)
+    except re.error as error:
+        raise InputError(f"--match {options.match}: {error}") from None
+    found = [(part, i) for text in options.programs for part in [resolve(text)] for i in range(len(part))]
+    order = (
+        np.random.default_rng(options.seed).permutation(len(found)) if options.count else range(len(found))
+    )
+    left = options.count or len(found)
+    for number in order:
+        part, i = found[int(number)]
+        if left and wanted.search(part[i].name):
+            left -= 1
+            yield part[i]
+
+
+def _problem(task: Task, options: argparse.Namespace, program: Program) -> Problem:
+    return Problem(task, program, task.objective(options.objective).name)
+
+
+def _decisions(options: argparse.Namespace) -> int:
+    task = load_task(TASK)
+    done = {one.digest for one in read_json_lines(options.out, Decisions.from_json, appended=True)}
+    trying = Trying(options.tries, options.seconds, options.workers, options.seed)
+    modules = tried = 0
+    with closing(LineFile(options.out, keep=True)) as file:
+        for program in _programs(options):
+            if program.digest in done:
+                continue
+            try:
+                table = decide(_problem(task, options, program), trying=trying)
+            except (CompilerCrash, ProgramError) as error:
+                print(f"left out: {error}")
+                continue
+            file.append(table.to_json())
+            modules, tried = modules + 1, tried + int(table.tried.sum())
+    print(f"{modules} modules more in {options.out}, {tried} decisions tried the other way")
+    return 0
+
+
+def _policy_path(name: str) -> Path:
+    return shipped().get(name, Path(name))
+
+
+def _compare(options: argparse.Namespace) -> int:
+    task = load_task(TASK)
+    objective = task.objective(options.objective).name
+    policy = answers_of(_policy_path(options.policy), task)
+    rows = list(against_heuristic(task, list(_programs(options)), policy, objective))
+    if options.json:
+        for row in rows:
+            print(json.dumps(asdict(row)))
+        return 0
+    total = summary_of(rows)
+    table = narrow_table("module", "questions", "others", "heuristic", "policy", "ratio")
+    for row in sorted(rows, key=lambda row: -row.ratio):
+        costs = f"{row.heuristic:g}", f"{row.policy:g}", f"{row.ratio:.4f}"
+        table.add_row(row.program, str(row.questions), str(row.others), *costs)
+    Console().print(table)
+    print(
+        f"{total.modules} modules: heuristic / policy {total.ratio:.4f} [{total.low:.4f}, {total.high:.4f}], "
+        f"total {total.total:.4f}; {total.better} better, {total.worse} worse ({objective}, no search)"
+    )
+    return 0
+
+
+def _importance(options: argparse.Namespace) -> int:
+    policy = load_action_policy(_policy_path(options.policy))
+    tables = read_json_lines(options.decisions, Decisions.from_json, appended=True)
+    found = permutation_importance(policy, tables, repeats=options.repeats, seed=options.seed)
+    if options.json:
+        for item in found:
+            print(json.dumps(asdict(item)))
+        return 0
+    table = narrow_table("feature", "other answers", "cost more")
+    for item in found:
+        table.add_row(item.name, f"{100 * item.changed:.2f}%", f"{item.cost:+.1f}")
+    Console().print(table)
+    return 0
