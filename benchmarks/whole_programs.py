@@ -26,8 +26,8 @@ from shipped.texts import write_inputs
 
 from burnish.core.errors import BurnishError, UnknownName
 
-PROJECTS = "lua,expat,jsoncpp,mawk"
-SHORT, LONG = "30s", "180s"
+PROJECTS = "lua,jsoncpp,expat"
+SHORT, LONG = "20s", "60s"
 COLUMNS = (
     "program",
     "built by",
