@@ -13,7 +13,7 @@ import pytest
 from burnish.cli.llvm import cc
 from burnish.core.errors import UnknownName
 from burnish.driver.machine_code import BEGIN
-from burnish.driver.requests import OptimizeRequest
+from burnish.driver.requests import DriverOptions, OptimizeRequest
 from burnish.toolchain import find_tool
 from tests.sources import DATA
 
@@ -95,8 +95,8 @@ def test_a_budget_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_option() -> None:
     assert [cc.parse([f"--code-generation={value}"])[0] for value in ("clang", "searched")] == [
-        cc.DriverOptions(decides_code=False),
-        cc.DriverOptions(decides_code=True),
+        DriverOptions(decides_code=False),
+        DriverOptions(decides_code=True),
     ]
     with pytest.raises(UnknownName, match="no code generation named 'clangs'; did you mean 'clang'"):
         cc.parse(["--code-generation=clangs"])

@@ -221,36 +221,6 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
     )
 
 
-def stage_behind(task: Task, trace: Trace) -> Task:
-    """Return the stage of a staged task that follows on a trace, as a task that begins there.
-
-    Args:
-        task: The staged task.
-        trace: Entries of the stages before, with what begins each of them.
-
-    Raises:
-        IndexError: the trace is in the last stage.
-    """
-    number = 1 + sum(text in _begins(task) for text in trace)
-    return replace(task.stages[number], open=partial(_open_behind, task=task, trace=trace), initial_traces=())
-
-
-def begin_behind(task: Task, trace: Trace) -> str:
-    """Return the entry that begins the stage that follows on a trace of a staged task."""
-    return _begins(task)[sum(text in _begins(task) for text in trace)]
-
-
-def _begins(task: Task) -> tuple[str, ...]:
-    return tuple(str(Action("begin", (stage.name,))) for stage in task.stages[1:])
-
-
-def _open_behind(program: Program, task: Task, trace: Trace) -> Session:
-    session = task.open(program)
-    session.replay((*trace, begin_behind(task, trace)))
-    assert isinstance(session, StagedSession)
-    return session.session
-
-
 def _open(opener: Opener, actions: tuple[str, ...], stages: tuple[Stage, ...], program: Program) -> Session:
     return StagedSession(
         actions, stages, opener(program), reopen=partial(_open, opener, actions, stages, program)

@@ -130,7 +130,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class Remade:
     """What is in a work's files."""
 
     trace: tuple[str, ...]
@@ -138,7 +138,7 @@ class Attempt:
     why: str = ""  # it is clang's own
 
 
-def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Attempt:
+def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Remade:
     """Write the module after burnish's passes and clang's object of it; clang's own where none is smaller."""
     bitcode = work.front.read_bytes()
     try:
@@ -152,11 +152,11 @@ def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Att
             code_generation(work.job, work.back, work.better).command, work.waits.step_seconds
         )
     except Unimproved as error:
-        return Attempt((), error.evaluations, str(error))
-    return Attempt(found.trace, found.evaluations)
+        return Remade((), error.evaluations, str(error))
+    return Remade(found.trace, found.evaluations)
 
 
-def by_code_generation(work: Work, request: OptimizeRequest, before: Attempt) -> Attempt:
+def by_code_generation(work: Work, request: OptimizeRequest, before: Remade) -> Remade:
     """Write a smaller object of the module, of clang's own where passes found none."""
     if before.why:
         processes.run_quietly(clang_bitcode(work.job, work.back).command, work.waits.step_seconds)
@@ -174,7 +174,7 @@ def by_code_generation(work: Work, request: OptimizeRequest, before: Attempt) ->
         why = f"{before.why}; {error}" if before.why else ""
         return replace(before, why=why, evaluations=before.evaluations + error.evaluations)
     work.better.write_bytes(code.content)
-    return Attempt((*before.trace, *code.trace), before.evaluations + code.evaluations)
+    return Remade((*before.trace, *code.trace), before.evaluations + code.evaluations)
 
 
 def machine_code(generated: Generated, request: OptimizeRequest) -> MachineCode:

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from burnish.core.behind import begin_behind, stage_behind
 from burnish.core.guide import Adviser
 from burnish.core.problem import Problem
 from burnish.core.result import Result
-from burnish.core.staged import begin_behind, stage_behind
 from burnish.search import Budget, Progress, search
 
 REST = 0.3  # of a budget, that a stage leaves to those behind it

@@ -15,10 +15,10 @@ from burnish.corpora.random_modules import random_module
 from burnish.programs import load_program
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, PASSES
-from burnish.tasks.llvm_codegen.generations import SLOTS
+from burnish.tasks.llvm_codegen.generations import SLOTS, plain_back_end
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 from burnish.tasks.llvm_codegen.settings import PIPELINES
-from burnish.tasks.llvm_passes.session import open_baseline, open_session
+from burnish.tasks.llvm_passes.session import Options, open_baseline, open_session
 from tests.conftest import OpenSandbox
 from tests.sources import DATA, FILES, program
 from tests.tasks.llvm_codegen.modules import module
@@ -43,7 +43,7 @@ def assert_is_llvms_own(source: Program, level: str) -> None:
     module = open_baseline(source, level).module
     expected = module.emit_object(level)
     for watched in ({}, {"scores": True, "gate": True}, {"evict": lambda function, row: None}):
-        made = _native.generate_code(module, level, "x86-64", {}, **watched)
+        made = _native.generate_code(module, plain_back_end(Options(level=level)), {}, **watched)
         assert made.object == expected, (source.name, level, watched)
     assert open_program(source, CodegenOptions(level)).object_code() == expected
 
@@ -75,7 +75,9 @@ def test_the_list_is_what_llvm_asks_about() -> None:
     for name in FILES:
         for level in ("Oz", "O3"):
             found = open_baseline(program(name, level), level).module
-            asked |= set(_native.generate_code(found, level, "x86-64", {}, gate=True).optional)
+            asked |= set(
+                _native.generate_code(found, plain_back_end(Options(level=level)), {}, gate=True).optional
+            )
     assert asked == {*PASSES.values(), *OMITTED}
     assert not {*PASSES.values()} & {*OMITTED}
 

@@ -74,19 +74,19 @@ RANDOM, NOISY = 1, 2  # of native/decisions.h, Priority
 
 
 @dataclass(frozen=True)
-class Decisions:
+class FunctionDecisions:
     """What was decided of a function, or of all that have no decisions of their own."""
 
     skipped: frozenset[str] = frozenset()  # of PASSES
     priority: int = 0  # 0: LLVM's
     seed: int = 0  # of another priority
 
-    def with_action(self, text: str) -> Decisions:
+    def with_action(self, text: str) -> FunctionDecisions:
         """Return what they are after an action; OUTLINE is not about functions."""
         name, _, argument = text.rstrip(")").partition("(")
         match name:
             case "default":
-                return Decisions()
+                return FunctionDecisions()
             case "skip":
                 return replace(self, skipped=self.skipped | {argument})
             case "allocate":
@@ -107,4 +107,4 @@ class Decisions:
         return [PASSES[name] for name in sorted(self.skipped)], self.priority, self.seed
 
 
-LLVMS_OWN = Decisions()
+LLVMS_OWN = FunctionDecisions()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.recent import Recent
-from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, Decisions
+from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_passes.session import ModuleSession, Options
 
 KEPT_BYTES = 64 << 20  # of all objects of a program
@@ -39,8 +39,8 @@ order, and of the live range that wants one; the last one is of the whole alloca
 class Decided:
     """All that was decided of a module; functions that are decided as all others are not named."""
 
-    others: Decisions = LLVMS_OWN
-    functions: frozenset[tuple[str, Decisions]] = frozenset()
+    others: FunctionDecisions = LLVMS_OWN
+    functions: frozenset[tuple[str, FunctionDecisions]] = frozenset()
     outline: bool = False
 
     @property

@@ -15,7 +15,7 @@ from burnish.core.program import Program
 from burnish.core.session import Part, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
-from burnish.tasks.llvm_codegen.actions import ACTIONS, LLVMS_OWN, OUTLINE, Decisions
+from burnish.tasks.llvm_codegen.actions import ACTIONS, LLVMS_OWN, OUTLINE, FunctionDecisions
 from burnish.tasks.llvm_codegen.generations import Decided, EvictionPolicy, GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.objectives import cost, costs
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS, observe
@@ -47,7 +47,7 @@ class CodegenSession(Session):
         super().__init__(ACTIONS)
         self.generations = generations
         self.others = LLVMS_OWN
-        self.functions: dict[str, Decisions] = {}
+        self.functions: dict[str, FunctionDecisions] = {}
         self.outline = False
 
     @property
@@ -75,7 +75,7 @@ class CodegenSession(Session):
         self.record(action, site)
         return self.decided() != before
 
-    def decisions_of(self, function: str) -> Decisions:
+    def decisions_of(self, function: str) -> FunctionDecisions:
         """Return what holds for a function."""
         return self.functions.get(function, self.others)
 

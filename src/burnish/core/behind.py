@@ -1,0 +1,43 @@
+"""A stage of a staged task as a task of its own, behind a trace of the stages before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from burnish.core.action import Action
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.staged import StagedSession
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+
+
+def stage_behind(task: Task, trace: Trace) -> Task:
+    """Return the stage of a staged task that follows on a trace, as a task that begins there.
+
+    Args:
+        task: The staged task.
+        trace: Entries of the stages before, with what begins each of them.
+
+    Raises:
+        IndexError: the trace is in the last stage.
+    """
+    number = 1 + sum(text in _begins(task) for text in trace)
+    return replace(task.stages[number], open=partial(_open_behind, task=task, trace=trace), initial_traces=())
+
+
+def begin_behind(task: Task, trace: Trace) -> str:
+    """Return the entry that begins the stage that follows on a trace of a staged task."""
+    return _begins(task)[sum(text in _begins(task) for text in trace)]
+
+
+def _begins(task: Task) -> tuple[str, ...]:
+    return tuple(str(Action("begin", (stage.name,))) for stage in task.stages[1:])
+
+
+def _open_behind(program: Program, task: Task, trace: Trace) -> Session:
+    session = task.open(program)
+    session.replay((*trace, begin_behind(task, trace)))
+    assert isinstance(session, StagedSession)
+    return session.session
