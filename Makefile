@@ -85,6 +85,11 @@ bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/ships.py --cc "burnish cc --budget 3"
 	$(python) benchmarks/nests.py
 	$(python) benchmarks/loop_searches.py
+	$(python) benchmarks/back_end.py
+	$(python) benchmarks/codegen.py gain --split test
+	$(python) benchmarks/inlining_decisions.py
+	$(python) benchmarks/inlining_searches.py
+	$(python) benchmarks/whole_programs.py
 
 # The types of the extension, read off the extension; kept in git for type checkers.
 stub: $(ready)
