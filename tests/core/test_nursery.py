@@ -120,3 +120,16 @@ def test_addresses_differ_in_a_new_interpreter(worker: Worker) -> None:
     assert worker.call(id, None) != elsewhere.call(id, None)
     assert elsewhere.call(os.getppid) == os.getpid()
     elsewhere.close()
+
+
+def test_without_a_nursery_workers_are_interpreters() -> None:
+    """A system on which nothing can be forked for others, say without pidfd_open."""
+    source = (
+        "import os; from burnish.core import nursery; from burnish.core.worker import Worker\n"
+        "def fail(*_): raise OSError('not here')\n"
+        "nursery.Nursery.fork = fail\n"
+        "w = Worker(); assert w.call(os.getppid) == os.getpid()\n"
+        "try: nursery.nursery()\n"
+        "except OSError: raise SystemExit(7)"
+    )
+    assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 7

@@ -126,3 +126,19 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
         state = BuildShare(**json.loads((tmp_path / "log.budget").read_text()))
         left.append((state.done, state.last))
     assert left == [(2.0, 0.0), (1.0, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_for_code"),
+    [
+        ("3.2x", False),
+        ("8x", True),
+        ("1s", False),
+        ("4s", True),
+        ("39 evaluations", False),
+        ("40 evaluations", True),
+        ("remembered", True),
+    ],
+)
+def test_short_budgets_are_for_passes_alone(text: str, is_for_code: bool) -> None:
+    assert FileBudget.parse(text).is_for_code(0.5) == is_for_code

@@ -121,11 +121,18 @@ class Nursery:
 
 
 _nursery: Nursery | None = None
+_given_up = False
 
 
 def nursery() -> Nursery:
-    """Return this process' own; it is started where there is none."""
+    """Return this process' own; it is started where there is none.
+
+    Raises:
+        OSError: it was given up.
+    """
     global _nursery
+    if _given_up:
+        raise ConnectionError("no process can be forked for workers here")
     if _nursery is None or _nursery.owner != os.getpid():
         _nursery = Nursery()
     return _nursery
@@ -137,6 +144,12 @@ def discard() -> None:
     if _nursery and _nursery.owner == os.getpid():
         _nursery._finalize()
     _nursery = None
+
+
+def give_up() -> None:
+    """Do without, from now on: it does not work here."""
+    global _given_up
+    _given_up = True
 
 
 def serve(descriptor: int) -> None:
@@ -183,7 +196,11 @@ def _answer(connection: socket.socket, children: dict[int, int], own: tuple[int,
     children[pid] = status
     for descriptor in theirs:
         os.close(descriptor)
-    handle = os.pidfd_open(pid)
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:  # a kernel, or a sandbox, without it: nobody could end this process
+        os.kill(pid, signal.SIGKILL)
+        return False
     socket.send_fds(connection, [FORKED.pack(pid)], [handle])
     os.close(handle)
     return True

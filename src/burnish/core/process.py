@@ -91,6 +91,7 @@ def _nursed(
             return nursery.nursery().fork(theirs, output.fileno(), birth)
         except OSError:
             nursery.discard()
+    nursery.give_up()
     return _start(theirs, ours, output, memory_bytes, spin_seconds)
 
 

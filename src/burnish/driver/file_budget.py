@@ -61,6 +61,14 @@ class FileBudget:
             return None
         return ended + max(0.0, self.multiple - CODE_GENERATION) * clang_seconds
 
+    def is_for_code(self, clang_seconds: float) -> bool:
+        """Return whether there is time for code generation beside passes, which gain more at first."""
+        if self.remembered:
+            return True
+        if self.evaluations is not None:
+            return self.evaluations >= EVALUATIONS_WITH_CODE
+        return self.longest_seconds(clang_seconds) >= MULTIPLE_WITH_CODE * clang_seconds
+
     def longest_seconds(self, clang_seconds: float) -> float:
         """Return what a search may take at most: beyond that it hangs."""
         if self.multiple is not None:
@@ -69,5 +77,7 @@ class FileBudget:
 
 
 CODE_GENERATION = 0.4  # of clang's time, which the better object takes after the search
+EVALUATIONS_WITH_CODE = 40
+MULTIPLE_WITH_CODE = 8.0  # of clang's time
 A_DAY = 86400.0
 DEFAULT = FileBudget(multiple=3.2)

@@ -110,7 +110,7 @@ def _request(
         seed=options.seed,
         search=options.search,
         policy=options.policy,
-        decides_code=options.decides_code and options.objective != "ir-instructions",
+        decides_code=options.searches_code and budget.is_for_code(build.clang_seconds),
         inline_policy=options.inline_policy,
         memory=options.memory,
         evaluations=budget.evaluations,

@@ -45,6 +45,11 @@ class DriverOptions:
     caller: int | None = None  # the launcher's process, which the build started; None: this one
     libraries: str = ""  # which C++ library programs are built with, in words
 
+    @property
+    def searches_code(self) -> bool:
+        """Whether code generation is searched, too, where there is time for it."""
+        return self.decides_code and self.objective != "ir-instructions"
+
 
 @dataclass(frozen=True)
 class OptimizeRequest:

@@ -41,6 +41,7 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
         return
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # it is to fork with one thread
     # What every file needs, before the first asks.
+    import burnish.driver.machine_code
     import burnish.driver.objects
     import burnish.driver.optimizer
     import burnish.portfolio.sequence_values  # noqa: F401

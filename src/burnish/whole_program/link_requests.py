@@ -30,7 +30,7 @@ def level_request(link: Link, merged: Merged) -> OptimizeRequest:
         seed=options.seed,
         search=options.search,
         policy=options.policy,
-        decides_code=options.decides_code and options.objective != "ir-instructions",
+        decides_code=options.searches_code,
         memory=options.memory,
     )
 
@@ -68,4 +68,10 @@ def constant_bytes(linked: Linked) -> int:
 def _within(base: OptimizeRequest, budget: FileBudget, merged: Merged) -> OptimizeRequest:
     now = time.monotonic()  # what is tried before the search counts as well
     until = budget.until(merged.clang_seconds, now) if budget.seconds is None else now + budget.seconds
-    return replace(base, evaluations=budget.evaluations, until=until, remembered=budget.remembered)
+    return replace(
+        base,
+        evaluations=budget.evaluations,
+        until=until,
+        remembered=budget.remembered,
+        decides_code=base.decides_code and budget.is_for_code(merged.clang_seconds),
+    )

@@ -137,7 +137,8 @@ class _Trials:
             self.outcome = replace(self.outcome, evaluations=self.outcome.evaluations + code.evaluations)
             self.linked(replace(self.module, trace=(*self.module.trace, *code.trace)), code.content)
         except (Unimproved, BurnishError) as why:
-            self.outcome = replace(self.outcome, reason=str(why))
+            evaluations = self.outcome.evaluations + getattr(why, "evaluations", 0)
+            self.outcome = replace(self.outcome, reason=str(why), evaluations=evaluations)
 
     def linked(self, found: Optimized, code: bytes | None = None) -> Linked:
         """Link a candidate, with clang's code or other, and keep it where it is better than the best."""
