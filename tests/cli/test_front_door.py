@@ -73,7 +73,11 @@ def test_forms_of_today_are_taken_as_they_are(
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("cc", "c++")])
 def test_each_command_has_help_of_its_own(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main([name, "--help"])
+    try:
+        code = main([name, "--help"])
+    except SystemExit as ended:  # argparse ends so
+        assert ended.code == 0
+        code = 0
+    assert code == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"usage: burnish {name} ") and "now called" not in shown

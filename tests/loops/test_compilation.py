@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -136,8 +137,10 @@ def test_refining_survives_a_process_that_dies(monkeypatch: pytest.MonkeyPatch) 
             told.append((yield ("m: split(12)",)))  # is illegal
             (worker,) = workers
             assert worker.pid
+            handle = os.pidfd_open(worker.pid)
             os.kill(worker.pid, signal.SIGKILL)
-            os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+            select.select([handle], [], [])  # until it has ended
+            os.close(handle)
             told.append((yield ("m: split(4)",)))
             threading.Timer(0.2, lambda: os.kill(worker.pid or 0, signal.SIGKILL)).start()
             told.append((yield (STOPS,)))

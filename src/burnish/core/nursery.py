@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import threading
+import traceback
 import weakref
 from dataclasses import dataclass, field
 
@@ -222,6 +223,8 @@ def _live(descriptors: list[int], birth: Birth) -> None:
         os.chdir(birth.folder)
         child.main(requests, replies, lifeline, birth.memory_bytes, birth.spin_seconds)
         code = 0
+    except BaseException:
+        traceback.print_exc()
     finally:
         os._exit(code)
 

@@ -270,7 +270,7 @@ class Worker:
         """Reap a child that died by itself and say how."""
         returncode = process.popen.wait()
         words = process.last_words()
-        if "out of memory" in words or "bad_alloc" in words:
+        if any(said in words for said in ("out of memory", "bad_alloc", "MemoryError")):
             return CompilerMemory(f"out of memory (limit {self.limits.memory_bytes / GIB:.3g} GiB)")
         how = f"signal {signal.Signals(-returncode).name}" if returncode < 0 else f"exit code {returncode}"
         return CompilerCrash(f"the compiler process ended by {how}{': ' + words if words else ''}")

@@ -197,7 +197,11 @@ class Channel:
         """Read what there is; False at the end."""
         while True:
             if self._ready(WAIT_SECONDS):
-                if read := os.read(self._out, 1 << 16):
+                try:
+                    read = os.read(self._out, 1 << 16)
+                except BlockingIOError:  # all writers had gone, and the next one has just come
+                    continue
+                if read:
                     self._kept += read
                     return True
                 # All writers have gone. The new one sees the next; the other keeps what that one has written.
