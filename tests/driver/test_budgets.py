@@ -132,11 +132,11 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
     ("text", "is_for_code"),
     [
         ("3.2x", False),
-        ("8x", True),
+        ("64x", True),
         ("1s", False),
-        ("4s", True),
-        ("39 evaluations", False),
-        ("40 evaluations", True),
+        ("32s", True),
+        ("59 evaluations", False),
+        ("60 evaluations", True),
         ("remembered", True),
     ],
 )
