@@ -77,8 +77,8 @@ class FileBudget:
 
 
 CODE_GENERATION = 0.4  # of clang's time, which the better object takes after the search
-# Where code generation pays beside passes. On lua's 33 files 2 s each come to -6.34 % by passes alone and to -6.10 %
-# by both, 6 s each to -8.55 % either way.
+# Where code generation pays beside passes. On lua's 33 files 2 s each come to -6.34 % by passes alone and to
+# -6.10 % by both, 6 s each to -8.55 % either way.
 EVALUATIONS_WITH_CODE = 60
 MULTIPLE_WITH_CODE = 64.0  # of clang's time
 A_DAY = 86400.0
