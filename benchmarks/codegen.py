@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from burnish.core.behind import stage_behind
 from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.corpora.public import default_folder
@@ -26,7 +27,7 @@ from burnish.search import Budget, search
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
 from burnish.tasks.llvm_passes import TASK as PASSES
-from burnish.tasks.llvm_passes_and_codegen import codegen_after
+from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 
 FEWEST = 200  # instructions: of less there is little to gain
 
@@ -66,7 +67,7 @@ def gain(programs: Iterator[Program], options: argparse.Namespace) -> None:
         task = TASK
         if options.passes:
             found = search(Problem(PASSES, program, options.objective), Budget(evaluations=options.passes))
-            task = codegen_after(found.trace)
+            task = stage_behind(STAGED, found.trace)
         start = task.open(program).measure(options.objective)
         budget = Budget(evaluations=options.evaluations, workers=options.workers)
         result = search(Problem(task, program, options.objective), budget, seed=options.seed)

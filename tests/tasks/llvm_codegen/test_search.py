@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from burnish.core.behind import stage_behind
 from burnish.core.limit import limits_of
 from burnish.core.problem import Problem
 from burnish.core.trace import split_entry
@@ -10,7 +11,7 @@ from burnish.search import Budget, search
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
 from burnish.tasks.llvm_codegen.worth import WORTH
-from burnish.tasks.llvm_passes_and_codegen import codegen_after
+from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 
 BUDGET = Budget(evaluations=26, workers=1)
 
@@ -33,7 +34,7 @@ def test_what_functions_keep_is_one_object() -> None:
 
 def test_it_goes_on_behind_passes() -> None:
     source = load_kernel("json", ["small"])
-    task = codegen_after(("clang<Oz>", "no-jump-tables"))
+    task = stage_behind(STAGED, ("clang<Oz>", "no-jump-tables"))
     before = task.open(source).measure("loaded-bytes")
     found = search(Problem(task, source, "loaded-bytes"), BUDGET)
     assert found.cost < 0.99 * before
