@@ -16,13 +16,25 @@ namespace {
 
 using Without = nb::call_guard<nb::gil_scoped_release>;
 
-void init_inlining(Inlining *self, const Module &module, const std::string &level,
-                   const nb::typed<nb::dict, nb::str, bool> &answers) {
-  Inlining::Answers known;
+using Answers = nb::typed<nb::dict, nb::str, bool>;
+
+InlineAnswers native(const Answers &answers) {
+  InlineAnswers known;
   for (auto [site, inlined] : answers)
     known.emplace(encoded(site), nb::cast<bool>(inlined));
+  return known;
+}
+
+void init_inlining(Inlining *self, const Module &module, const std::string &level, const Answers &answers) {
+  InlineAnswers known = native(answers);
   nb::gil_scoped_release release;
   new (self) Inlining(module, level, std::move(known));
+}
+
+bool run(Module &module, const std::string &pipeline, const std::string &level, const Answers &answers) {
+  InlineAnswers known = native(answers);
+  nb::gil_scoped_release release;
+  return run_with_answers(module, pipeline, level, known);
 }
 
 bool reach(Inlining &inlining, nb::str site) {
@@ -65,6 +77,7 @@ void bind_inlining(nb::module_ &m) {
       .def("sites", &sites, "first"_a = 0, nb::sig("def sites(self, first: int = 0) -> list[str]"))
       .def("rows", &rows, "first"_a = 0) // features; heuristic, computed, cost, threshold; inlined
       .def("take", &Inlining::take);
+  m.def("run_with_answers", &run, "module"_a, "pipeline"_a, "level"_a, "answers"_a);
   m.def("inlining_feature_names", &inlining_feature_names);
 }
 

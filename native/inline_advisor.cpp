@@ -110,17 +110,17 @@ private:
 // features; it would ask a model where this one asks whoever compiles.
 class AskingAdvisor final : public MLInlineAdvisor {
 public:
-  AskingAdvisor(llvm::Module &module, ModuleAnalysisManager &managers, Heuristic heuristic, Inlining &inlining)
+  AskingAdvisor(llvm::Module &module, ModuleAnalysisManager &managers, Heuristic heuristic, InlineDecider &decider)
       : MLInlineAdvisor(
             module, managers,
             [&](const std::vector<TensorSpec> &specs) { return std::make_unique<Row>(module.getContext(), specs); },
             [](CallBase &) { return false; }),
-        calls(managers.getResult<LazyCallGraphAnalysis>(module)), heuristic(heuristic), inlining(inlining) {}
+        calls(managers.getResult<LazyCallGraphAnalysis>(module)), heuristic(heuristic), decider(decider) {}
 
 private:
   LazyCallGraph &calls;
   Heuristic heuristic;
-  Inlining &inlining;
+  InlineDecider &decider;
   std::optional<InlineCost> answer, weighed; // the heuristic's, of the call at hand
   bool asked = false;
 
@@ -146,7 +146,7 @@ private:
 
   // LLVM's advisor inlines nothing more than it must where it does not ask. Here the heuristic answers then.
   std::unique_ptr<InlineAdvice> getAdviceImpl(CallBase &call) override {
-    if (inlining.dropped())
+    if (decider.dropped())
       return leave(call);
     if (isForcedToStop())
       return by_heuristic(call);
@@ -174,7 +174,7 @@ private:
   std::unique_ptr<MLInlineAdvice> getAdviceFromModel(CallBase &call, OptimizationRemarkEmitter &remarks) override {
     auto &row = static_cast<Row &>(*ModelRunner);
     InlineQuestion question;
-    question.site = inlining.name(call.getCaller()->getName().str(), call.getCalledFunction()->getName().str());
+    question.site = decider.name(call.getCaller()->getName().str(), call.getCalledFunction()->getName().str());
     question.features = row.values;
     question.heuristic = answer.has_value();
     if (weighed && weighed->isVariable()) {
@@ -183,27 +183,29 @@ private:
       question.threshold = weighed->getThreshold();
     }
     asked = true;
-    row.inlined = inlining.decide(std::move(question)) && !inlining.dropped();
+    row.inlined = decider.decide(std::move(question)) && !decider.dropped();
     return MLInlineAdvisor::getAdviceFromModel(call, remarks);
   }
 };
 
 // The factory is a plain function, and is not given the managers.
-thread_local Inlining *asking = nullptr;
+thread_local InlineDecider *asked_one = nullptr;
 thread_local ModuleAnalysisManager *module_analyses = nullptr;
 
 InlineAdvisor *make_advisor(llvm::Module &module, FunctionAnalysisManager &functions, InlineParams params,
                             InlineContext) {
-  return new AskingAdvisor(module, *module_analyses, {functions, params}, *asking);
+  return new AskingAdvisor(module, *module_analyses, {functions, params}, *asked_one);
 }
 
 } // namespace
 
-void register_advisor(Inlining &inlining, ModuleAnalysisManager &analyses, PassInstrumentationCallbacks &callbacks) {
-  asking = &inlining;
-  module_analyses = &analyses;
-  analyses.registerPass([] { return PluginInlineAdvisorAnalysis(make_advisor); });
-  callbacks.registerShouldRunOptionalPassCallback([&inlining](StringRef, Any) { return !inlining.dropped(); });
+Prepare asking(InlineDecider &decider) {
+  return [&decider](ModuleAnalysisManager &analyses, PassInstrumentationCallbacks &callbacks) {
+    asked_one = &decider;
+    module_analyses = &analyses;
+    analyses.registerPass([] { return PluginInlineAdvisorAnalysis(make_advisor); });
+    callbacks.registerShouldRunOptionalPassCallback([&decider](StringRef, Any) { return !decider.dropped(); });
+  };
 }
 
 std::vector<std::string> inlining_feature_names() {

@@ -2,14 +2,11 @@
 #pragma once
 
 #include "inlining.h"
-
-#include "llvm/IR/PassInstrumentation.h"
-#include "llvm/IR/PassManager.h"
+#include "passes.h"
 
 namespace burnish {
 
-// Has the inliner ask `inlining` in the run whose analyses and callbacks these are; in the thread that runs it.
-void register_advisor(Inlining &inlining, llvm::ModuleAnalysisManager &analyses,
-                      llvm::PassInstrumentationCallbacks &callbacks);
+// Has the inliner ask `decider` in the run that this prepares, in the thread that runs it.
+Prepare asking(InlineDecider &decider);
 
 } // namespace burnish

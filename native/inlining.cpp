@@ -15,7 +15,20 @@ constexpr unsigned STACK_BYTES = 16 << 20; // more than a process' first thread 
 
 } // namespace
 
-Inlining::Inlining(const Module &opened, const std::string &level, Answers answers)
+// Whom its compile asks. An Inlining is none itself: nanobind wants type information of a class with virtual functions,
+// and LLVM is built without.
+class Inlining::Decider final : public InlineDecider {
+public:
+  explicit Decider(Inlining &inlining) : inlining_(inlining) {}
+
+  bool decide(InlineQuestion question) override { return inlining_.decide(std::move(question)); }
+  bool dropped() const override { return inlining_.goal_ == Goal::drop; }
+
+private:
+  Inlining &inlining_;
+};
+
+Inlining::Inlining(const Module &opened, const std::string &level, InlineAnswers answers)
     : module_(opened.clone()), answers_(std::move(answers)) {
   parse_level(level); // throws here, rather than when it is asked for something
   thread_ = std::make_unique<llvm::thread>(std::optional(STACK_BYTES), [this, level] { compile(level); });
@@ -80,10 +93,9 @@ void Inlining::hand_over(std::unique_lock<std::mutex> &lock, bool to_compile) {
 void Inlining::compile(const std::string &level) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return compiling_; });
+  Decider decider(*this);
   try {
-    run_clang(*module_, level, [this](ModuleAnalysisManager &analyses, PassInstrumentationCallbacks &callbacks) {
-      register_advisor(*this, analyses, callbacks);
-    });
+    run_pipeline(*module_, "clang<" + level + ">", level, asking(decider));
   } catch (...) {
     error_ = std::current_exception();
   }
@@ -92,9 +104,32 @@ void Inlining::compile(const std::string &level) {
   changed_.notify_all();
 }
 
-std::string Inlining::name(const std::string &caller, const std::string &callee) {
+std::string InlineDecider::name(const std::string &caller, const std::string &callee) {
   std::string pair = caller + " > " + callee; // names may contain " > ": what reads alike is counted together
   return pair + " #" + std::to_string(++counts_[pair]);
+}
+
+namespace {
+
+class Given final : public InlineDecider {
+public:
+  explicit Given(const InlineAnswers &answers) : answers_(answers) {}
+
+  bool decide(InlineQuestion question) override {
+    auto answer = answers_.find(question.site);
+    return answer == answers_.end() ? question.heuristic : answer->second;
+  }
+
+private:
+  const InlineAnswers &answers_;
+};
+
+} // namespace
+
+bool run_with_answers(Module &module, const std::string &pipeline, const std::string &level,
+                      const InlineAnswers &answers) {
+  Given given(answers);
+  return run_pipeline(module, pipeline, level, asking(given));
 }
 
 bool Inlining::decide(InlineQuestion question) {
@@ -111,7 +146,7 @@ bool Inlining::decide(InlineQuestion question) {
   }
   if (answer != answers_.end())
     questions_.back().inlined = answer->second;
-  else if (network_ && !dropped())
+  else if (network_ && goal_ != Goal::drop)
     questions_.back().inlined = network_->choose(questions_.back().features.data()) == 1;
   return questions_.back().inlined;
 }

@@ -30,6 +30,29 @@ struct InlineQuestion {
   bool inlined = false; // what was done; until then, what the heuristic would
 };
 
+// By site: whether it is inlined.
+using InlineAnswers = std::unordered_map<std::string, bool>;
+
+// Whom the inliner asks, in one run of passes.
+class InlineDecider {
+public:
+  virtual ~InlineDecider() = default;
+
+  std::string name(const std::string &caller, const std::string &callee); // the site of the next question about them
+
+  // Returns what to do at a call, and whether to hurry to the end.
+  virtual bool decide(InlineQuestion question) = 0;
+  virtual bool dropped() const { return false; }
+
+private:
+  std::unordered_map<std::string, int> counts_; // of questions, by caller and callee
+};
+
+// Runs a pipeline text whose inliner has some answers; the heuristic gives the others. Sites are counted from this run
+// on, and what can be asked is what Inlining asks.
+bool run_with_answers(Module &module, const std::string &pipeline, const std::string &level,
+                      const InlineAnswers &answers);
+
 // A copy of a module on its way through clang<LEVEL>. Each call that may or may not be inlined is a question; answers
 // are by site, and where there is none LLVM's heuristic answers: without any, the module becomes what clang<LEVEL>
 // makes of it. always_inline, noinline, recursion and what cannot be inlined are no questions, nor is anything once
@@ -38,9 +61,7 @@ struct InlineQuestion {
 // The compile waits in a thread of its own wherever it is asked to; whoever is done with it may drop it at any time.
 class Inlining {
 public:
-  using Answers = std::unordered_map<std::string, bool>;
-
-  Inlining(const Module &opened, const std::string &level, Answers answers);
+  Inlining(const Module &opened, const std::string &level, InlineAnswers answers);
   Inlining(const Inlining &) = delete;
   ~Inlining();
 
@@ -62,21 +83,17 @@ public:
   // The result of a finished compile, once: the caller's.
   std::unique_ptr<Module> take();
 
-  // For the compile: return what to do at a call, and whether to hurry to the end.
-  bool decide(InlineQuestion question);
-  std::string name(const std::string &caller, const std::string &callee);
-  bool dropped() const { return goal_ == Goal::drop; }
-
 private:
+  class Decider;
+  bool decide(InlineQuestion question);
   enum class Goal { ask, reach, finish, drop };
   bool go(Goal goal, const std::string &site = "");
   void compile(const std::string &level);
   void hand_over(std::unique_lock<std::mutex> &lock, bool to_compile);
 
   std::unique_ptr<Module> module_;
-  Answers answers_;
+  InlineAnswers answers_;
   std::shared_ptr<const Network> network_;
-  std::unordered_map<std::string, int> counts_; // of questions, by caller and callee
   std::vector<InlineQuestion> questions_;
   Goal goal_ = Goal::ask;
   std::string target_;

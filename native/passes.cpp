@@ -275,10 +275,10 @@ bool run_pipeline(Module &module, const std::string &pipeline, const std::string
   return run_passes(module, passes, managers);
 }
 
-void run_clang(Module &module, const std::string &level, const Prepare &prepare) {
+bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level, const Prepare &prepare) {
   Managers managers(&module.target(), level, prepare);
-  auto passes = clang_pipeline(&module.target(), parse_level(level));
-  run_passes(module, passes, managers);
+  auto passes = parse<ModulePassManager>(managers.builder, pipeline);
+  return run_passes(module, passes, managers);
 }
 
 void check_pipeline(const std::string &pipeline, bool function_level) {

@@ -35,8 +35,8 @@ bool run_pipeline(Module &module, const std::string &pipeline, const std::string
 // What else a run has: analyses that win over LLVM's own of the same kind, and who hears of every pass.
 using Prepare = std::function<void(llvm::ModuleAnalysisManager &, llvm::PassInstrumentationCallbacks &)>;
 
-// Runs clang<LEVEL> in managers of its own.
-void run_clang(Module &module, const std::string &level, const Prepare &prepare);
+// Runs a pipeline text on the module in managers of its own, which takes longer.
+bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level, const Prepare &prepare);
 
 // Parses only; throws PipelineError.
 void check_pipeline(const std::string &pipeline, bool function_level);

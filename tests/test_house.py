@@ -21,7 +21,6 @@ LONG_FILES: Mapping[str, int] = {
     "native/sink.cpp": 613,
     "native/sizes.cpp": 309,
     "src/burnish/core/env.py": 353,
-    "src/burnish/tasks/llvm_passes/session.py": 312,
     "tests/search/test_guided.py": 306,
     "tests/tasks/llvm_passes/test_hoist_and_sink.py": 470,
     "tests/tasks/llvm_passes/test_outline.py": 507,

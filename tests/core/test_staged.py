@@ -107,3 +107,26 @@ def test_three_stages_follow_on_each_other() -> None:
     assert session.measure("total") == 31
     assert task.max_trace == 2 * counting_task.TASK.max_trace + 2
     assert task.max_steps is None
+
+
+def test_a_stage_in_which_nothing_is_applied_has_its_default() -> None:
+    first = Stage(replace(counting_task.TASK, name="again"), lambda session: session.fork())
+    task = staged("by_default", asking_task.TASK, replace(COUNTING, default=("halve",)), first)
+    halved = opened(BEGIN, "halve").measure("total")
+    session = task.open(PROGRAM)
+    assert session.measure("total") == halved
+    begun = session.fork()
+    begun.replay([BEGIN])
+    assert begun.measure("total") == halved
+    begun.replay(["begin(again)"])
+    assert begun.measure("total") == halved
+    assert begun.trace == [BEGIN, "begin(again)"]
+    session.replay([BEGIN, "main: subtract(1)"])
+    assert session.measure("total") == 32  # and not halved
+    baseline = task.baselines[asking_task.TASK.reference](PROGRAM)
+    assert baseline.measure("total") == opened().measure("total")  # as it is
+
+
+def test_stages_share_a_budget() -> None:
+    task = staged("shared", asking_task.TASK, replace(COUNTING, share=0.5), replace(COUNTING, share=0.2))
+    assert task.shares == pytest.approx((0.3, 0.5, 0.2))

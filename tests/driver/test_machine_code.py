@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ import pytest
 
 from burnish.cli.llvm import cc
 from burnish.core.errors import UnknownName
-from burnish.driver.machine_code import BEGIN
+from burnish.driver import build_log
+from burnish.driver.machine_code import BEGIN, split_code
+from burnish.driver.remaking import remake
 from burnish.driver.requests import DriverOptions, OptimizeRequest
 from burnish.toolchain import find_tool
 from tests.sources import DATA
@@ -100,3 +103,33 @@ def test_the_option() -> None:
     ]
     with pytest.raises(UnknownName, match="no code generation named 'clangs'; did you mean 'clang'"):
         cc.parse(["--code-generation=clangs"])
+
+
+def test_an_object_is_made_again_from_its_log(tmp_path: Path) -> None:
+    """As far as it applies: burnish's back end does not take all options."""
+    log, source, made = tmp_path / "log", DATA / "machine.c", tmp_path / "machine.o"
+    own = ["--report", str(log), "--budget", "60 evaluations", "--speed-limit", "none"]
+    assert cc.main([*own, "-Oz", "-c", str(source), "-o", str(made)], cxx=False) == 0
+    (record,) = build_log.read(log)
+    passes, code = split_code(record.trace)
+    assert passes and code
+    remake(record, lambda words: words, tmp_path / "again.o")
+    assert (tmp_path / "again.o").read_bytes() == made.read_bytes()
+    changed = replace(record, trace=(BEGIN, *code))
+    remake(changed, lambda words: words, tmp_path / "code.o")
+    clangs = remade_by_clang(changed, tmp_path)
+    assert (tmp_path / "code.o").read_bytes() not in (made.read_bytes(), clangs)
+    of_passes = replace(record, trace=passes)
+    remake(of_passes, without_scheduling, tmp_path / "passes.o")
+    remake(record, without_scheduling, tmp_path / "both.o")
+    assert (tmp_path / "both.o").read_bytes() == (tmp_path / "passes.o").read_bytes()
+
+
+def remade_by_clang(record: build_log.Record, folder: Path) -> bytes:
+    remake(replace(record, action="kept"), lambda words: words, folder / "own.o")
+    return (folder / "own.o").read_bytes()
+
+
+def without_scheduling(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command with an option of LLVM that burnish's back end does not take."""
+    return (*words[:2], "-mllvm", "-enable-misched=0", *words[2:])

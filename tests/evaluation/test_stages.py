@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from burnish.core.behind import ended
 from burnish.core.errors import InputError
 from burnish.core.problem import Problem
 from burnish.core.worker import GIB, Limits
 from burnish.evaluation import optimize
 from burnish.evaluation.job import Strategy
 from burnish.search import Budget
+from burnish.tasks import load_task
 from burnish.tasks.llvm_passes_and_codegen import TASK
 from tests.sources import program
 
@@ -36,3 +39,27 @@ def test_both_stages_are_searched_and_confirmed_as_one() -> None:
 def test_stages_are_not_remembered(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="llvm_passes_and_codegen is of several stages"):
         optimize(PROBLEM, Budget(evaluations=1), strategy=Strategy(memory=tmp_path / "memory"))
+
+
+def test_a_stage_that_finds_nothing_is_gone_through() -> None:
+    """Nothing gains from answers here, nor do passes without a policy within three evaluations."""
+    task = load_task("llvm_inlining_passes_and_codegen")
+    problem = replace(PROBLEM, task=task)
+    result = optimize(problem, Budget(evaluations=24, workers=1), strategy=Strategy(policy="none"))
+    assert result.valid and not result.fallback
+    assert result.task == task.id
+    begins = [text for text in result.trace if text.startswith("begin")]
+    assert begins == ["begin(llvm_passes)", BEGIN]
+    code = result.trace[result.trace.index(BEGIN) + 1 :]
+    assert code
+    assert {text.rpartition(": ")[2] for text in code} <= set(task.stages[-1].actions)
+
+
+def test_entries_that_begin_what_is_empty_are_left_out() -> None:
+    task = load_task("llvm_inlining_passes_and_codegen")
+    assert ended(task, ("f > g #1: inline", "begin(llvm_passes)", BEGIN)) == ("f > g #1: inline",)
+    assert ended(task, ("begin(llvm_passes)", BEGIN, "f: skip(dse)")) == (
+        "begin(llvm_passes)",
+        BEGIN,
+        "f: skip(dse)",
+    )

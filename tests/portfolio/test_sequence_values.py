@@ -18,7 +18,7 @@ from burnish.policies import find
 from burnish.portfolio.sequence_values import WORST, SequenceValues, load_sequence_values
 from burnish.tasks.llvm_passes import TASK, make_task
 from burnish.tasks.llvm_passes.actions import left_out
-from burnish.tasks.llvm_passes.session import Options
+from burnish.tasks.llvm_passes.origin import Options
 from tests.sources import program
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +13,16 @@ from burnish.core.session import Session
 from burnish.core.staged import StagedSession
 from burnish.core.task import Task
 from burnish.core.trace import Trace
+
+
+class _Opened(threading.local):
+    """What a thread opened last: a worker opens a program anew each time that it looks at it."""
+
+    key: tuple[str, bytes] | None = None
+    session: StagedSession | None = None
+
+
+_opened = _Opened()
 
 
 def stage_behind(task: Task, trace: Trace) -> Task:
@@ -24,7 +36,7 @@ def stage_behind(task: Task, trace: Trace) -> Task:
         IndexError: the trace is in the last stage.
     """
     number = 1 + sum(text in _begins(task) for text in trace)
-    return replace(task.stages[number], open=partial(_open_behind, task=task, trace=trace), initial_traces=())
+    return replace(task.stages[number], open=partial(_open_behind, task=task, trace=trace))
 
 
 def begin_behind(task: Task, trace: Trace) -> str:
@@ -32,12 +44,23 @@ def begin_behind(task: Task, trace: Trace) -> str:
     return _begins(task)[sum(text in _begins(task) for text in trace)]
 
 
+def ended(task: Task, trace: Trace) -> Trace:
+    """Return a trace of a staged task without what begins the last of its stages, where nothing follows."""
+    begins = _begins(task)
+    while trace and trace[-1] in begins:
+        trace = trace[:-1]
+    return trace
+
+
 def _begins(task: Task) -> tuple[str, ...]:
     return tuple(str(Action("begin", (stage.name,))) for stage in task.stages[1:])
 
 
 def _open_behind(program: Program, task: Task, trace: Trace) -> Session:
-    session = task.open(program)
-    session.replay((*trace, begin_behind(task, trace)))
-    assert isinstance(session, StagedSession)
-    return session.session
+    key = program.key, pickle.dumps((task.open, trace))
+    if _opened.key != key or _opened.session is None:
+        opened = task.open(program)
+        opened.replay((*trace, begin_behind(task, trace)))
+        assert isinstance(opened, StagedSession)
+        _opened.key, _opened.session = key, opened
+    return _opened.session.session.fork()

@@ -30,6 +30,8 @@ class Stage:
     task: Task
     open: Callable[[Session], Session]
     """Opens it in the state of the session before, which stays as it is; a function of a module."""
+    default: Trace = ()  # what is applied in this stage where nothing else is
+    share: float = 0.3  # of a search's budget
 
     @property
     def begin(self) -> str:
@@ -40,7 +42,8 @@ class Stage:
 class StagedSession(Session):
     """A program in one of several stages; a stage's actions are legal in that stage only.
 
-    What is measured and written out is what the last stage makes of the state with no entry of its own.
+    What is measured and written out is what the stages still to come make of the state with no entries of
+    their own.
     """
 
     def __init__(
@@ -62,10 +65,16 @@ class StagedSession(Session):
     def last(self) -> Session:
         """The session of the last stage, opened in this state."""
         if self._last is None:
-            self._last = self.session
+            self._last = self._settled()
             for stage in self.stages[self.current :]:
-                self._last = stage.open(self._last)
+                self._last = _with_default(stage.open(self._last), stage)
         return self._last
+
+    def _settled(self) -> Session:
+        """Return what the current stage comes to, with its default where nothing was applied."""
+        if self.current and not self.session.trace:
+            return _with_default(self.session, self.stages[self.current - 1])
+        return self.session
 
     def question(self) -> str:
         """See Session."""
@@ -95,7 +104,7 @@ class StagedSession(Session):
         """Apply an action of the current stage there, or begin the next one."""
         self.check_legal(action, site)
         if action == self._next:
-            self.session = self.stages[self.current].open(self.session)
+            self.session = self.stages[self.current].open(self._settled())
             self.current += 1
             self._find_numbers()
             self.record(action, site)
@@ -171,6 +180,14 @@ class StagedSession(Session):
         self._next = self.index(ahead[0].begin) if ahead else None
 
 
+def _with_default(session: Session, stage: Stage) -> Session:
+    if not stage.default:
+        return session
+    settled = session.fork()
+    settled.replay(stage.default)
+    return settled
+
+
 def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
     """Return one task of several, each of which goes on where the one before ends.
 
@@ -186,6 +203,7 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
     """
     tasks = (first, *(stage.task for stage in stages))
     last = tasks[-1]
+    as_it_is = tuple(replace(stage, default=()) for stage in stages)
     texts = itertools.chain(first.actions, *((stage.begin, *stage.task.actions) for stage in stages))
     actions = tuple(dict.fromkeys(texts))  # a text that several have is one action
     return replace(
@@ -198,7 +216,8 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
         observations=_observations(tasks),
         open=partial(_open, first.open, actions, stages),
         baselines={
-            baseline: partial(_open, opener, actions, stages) for baseline, opener in first.baselines.items()
+            baseline: partial(_open, opener, actions, as_it_is)
+            for baseline, opener in first.baselines.items()
         },
         reference=first.reference,
         max_steps=_max_steps(tasks),
@@ -216,6 +235,7 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
         behaviour=first.behaviour,
         commandline=None,
         stages=tasks,
+        shares=(1 - sum(stage.share for stage in stages), *(stage.share for stage in stages)),
         toolchain=partial(_toolchain, tasks),
         threads=all(task.threads for task in tasks),
     )

@@ -94,7 +94,10 @@ class Task:
     sites_apart: bool = False  # what is applied at one site changes nothing at the others
     worth: Mapping[str, float] = field(default_factory=dict, repr=False)
     """What an action gains at sites of other programs, relatively to each other: which to try first."""
+    suffixes: tuple[Trace, ...] = field(default=(), repr=False)
+    """What gained at sites of other programs: traces worth trying at every site, the best first."""
     stages: tuple[Task, ...] = ()  # of a task that is several, one after the other: burnish.core.staged
+    shares: tuple[float, ...] = ()  # of a search's budget, that each stage has
     threads: bool = False  # several sessions of a process may work at the same time
 
     @property

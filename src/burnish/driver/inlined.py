@@ -13,7 +13,7 @@ from burnish.core.trace import Trace
 from burnish.driver.requests import OptimizeRequest
 from burnish.policies.answer import answers_of
 from burnish.tasks.llvm_inlining import TASK
-from burnish.tasks.llvm_inlining.inlined import open_inlined, other_answers
+from burnish.tasks.llvm_inlining.inlined import open_answered, other_answers
 from burnish.tasks.llvm_inlining.session import InliningOptions, open_inlining
 from burnish.tasks.llvm_passes import Options
 
@@ -21,15 +21,20 @@ FAILED = "; the inlining policy did not answer: "
 
 
 def decide(problem: Problem, request: OptimizeRequest) -> tuple[Trace, str]:
-    """Return what a policy answers otherwise than LLVM's heuristic; or "; and why it does not"."""
+    """Return what a policy answers otherwise than LLVM's heuristic, where that is better for the objective.
+
+    Returns:
+        No answers where it is not better; with "; and why" where the policy fails.
+    """
     assert request.inline_policy
     try:
         policy = answers_of(Path(request.inline_policy), TASK)
         opener = partial(open_inlining, options=InliningOptions(request.level))
         session = Sandbox(opener, problem.program, limits=problem.limits)
         try:
+            cost = session.measure(problem.goal.name)
             session.answer(policy)
-            return other_answers(session), ""
+            return other_answers(session) if session.measure(problem.goal.name) < cost else (), ""
         finally:
             session.shutdown()
     except BurnishError as error:
@@ -40,6 +45,6 @@ def decide(problem: Problem, request: OptimizeRequest) -> tuple[Trace, str]:
 
 
 def behind(answers: Trace, problem: Problem, request: OptimizeRequest) -> Problem:
-    """Return the problem that begins behind the level's pipeline with these answers."""
-    opener = partial(open_inlined, options=Options(level=request.level), answers=answers)
-    return replace(problem, task=replace(problem.task, open=opener, initial_traces=()))
+    """Return the problem of passes whose inliner has these answers."""
+    opener = partial(open_answered, options=Options(level=request.level), answers=answers)
+    return replace(problem, task=replace(problem.task, open=opener))

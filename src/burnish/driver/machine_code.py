@@ -6,30 +6,36 @@ byte for byte. That is looked at each time.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import PurePath
 
+from burnish.core.errors import ProgramError
 from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
+from burnish.core.view import Observed
+from burnish.core.walk import after
 from burnish.core.worker import Limits
 from burnish.driver.back_end import back_end_of
 from burnish.driver.jobs import ClangJob
 from burnish.driver.optimizer import ALL, no_search
 from burnish.driver.requests import Generated, MachineCode, OptimizeRequest, Unimproved
 from burnish.search import DEFAULT, SEARCHES, Budget, Method
+from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
-from burnish.search.run import run
+from burnish.search.run import Observer, run
 from burnish.tasks.llvm_codegen import CodegenOptions, make_codegen
-from burnish.tasks.llvm_codegen.generations import Generations
+from burnish.tasks.llvm_codegen.generations import Decided, Generations
+from burnish.tasks.llvm_codegen.observations import OBJECT
 from burnish.tasks.llvm_codegen.session import CodegenSession
+from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes.modules import read_module
 from burnish.tasks.llvm_passes.objectives import within_limits
-from burnish.tasks.llvm_passes.session import ModuleSession, Options, open_session
+from burnish.tasks.llvm_passes.origin import Options
+from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 
 LEAST_SECONDS = 0.05
 PATIENCE = 24  # evaluations, each of them a trial at every function
@@ -46,45 +52,82 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
     if back_end_of(ClangJob(generated.command)) is None:
         raise Unimproved("code generation is left to clang, whose options burnish's does not take")
     problem = _problem(generated, request)
-    session = problem.open()
+    adviser = None
+    if request.memory:
+        adviser = Memory(request.memory, problem.task, problem.program, problem.goal.name, None)
+    method = Method("remembered", no_search) if request.remembered else SEARCHES[DEFAULT]
+    objects: list[Observed] = []
+    observer = Observer(finish=partial(_take, objects))
     try:
-        if session.object_code() != generated.reference:
-            raise Unimproved("code generation is left to clang, as burnish's writes another object")
-        adviser = None
-        if request.memory:
-            adviser = Memory(request.memory, problem.task, problem.program, problem.goal.name, None)
-        method = Method("remembered", no_search) if request.remembered else SEARCHES[DEFAULT]
-        found = run(method, problem, _budget(request), seed=request.seed, adviser=adviser)
-        if not found.trace or math.isinf(found.cost):
-            raise Unimproved("no other machine code is smaller", found.evaluations)
-        if adviser:
-            adviser.keep(found.trace, found.cost)
-        return MachineCode(_object_of(session, found.trace), (BEGIN, *found.trace), found.evaluations)
+        found = run(method, problem, _budget(request), seed=request.seed, adviser=adviser, observer=observer)
+    except ProgramError:
+        raise Unimproved("code generation is left to clang, as burnish's writes another object") from None
+    if not objects or not isinstance(objects[0], bytes):
+        raise Unimproved("no other machine code is smaller", found.evaluations)
+    if adviser:
+        adviser.keep(found.trace, found.cost)
+    return MachineCode(objects[0], (BEGIN, *found.trace), found.evaluations)
+
+
+def split_code(trace: Trace) -> tuple[Trace, Trace]:
+    """Return what a trace says of passes, and what of code generation."""
+    at = trace.index(BEGIN) if BEGIN in trace else len(trace)
+    return trace[:at], trace[at + 1 :]
+
+
+def repeat(generated: Generated, level: str, code: Trace) -> bytes:
+    """Return the object of a module whose code is decided as before; clang's own where burnish's is another.
+
+    What does not apply to the module any more is left out.
+    """
+    if back_end_of(ClangJob(generated.command)) is None:
+        return generated.reference
+    opener = partial(_open, generated=generated, level=level)
+    try:
+        session = Sandbox(opener, Program("repeated", LANGUAGE, generated.bitcode))
+    except ProgramError:
+        return generated.reference
+    try:
+        with after(session, code, skip_illegal=True) as decided:
+            return decided.object_code()
     finally:
         session.shutdown()
 
 
 def _problem(generated: Generated, request: OptimizeRequest) -> Problem:
-    opener = partial(_open, unoptimized=generated.unoptimized, command=generated.command, level=request.level)
+    opener = partial(_open, generated=generated, level=request.level)
     task = replace(make_codegen(CodegenOptions(pipeline=request.level)), open=opener)
     program = Program(PurePath(request.name).name, task.language, generated.bitcode)
     objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     return Problem(task, program, objective, limits=Limits(begin="fork"))
 
 
-def _open(program: Program, unoptimized: bytes, command: tuple[str, ...], level: str) -> CodegenSession:
-    """Open the code generation of a module by the options of clang's command."""
-    back_end = back_end_of(ClangJob(command))
+def _open(program: Program, generated: Generated, level: str) -> CodegenSession:
+    return CodegenSession(_generations(program, generated, level))
+
+
+@lru_cache(maxsize=1)  # a worker opens what it has to look at more than once
+def _generations(program: Program, generated: Generated, level: str) -> Generations:
+    """Return the code generations of a module by the options of clang's command.
+
+    Raises:
+        ProgramError: the first is another object than clang's.
+    """
+    back_end = back_end_of(ClangJob(generated.command))
     assert back_end
     back_end.level = level
-    opened = open_session(replace(program, content=unoptimized), Options(level=level))
+    opened = open_session(replace(program, content=generated.unoptimized), Options(level=level))
     state = ModuleSession(read_module(program), opened.options, opened.origin)
-    return CodegenSession(Generations(state, back_end))
+    generations = Generations(state, back_end)
+    if generations.of(Decided()).code != generated.reference:
+        raise ProgramError(f"{program.name}: burnish's back end writes another object than clang's")
+    return generations
 
 
-def _object_of(session: Sandbox, trace: Trace) -> bytes:
-    session.replay(trace)
-    return session.object_code()
+def _take(objects: list[Observed], evaluator: Evaluator, trace: Trace) -> None:
+    """Take the object of what was found, where something was."""
+    if trace:
+        objects.append(evaluator.observe(trace, OBJECT))
 
 
 def _budget(request: OptimizeRequest) -> Budget:

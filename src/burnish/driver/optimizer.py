@@ -47,8 +47,7 @@ class _Found:
 def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     """Search for the passes of one file and return its bitcode after them.
 
-    With an inlining policy, half of the budget is for passes that begin where that has decided what is
-    inlined; the better one of both counts.
+    With an inlining policy, the inliner has its answers where clang's own pipeline is better for that.
 
     Raises:
         Unimproved: the search found nothing better than the level's own pipeline.
@@ -58,7 +57,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
     objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     problem = Problem(task, program, objective, limits=_limits(request))
-    found, note = (_search(problem, request), "") if not request.inline_policy else _both(problem, request)
+    found, note = _answered(problem, request) if request.inline_policy else (_search(problem, request), "")
     if math.isinf(found.cost):
         raise Unimproved(f"nothing was measured within the budget{note}", found.evaluations)
     if found.content is None:
@@ -68,8 +67,8 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     return Optimized(found.content, found.trace, found.evaluations)
 
 
-def _both(problem: Problem, request: OptimizeRequest) -> tuple[_Found, str]:
-    """Search from the program and from where a policy has decided what is inlined; or say why that is not."""
+def _answered(problem: Problem, request: OptimizeRequest) -> tuple[_Found, str]:
+    """Search with a policy's answers to the inliner, where they pay; or say why there are none."""
     from burnish.driver.inlined import behind, decide  # which few need
 
     if request.budget_seconds is not None and request.until is None:
@@ -77,14 +76,12 @@ def _both(problem: Problem, request: OptimizeRequest) -> tuple[_Found, str]:
     answers, failure = decide(problem, request)
     if not answers:
         return _search(problem, request), failure
-    first = _search(problem, request, share=0.5)
-    other = _search(behind(answers, problem, request), replace(request, memory=None), used=first.evaluations)
-    best = replace(other, trace=(*answers, *other.trace)) if other.cost < first.cost else first
-    return replace(best, evaluations=first.evaluations + other.evaluations), ""
+    found = _search(behind(answers, problem, request), replace(request, memory=None), clangs=())
+    return replace(found, trace=(*answers, *found.trace)), ""
 
 
-def _search(problem: Problem, request: OptimizeRequest, share: float = 1.0, used: int = 0) -> _Found:
-    """Search in a share of the budget that is left; `used` evaluations are gone."""
+def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] | None = None) -> _Found:
+    """Search; `clangs` are traces that lead to clang's own module, by default the task's initial ones."""
     task, objective = problem.task, problem.goal.name
     guide = policies.find_adviser(request.policy or policies.DEFAULT, task, objective)
     adviser = guide[0] if guide else None
@@ -99,10 +96,10 @@ def _search(problem: Problem, request: OptimizeRequest, share: float = 1.0, used
     found = run(
         Method(method.name, no_search) if request.remembered else method,
         problem,
-        _budget(request, share, used),
+        _budget(request),
         seed=request.seed,
         adviser=adviser,
-        observer=Observer(finish=partial(_take, contents, task.initial_traces)),
+        observer=Observer(finish=partial(_take, contents, task.initial_traces if clangs is None else clangs)),
     )
     content = contents[0] if contents else None
     if request.memory and isinstance(content, bytes):
@@ -125,11 +122,9 @@ def _beginning_with(trace: Trace, adviser: Adviser | None) -> Adviser:
     return advise
 
 
-def _take(
-    contents: list[Observed], initial_traces: Sequence[Trace], evaluator: Evaluator, trace: Trace
-) -> None:
+def _take(contents: list[Observed], clangs: Sequence[Trace], evaluator: Evaluator, trace: Trace) -> None:
     """Take the bitcode of what was found, or what the compiler says against it."""
-    if trace in initial_traces:
+    if trace in clangs:
         return
     try:
         contents.append(evaluator.observe(trace, "bitcode"))
@@ -137,15 +132,11 @@ def _take(
         contents.append(str(error))
 
 
-def _budget(request: OptimizeRequest, share: float = 1.0, used: int = 0) -> Budget:
+def _budget(request: OptimizeRequest) -> Budget:
     seconds = request.budget_seconds
     if request.until is not None:
         seconds = max(LEAST_SECONDS, request.until - time.monotonic())
     evaluations = ALL if request.remembered else request.evaluations
-    if seconds is not None:
-        seconds *= share
-    if evaluations is not None:
-        evaluations = max(1, math.ceil(share * (evaluations - used)))
     return Budget(seconds, evaluations, request.patience, workers=1)  # the build uses the other cores
 
 

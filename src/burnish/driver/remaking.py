@@ -1,4 +1,4 @@
-"""An object of the build log, compiled again with other options and the same passes."""
+"""An object of the build log, compiled again with other options and the same decisions."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from pathlib import Path, PurePath
 
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver.build_log import Record
-from burnish.driver.improve import code_generation, front_end
+from burnish.driver.improve import clang_bitcode, code_generation, front_end
 from burnish.driver.jobs import ClangJob, make_plan
 from burnish.driver.outcomes import SYNONYMS
+from burnish.driver.requests import Generated
 
 # Takes the words of a clang -cc1 line and returns others.
 Change = Callable[[tuple[str, ...]], tuple[str, ...]]
 
 
 def remake(record: Record, change: Change, output: Path) -> None:
-    """Compile a record's source with changed options to another object; burnish's passes run where they did.
+    """Compile a record's source with changed options to another object; what burnish decided is so again.
 
     Raises:
         InputError: it does not compile any more, or the passes do not apply to it.
@@ -27,10 +28,19 @@ def remake(record: Record, change: Change, output: Path) -> None:
     if record.action != "optimized":
         _run(job.with_output(output), record)
         return
+    from burnish.driver.machine_code import repeat, split_code  # which takes a while to import
+
     front, back = output.with_suffix(".front.bc"), output.with_suffix(".back.bc")
     _run(front_end(job, front), record)
-    back.write_bytes(_replayed(front.read_bytes(), record))
+    passes, code = split_code(record.trace)
+    if passes:
+        back.write_bytes(_replayed(front.read_bytes(), record, passes))
+    else:
+        _run(clang_bitcode(job, back), record)
     _run(code_generation(job, back, output), record)
+    if code:
+        generated = Generated(back.read_bytes(), front.read_bytes(), output.read_bytes(), job.command)
+        output.write_bytes(repeat(generated, _level(record), code))
 
 
 def compilation(record: Record) -> ClangJob:
@@ -49,15 +59,19 @@ def compilation(record: Record) -> ClangJob:
     raise InputError(f"{record.source}: clang does not plan its command any more: build it again")
 
 
-def _replayed(bitcode: bytes, record: Record) -> bytes:
+def _level(record: Record) -> str:
+    return SYNONYMS.get(record.level, record.level)
+
+
+def _replayed(bitcode: bytes, record: Record, trace: tuple[str, ...]) -> bytes:
     from burnish.core.program import Program
     from burnish.core.sandbox import Sandbox
-    from burnish.tasks.llvm_inlining.inlined import open_inlined, split_answers
+    from burnish.tasks.llvm_inlining.inlined import open_answered, split_answers
     from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 
-    options = Options(level=SYNONYMS.get(record.level, record.level))
-    answers, passes = split_answers(record.trace)
-    opener = partial(open_inlined, options=options, answers=answers) if answers else make_task(options).open
+    options = Options(level=_level(record))
+    answers, passes = split_answers(trace)
+    opener = partial(open_answered, options=options, answers=answers) if answers else make_task(options).open
     session = Sandbox(opener, Program(PurePath(record.source).name, LANGUAGE, bitcode))
     try:
         session.replay(passes)

@@ -7,13 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from burnish.core.behind import begin_behind, stage_behind
+from burnish.core.behind import begin_behind, ended, stage_behind
 from burnish.core.guide import Adviser
 from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.search import Budget, Progress, search
 
-REST = 0.3  # of a budget, that a stage leaves to those behind it
 LEAST_SECONDS = 1e-3
 
 Advise = Callable[[Problem], Adviser | None]
@@ -30,8 +29,8 @@ def search_stages(
 ) -> Result:
     """Search a task's stages one after the other, or the one that it is.
 
-    A stage has 0.7 of what is left of the budget, and begins where the best trace of those before ends. Where
-    it finds nothing better, the trace ends there.
+    A stage has its share of the budget, with what those before have left, and begins where the best trace of
+    those before ends.
 
     Args:
         problem: What to optimize.
@@ -45,12 +44,13 @@ def search_stages(
         ProgramError: the program cannot be read.
     """
     task, start = problem.task, time.monotonic()
+    stages = task.stages or (task,)
     found: Result | None = None
-    for number, stage in enumerate(task.stages or (task,)):
+    for number, stage in enumerate(stages):
         if found:
             stage = stage_behind(task, found.trace)
-        share = 1.0 if number + 1 == max(1, len(task.stages)) else 1 - REST
         part = replace(problem, task=stage)
+        share = task.shares[number] / sum(task.shares[number:]) if task.stages else 1.0
         best = search(
             part,
             _left(budget, share, time.monotonic() - start, found.evaluations if found else 0),
@@ -63,14 +63,14 @@ def search_stages(
         if math.isinf(found.cost):
             break
     assert found
-    return found
+    return replace(found, trace=ended(task, found.trace))
 
 
 def joined(problem: Problem, before: Result, after: Result) -> Result:
-    """Return what two searches found: the first one's trace, where the second found nothing better."""
-    trace, cost = before.trace, before.cost
+    """Return what two searches found, the second in the next stage: the first's, where that is no better."""
+    trace, cost = (*before.trace, begin_behind(problem.task, before.trace)), before.cost
     if after.trace and after.cost < cost:
-        trace, cost = (*trace, begin_behind(problem.task, trace), *after.trace), after.cost
+        trace, cost = (*trace, *after.trace), after.cost
     evaluations, seconds = before.evaluations + after.evaluations, before.seconds + after.seconds
     return replace(before, trace=trace, cost=cost, evaluations=evaluations, seconds=seconds)
 

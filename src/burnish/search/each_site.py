@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,8 +28,9 @@ Cost = tuple[float, float]
 def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     """Search at every site at once, from the best initial trace.
 
-    Each trial is one trace, in which every site has a variation of its own of the best entries that it has
-    seen: one more, one less, or another one. Actions are drawn by what they were worth: what a trial with
+    The first trials are what gained at sites of other programs (SearchSpace.suffixes), each at every site.
+    Then each trial is one trace, in which every site has a variation of its own of the best entries that it
+    has seen: one more, one less, or another one. Actions are drawn by what they were worth: what a trial with
     them gained, of all that sites cost, here and before (SearchSpace.worth). Now and then all sites' best
     entries are evaluated together, and with each action that is for the whole program only.
 
@@ -85,6 +87,7 @@ class _Local:
         self.sites = {site: _Site({(): cost}) for site, cost in _costs(current).items()}
         self.price = float(current.room < 0)
         self._rng = rng
+        self._first = deque(space.suffixes)
         self._kinds = {action: Action.parse(action).kind for action in self.actions}
         known = np.array([space.worth.get(action, 0.0) for action in self.actions])
         self._gained = TRUST * known  # of all sites' costs, summed over the trials with each action
@@ -98,6 +101,8 @@ class _Local:
 
     def draw(self) -> dict[str, Trace]:
         """Return other entries for each site; the best ones where nothing else was found."""
+        if self._first:
+            return dict.fromkeys(self.sites, self._first.popleft())
         worth = self._gained / self._trials
         worth = worth / worth.sum() if worth.sum() > 0 else np.full(len(worth), 1 / len(worth))
         worth = (1 - FRESH) * worth + FRESH / len(worth)

@@ -182,7 +182,7 @@ def run(
         seconds = time.monotonic() - start
         reserve = JOIN_SHARE * seconds
         enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
-        refines = bool(first and enough and space.site_actions and tried)
+        refines = bool(first and enough and space.site_actions and tried and not space.apart)
         large = refines and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
         latest = 1.0 if guide.searches else LARGE_INITIAL_SHARE if large else INITIAL_SHARE
         due = refines and bool(space.suffixes)
@@ -261,14 +261,11 @@ def _explore(session: Sandbox, problem: Problem, adviser: Adviser | None) -> tup
         # What is applied to the program is so at each of its sites.
         site_actions = session.actions if by_state else _legal(session, sites[0])
     prior = guide.prior.among(actions) if guide.prior and actions else None
-    suffixes = (
-        tuple(filter(None, (_among(session.actions, suffix) for suffix in guide.suffixes)))
-        if site_actions
-        else ()
-    )
-    longest = max(1, problem.task.max_trace + problem.task.max_trace_by_site * len(sites))
-    told = suffixes, prior, guide.policy
     task = problem.task
+    learned = (guide.suffixes or task.suffixes) if site_actions else ()
+    suffixes = tuple(filter(None, (_among(session.actions, suffix) for suffix in learned)))
+    longest = max(1, task.max_trace + task.max_trace_by_site * len(sites))
+    told = suffixes, prior, guide.policy
     space = SearchSpace(actions, site_actions, sites, (), longest, *told, by_state=by_state, asks=asks)
     return replace(space, apart=task.sites_apart, worth=task.worth), guide
 

@@ -23,6 +23,7 @@ TASKS = (  # burnish's own; the first is the default
     "llvm_inlining",
     "llvm_codegen",
     "llvm_passes_and_codegen",
+    "llvm_inlining_passes_and_codegen",
 )
 GROUP = "burnish.tasks"
 

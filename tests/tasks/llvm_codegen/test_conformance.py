@@ -8,6 +8,7 @@ import pytest
 
 from burnish.core.program import Program
 from burnish.tasks.llvm_codegen import TASK
+from burnish.tasks.llvm_inlining_passes_and_codegen import TASK as ALL_THREE
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 from tests.conformance import TaskConformance
 from tests.sources import program
@@ -32,3 +33,8 @@ class TestLLVMPassesAndCodegen(TaskConformance):
     @classmethod
     def programs(cls) -> Sequence[Program]:
         return [program("hash_table.c"), program("structs.c")]
+
+
+@pytest.mark.slow
+class TestAllThree(TestLLVMPassesAndCodegen):
+    tested = ALL_THREE

@@ -18,7 +18,8 @@ from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, PASSES
 from burnish.tasks.llvm_codegen.generations import SLOTS, plain_back_end
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 from burnish.tasks.llvm_codegen.settings import PIPELINES
-from burnish.tasks.llvm_passes.session import Options, open_baseline, open_session
+from burnish.tasks.llvm_passes.origin import Options
+from burnish.tasks.llvm_passes.session import open_baseline, open_session
 from tests.conftest import OpenSandbox
 from tests.sources import DATA, FILES, program
 from tests.tasks.llvm_codegen.modules import module

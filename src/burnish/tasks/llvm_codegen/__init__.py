@@ -14,11 +14,11 @@ from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 from burnish.tasks.llvm_codegen.settings import settings_for, texts
-from burnish.tasks.llvm_codegen.worth import WORTH
+from burnish.tasks.llvm_codegen.worth import SUFFIXES, WORTH
 from burnish.tasks.llvm_passes import TASK as PASSES
 from burnish.tasks.llvm_passes import make_task as make_passes
 from burnish.tasks.llvm_passes.baselines import baselines
-from burnish.tasks.llvm_passes.session import Options
+from burnish.tasks.llvm_passes.origin import Options
 
 __all__ = ["TASK", "CodegenOptions", "make_codegen", "open_codegen"]
 
@@ -33,6 +33,7 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         threads=True,
         sites_apart=True,
         worth=WORTH,
+        suffixes=SUFFIXES,
         language=passes.language,
         actions=ACTIONS,
         observations=OBSERVATIONS,

@@ -14,7 +14,8 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.recent import Recent
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
-from burnish.tasks.llvm_passes.session import ModuleSession, Options
+from burnish.tasks.llvm_passes.origin import Options
+from burnish.tasks.llvm_passes.session import ModuleSession
 
 KEPT_BYTES = 64 << 20  # of all objects of a program
 FEWEST, MOST = 4, 256  # whatever their size

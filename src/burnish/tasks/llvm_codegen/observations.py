@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FUNCTIONS, FUNCTION_NAMES, DECISIONS = "functions", "function-names", "decisions"
 EVICTIONS, EVICTION_FUNCTIONS = "evictions", "eviction-functions"
 OPCODES = tuple(_native.opcode_count_names())
+OBJECT = "object"
 NOW = ("text-bytes", "loaded-bytes", "spill-cost", "executed")
 """Of a function's machine code under these decisions; the last two are rounded."""
 
@@ -57,6 +58,7 @@ OBSERVATIONS: dict[str, Observation] = {name: OF_MODULES[name] for name in OF_MO
             columns=EVICTION_COLUMNS,
         ),
         Observation(EVICTION_FUNCTIONS, "In which function each of them is, one a line", kind="text"),
+        Observation(OBJECT, "The object file", kind="bytes"),
     )
 }
 
@@ -78,6 +80,8 @@ def observe(session: CodegenSession, space: str) -> Observed:
             return session.evictions()[1]
         case "eviction-functions":
             return "\n".join(session.evictions()[0])
+        case "object":
+            return session.object_code()
     if space not in OF_MODULE:
         raise KeyError(space)
     return session.opened.observe(space)

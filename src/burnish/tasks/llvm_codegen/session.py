@@ -20,8 +20,8 @@ from burnish.tasks.llvm_codegen.generations import Decided, EvictionPolicy, Gene
 from burnish.tasks.llvm_codegen.objectives import cost, costs
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS, observe
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE
+from burnish.tasks.llvm_passes.origin import Options as ModuleOptions
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_part
-from burnish.tasks.llvm_passes.session import Options as ModuleOptions
 
 _ANYWHERE: Mask = np.ones(len(ACTIONS), dtype=bool)
 _AT_FUNCTION: Mask = np.array([text != OUTLINE for text in ACTIONS])

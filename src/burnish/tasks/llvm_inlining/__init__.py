@@ -15,7 +15,7 @@ from burnish.tasks.llvm_inlining.settings import settings_for, texts
 from burnish.tasks.llvm_passes import TASK as PASSES
 from burnish.tasks.llvm_passes import make_task as make_passes
 from burnish.tasks.llvm_passes.baselines import baselines
-from burnish.tasks.llvm_passes.session import Options
+from burnish.tasks.llvm_passes.origin import Options
 
 __all__ = ["TASK", "InliningOptions", "make_inlining"]
 

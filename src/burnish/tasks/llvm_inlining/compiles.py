@@ -15,6 +15,7 @@ from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.execution.stopwatch import Stopwatch
+from burnish.tasks.llvm_passes.origin import Options
 from burnish.tasks.llvm_passes.session import ModuleSession
 
 KEPT_INSTRUCTIONS = 1_000_000  # in all that is kept of a program, each module as large as opened
@@ -173,6 +174,11 @@ class Compiles:
         }
         self._finished.put(frozenset(answers.items()), found)
         return found
+
+    @property
+    def options(self) -> Options:
+        """How the module was opened."""
+        return self._opened.options
 
     def _result(self, compile_: RunningCompile) -> InlinedModule:
         module, places, rows = compile_.finish()

@@ -1,33 +1,94 @@
-"""A module behind a pipeline whose inliner had answers, as a session of llvm_passes that goes on there."""
+"""A session of llvm_passes whose inliner has answers: pass ordering behind decisions of what is inlined."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from itertools import takewhile
 
 import numpy as np
 
+from burnish import _native
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace, split_entry
-from burnish.tasks.llvm_inlining.actions import ACTIONS
+from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE
 from burnish.tasks.llvm_inlining.observations import INLINED, QUESTION_SITES, QUESTIONS, WOULD
-from burnish.tasks.llvm_inlining.session import InliningOptions, open_inlining
-from burnish.tasks.llvm_passes.session import ModuleSession, Options
+from burnish.tasks.llvm_inlining.session import InliningSession
+from burnish.tasks.llvm_passes.actions import PASSES
+from burnish.tasks.llvm_passes.modules import run_answered
+from burnish.tasks.llvm_passes.origin import Options
+from burnish.tasks.llvm_passes.session import ModuleSession, open_session
+
+ASKING = ("clang<", "inliner-wrapper<")  # passes whose inliner asks
 
 
-def open_inlined(program: Program, options: Options, answers: Trace) -> ModuleSession:
-    """Open a program behind the pipeline of the options' level, whose inliner had some answers.
+class AnsweredSession(ModuleSession):
+    """A module before any pass, and answers for the first of ASKING that is applied to it."""
 
-    What it is compared with is clang's own at that level, as without any.
+    _answers: Mapping[str, bool] = {}  # that are still to be given
+    _was_answered = False
+
+    @classmethod
+    def over(cls, opened: ModuleSession, answers: Mapping[str, bool]) -> AnsweredSession:
+        """Take over a session that has just been opened.
+
+        Args:
+            opened: The session.
+            answers: By site, as llvm_inlining names it: whether it is inlined. LLVM gives the others.
+        """
+        session = cls(opened.module, opened.options, opened.origin, opened._stopwatch)
+        session._answers, session._was_answered = dict(answers), bool(answers)
+        return session
+
+    def _run(self, number: int, site: str) -> bool:
+        if not (self._answers and PASSES[number].text.startswith(ASKING)):
+            return super()._run(number, site)
+        answers, self._answers = self._answers, {}
+        return run_answered(self.module, number, self.options.level, answers)
+
+    def digest(self) -> str:
+        """Return the digest of the module, and of answers that are still to be given."""
+        digest = super().digest()
+        if not self._answers:
+            return digest
+        both = repr((digest, sorted(self._answers.items())))
+        return hashlib.blake2b(both.encode(), digest_size=16).hexdigest()
+
+    def _with(self, module: _native.Module) -> ModuleSession:
+        copy = AnsweredSession(module, self.options, self.origin, self._stopwatch)
+        copy._answers, copy._was_answered = self._answers, self._was_answered
+        return copy
+
+    def _is_reference(self) -> bool:
+        return super()._is_reference() and not self._was_answered
+
+
+def open_answered(program: Program, options: Options, answers: Trace) -> ModuleSession:
+    """Open a program before any pass, with answers for its inliner.
+
+    What it is compared with is clang's own at that level, as without any. An answer to what is never asked
+    is of no effect.
 
     Raises:
-        ProgramError, InputError: see open_inlining; there is no such question.
-        CompilerCrash: LLVM gives up.
+        ProgramError, InputError: see burnish.tasks.llvm_passes.session.open_session.
     """
-    session = open_inlining(program, InliningOptions(options.level, options.cpu))
-    session.replay(answers)
-    state = session.compiled().state
-    return ModuleSession(state.module, options, state.origin)
+    given = {site: text == ACTIONS[INLINE] for site, text in map(split_entry, answers)}
+    return AnsweredSession.over(open_session(program, options), given)
+
+
+def open_passes(session: Session) -> ModuleSession:
+    """Open the program of a session of llvm_inlining before any pass, with that session's answers.
+
+    A baseline, which has its passes behind it, stays what it is.
+    """
+    if isinstance(session, ModuleSession):
+        return session.fork()
+    if not isinstance(session, InliningSession):
+        raise TypeError(f"passes follow on LLVM's inlining, not on a {type(session).__name__}")
+    program, inlining = session.compiles.program, session.compiles.options
+    options = Options(level=inlining.level, cpu=inlining.cpu)
+    return AnsweredSession.over(open_session(program, options), session.answers)
 
 
 def other_answers(session: Session) -> Trace:

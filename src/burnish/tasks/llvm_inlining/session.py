@@ -33,8 +33,8 @@ from burnish.tasks.llvm_inlining.observations import (
     THRESHOLD,
     WOULD,
 )
+from burnish.tasks.llvm_passes.origin import Options as ModuleOptions
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline
-from burnish.tasks.llvm_passes.session import Options as ModuleOptions
 from burnish.tasks.llvm_passes.session import open_session as open_module
 
 

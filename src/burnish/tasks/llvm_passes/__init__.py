@@ -14,8 +14,9 @@ from burnish.tasks.llvm_passes.baselines import baselines
 from burnish.tasks.llvm_passes.modules import without_unwind_tables
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS
+from burnish.tasks.llvm_passes.origin import Options
 from burnish.tasks.llvm_passes.outputs import write_bitcode, write_object, write_text
-from burnish.tasks.llvm_passes.session import Options, open_session
+from burnish.tasks.llvm_passes.session import open_session
 from burnish.tasks.llvm_passes.settings import settings_for, texts
 
 __all__ = ["LANGUAGE", "TASK", "Options", "make_task"]

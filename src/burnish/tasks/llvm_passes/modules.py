@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from burnish import _native
@@ -22,6 +23,19 @@ def run_pass(module: _native.Module, action: int, site: str, level: str) -> bool
         if site == WHOLE_PROGRAM or item.function_pipeline is None:
             return module.run(item.pipeline, level)
         return module.run(item.function_pipeline, level, [site])
+    except _native.FatalError as error:
+        raise CompilerCrash(f"{item.text}: {error}") from None
+
+
+def run_answered(module: _native.Module, action: int, level: str, answers: Mapping[str, bool]) -> bool:
+    """Run one of PASSES on a module, whose inliner has answers by site; see native/inlining.h.
+
+    Raises:
+        CompilerCrash: LLVM gives up.
+    """
+    item = PASSES[action]
+    try:
+        return _native.run_with_answers(module, item.pipeline, level, dict(answers))
     except _native.FatalError as error:
         raise CompilerCrash(f"{item.text}: {error}") from None
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -14,9 +13,8 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
 from burnish.core.limit import limits_of, unlimited
 from burnish.core.program import Program
-from burnish.core.recent import Recent
 from burnish.core.session import Part, Session
-from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.core.weighted import factors
 from burnish.execution.stopwatch import Stopwatch
@@ -24,38 +22,9 @@ from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
 from burnish.tasks.llvm_passes.modules import clone_module, emit_object, read_module, run_pass
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
+from burnish.tasks.llvm_passes.origin import Options, Origin
 
 _AT_FUNCTION: Mask = np.array([item.function_pipeline is not None for item in PASSES])
-
-KNOWN_SIZES = 256  # states of a program whose sizes are kept: many actions change nothing
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a module is opened, and for what its code is generated."""
-
-    level: str = "Oz"
-    """Whose function attributes, pipeline tuning and code generation apply: O0 ... O3, Os, Oz."""
-    always_inline: bool = True
-    """Honour `always_inline` first, as clang does at every level. Without it, a file that relies on
-    it seems to shrink when nothing was optimized: such figures do not compare with clang's."""
-    cpu: str = "x86-64"  # for functions that do not name their own
-    without: str = ""
-    """Actions that are left out, as `burnish.tasks.llvm_passes.actions.left_out` writes them."""
-
-
-@dataclass
-class Origin:
-    """Where a session begins: the program, and what is done to its module before the first action."""
-
-    program: Program
-    prepare: Callable[[_native.Module], None]
-    reference: Trace | None
-    """What leads from there to what the program is compared with; None where a session is its own measure."""
-    slowdown: float = 1.0  # by how much the reference is expected to be slower than what it is compared with
-    run_time: dict[str, float] | None = None  # of the reference, once somebody has asked;
-    constant_bytes: int | None = None  # likewise
-    sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
 
 
 class ModuleSession(Session):
@@ -100,12 +69,15 @@ class ModuleSession(Session):
         if not (0 <= action < len(self.actions)) or site != WHOLE_PROGRAM:
             self.check_legal(action, site)
         number = int(self._passes[action])
-        changed = run_pass(self.module, number, site, self.options.level)
+        changed = self._run(number, site)
         # even where LLVM reports no change: some passes forget to
         self._counts = self._sizes = self._object = self._run_time = None
         self._applied.append(number)
         self.record(action, site)
         return changed
+
+    def _run(self, number: int, site: str) -> bool:
+        return run_pass(self.module, number, site, self.options.level)
 
     def observe(self, space: str) -> Observed:
         """Return one of OBSERVATIONS."""
@@ -139,12 +111,15 @@ class ModuleSession(Session):
 
     def fork(self) -> ModuleSession:
         """Clone by bitcode: LLVM's CloneModule does not always continue identically."""
-        copy = ModuleSession(clone_module(self.module), self.options, self.origin, self._stopwatch)
+        copy = self._with(clone_module(self.module))
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
         copy._counts, copy._sizes = self._counts, self._sizes
         copy._object, copy._run_time = self._object, self._run_time
         return copy
+
+    def _with(self, module: _native.Module) -> ModuleSession:
+        return ModuleSession(module, self.options, self.origin, self._stopwatch)
 
     def opcode_counts(self) -> NDArray[np.int64]:
         """Return int64[70]: totals and the count of each opcode in this state."""
@@ -198,13 +173,16 @@ class ModuleSession(Session):
     def _reference(self) -> ModuleSession:
         """Return the state that the program is compared with: this one, or a new one."""
         assert self.origin.reference is not None
-        if tuple(self.trace) == self.origin.reference:
+        if self._is_reference():
             return self
         module = read_module(self.origin.program)
         self.origin.prepare(module)
         for text in self.origin.reference:
             run_pass(module, ACTIONS.index(text), WHOLE_PROGRAM, self.options.level)
         return ModuleSession(module, self.options, self.origin)
+
+    def _is_reference(self) -> bool:
+        return tuple(self.trace) == self.origin.reference
 
     def part(self, site: str, objective: str) -> Part | None:
         """Return one function with everything else declared, in which it is compiled as it is here."""

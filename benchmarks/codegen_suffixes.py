@@ -1,0 +1,203 @@
+"""Which decisions of code generation are worth trying at every function first: SUFFIXES in worth.py.
+
+    python benchmarks/codegen_suffixes.py --folder CORPUS > suffixes.json
+
+Each set of decisions is tried at all functions of programs of the train split, behind the passes that a short
+search finds. What it gains at a function counts where the function is not expected to be slower than
+by --slowdown. The sets that are kept are those that gain most together, each function taking its best one;
+others are varied from those, for some rounds; and from each what it does not need is left out in the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from burnish.core.behind import stage_behind
+from burnish.core.errors import BurnishError
+from burnish.core.problem import Problem
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.trace import Trace
+from burnish.corpora.public import default_folder
+from burnish.corpora.store import open_corpus
+from burnish.driver.requests import SPEED_LIMIT
+from burnish.policies import find as policies
+from burnish.portfolio.cover import greedy_cover
+from burnish.search import Budget, search
+from burnish.tasks.llvm_codegen.actions import ACTIONS, PASSES
+from burnish.tasks.llvm_codegen.worth import WORTH
+from burnish.tasks.llvm_passes import TASK as PASS_ORDERING
+from burnish.tasks.llvm_passes.objectives import within_limits
+from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
+
+OBJECTIVE = within_limits("loaded-bytes", SPEED_LIMIT, 1.0)
+OF_A_PROJECT = 4  # programs at most
+LEAST_BYTES = 24  # of a function that is looked at
+SEEDS = 8  # of each order of allocation
+PARENTS = 20
+BATCH = 24  # new sets a round
+NEEDED = 0.995  # of what all gain together stays where a decision is left out
+LEAST_WORTH = 0.02  # per cent: of actions whose worth is not known
+
+Floats = NDArray[np.float64]
+
+
+class Measured:
+    """Programs behind their passes, and what sets of decisions gain at each of their functions."""
+
+    def __init__(self, programs: Iterable[Program], slowdown: float) -> None:
+        self._slowdown = slowdown
+        self._sessions: list[Session] = []
+        self._before: list[tuple[list[str], Floats, Floats]] = []  # functions, bytes, expected run times
+        self._known: dict[Trace, Floats] = {}
+        shares: list[Floats] = []
+        for program in programs:
+            try:
+                session = _behind_passes(program)
+                costs, times = session.site_costs("loaded-bytes"), session.site_costs("slowdown")
+            except BurnishError as error:
+                print(f"{program.name}: left out: {error}", file=sys.stderr)
+                continue
+            sites = [site for site, cost in costs.items() if cost > LEAST_BYTES]
+            self._sessions.append(session)
+            self._before.append((sites, _values(costs, sites, 0.0), _values(times, sites, 1.0)))
+            shares.append(np.full(len(sites), 1 / sum(costs.values())))
+            print(f"{len(shares)}: {program.name}, {len(sites)} functions", file=sys.stderr, flush=True)
+        self.shares = np.concatenate(shares) / len(shares)
+
+    def gains(self, sets: Iterable[Trace]) -> Floats:
+        """Return float64[sets, functions]: the share of its program that each gains, over all programs."""
+        return np.array([self._gained(one) for one in sets]) * self.shares
+
+    def _gained(self, decisions: Trace) -> Floats:
+        if decisions not in self._known:
+            parts = [self._at(*pair, decisions) for pair in zip(self._sessions, self._before, strict=True)]
+            self._known[decisions] = np.concatenate(parts)
+        return self._known[decisions]
+
+    def _at(self, session: Session, before: tuple[list[str], Floats, Floats], decisions: Trace) -> Floats:
+        sites, costs, times = before
+        other = session.fork()
+        other.replay(decisions)
+        saved = costs - _values(other.site_costs("loaded-bytes"), sites, 0.0)
+        slower = _values(other.site_costs("slowdown"), sites, 1.0) > self._slowdown * times
+        return np.where(slower, 0.0, saved.clip(0))
+
+
+def evolve(measured: Measured, rounds: int, size: int, seed: int) -> list[Trace]:
+    """Return the sets that gain most together, the best first."""
+    rng = np.random.default_rng(seed)
+    pool: dict[Trace, None] = {(text,): None for text in WORTH if not _is_order(text)}
+    pool |= {("allocate(0)",): None, ("noise(0)",): None}
+    for number in range(rounds + 1):
+        sets = list(pool)
+        rows, added = greedy_cover(measured.gains(sets), size)
+        found = ", ".join(f"{100 * gain:.2f}" for gain in np.cumsum(added)[:12])
+        print(f"round {number}, {len(sets)} sets: {found} % by the first ones", file=sys.stderr, flush=True)
+        chosen = [sets[row] for row in rows]
+        if number < rounds:
+            while len(pool) < len(sets) + BATCH:
+                pool[_varied(chosen[:PARENTS], rng)] = None
+    return chosen
+
+
+def shortened(measured: Measured, sets: list[Trace]) -> list[Trace]:
+    """Leave out what the sets do not need, one decision after the other, the last sets' first."""
+    least = NEEDED ** (1 / len(sets))
+    for i in reversed(range(len(sets))):
+        for text in sets[i]:
+            without = tuple(one for one in sets[i] if one != text)
+            others = [*sets[:i], *([without] if without else []), *sets[i + 1 :]]
+            if _together(measured, others) >= least * _together(measured, sets) and without:
+                sets = others
+    return list(dict.fromkeys(sets))
+
+
+def _together(measured: Measured, sets: list[Trace]) -> float:
+    return float(measured.gains(sets).max(axis=0).sum())
+
+
+def _varied(parents: list[Trace], rng: np.random.Generator) -> Trace:
+    """Return another set: what two have, or one with up to three decisions more, less or otherwise."""
+    skips = [f"skip({name})" for name in PASSES]
+    likely = np.array([max(WORTH.get(text, 0.0), LEAST_WORTH) for text in skips])
+    decisions = set(parents[rng.integers(len(parents))])
+    if rng.random() < 0.3:
+        decisions |= set(parents[rng.integers(len(parents))])
+    else:
+        for _ in range(1 + rng.integers(3)):
+            edit = rng.random()
+            if edit < 0.25 and len(decisions) > 1:
+                decisions.discard(sorted(decisions)[rng.integers(len(decisions))])
+            elif edit < 0.45:
+                decisions = {text for text in decisions if not _is_order(text)}
+                decisions.add(f"{('allocate', 'noise')[rng.integers(2)]}({rng.integers(SEEDS)})")
+            else:
+                decisions.add(skips[rng.choice(len(skips), p=likely / likely.sum())])
+    orders = [text for text in ACTIONS if text in decisions and _is_order(text)]
+    return tuple(text for text in ACTIONS if text in decisions - set(orders[1:]))
+
+
+def _is_order(text: str) -> bool:
+    return text.startswith(("allocate", "noise"))
+
+
+def _behind_passes(program: Program) -> Session:
+    adviser = policies.find_adviser(policies.DEFAULT, PASS_ORDERING, OBJECTIVE)
+    assert adviser
+    problem = Problem(PASS_ORDERING, program, OBJECTIVE)
+    found = search(problem, Budget(evaluations=10, workers=1), adviser=adviser[0])
+    return stage_behind(STAGED, found.trace).open(program)
+
+
+def _values(costs: dict[str, float], sites: list[str], otherwise: float) -> Floats:
+    return np.array([costs.get(site, otherwise) for site in sites])
+
+
+def _programs(options: argparse.Namespace) -> list[Program]:
+    corpus = open_corpus(options.folder or default_folder()).split("train")
+    fitting = corpus.where(lambda row: 150 <= row.instructions <= options.most).shuffled(1)
+    counts: Counter[str] = Counter()
+    chosen: list[Program] = []
+    for program in fitting:
+        project = program.name.partition("/")[0]
+        counts[project] += 1
+        if counts[project] <= OF_A_PROJECT:
+            chosen.append(program)
+        if len(chosen) == options.programs:
+            break
+    return chosen
+
+
+def main() -> None:
+    """Search for sets, and print them with what they gain together."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--folder", type=Path, help="the corpus; default: a cache")
+    parser.add_argument("--programs", type=int, default=70)
+    parser.add_argument("--most", type=int, default=4000, help="instructions of a program")
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--size", type=int, default=16, help="sets that are kept")
+    parser.add_argument("--slowdown", type=float, default=SPEED_LIMIT)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    measured = Measured(_programs(options), options.slowdown)
+    sets = shortened(measured, evolve(measured, options.rounds, options.size, options.seed))
+    rows, added = greedy_cover(measured.gains(sets), len(sets))
+    Console(stderr=True).print(f"together {100 * sum(added):.2f} % of loaded bytes", highlight=False)
+    json.dump([[*sets[row]] for row in rows], sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()

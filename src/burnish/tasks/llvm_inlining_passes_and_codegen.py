@@ -1,0 +1,20 @@
+"""What LLVM's inliner is answered, then pass ordering, then code generation, as one task."""
+
+from __future__ import annotations
+
+from burnish.core.staged import Stage, staged
+from burnish.tasks.llvm_codegen import TASK as CODEGEN
+from burnish.tasks.llvm_codegen import open_codegen
+from burnish.tasks.llvm_inlining import TASK as INLINING
+from burnish.tasks.llvm_inlining.inlined import open_passes
+from burnish.tasks.llvm_passes import TASK as PASSES
+
+VERSION = 0
+
+TASK = staged(
+    "llvm_inlining_passes_and_codegen",
+    INLINING,
+    Stage(PASSES, open_passes, default=(f"clang<{PASSES.reference}>",), share=0.6),
+    Stage(CODEGEN, open_codegen, share=0.25),
+    version=VERSION,
+)

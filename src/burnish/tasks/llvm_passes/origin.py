@@ -1,0 +1,41 @@
+"""Where a session over an LLVM module begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from burnish import _native
+from burnish.core.program import Program
+from burnish.core.recent import Recent
+from burnish.core.trace import Trace
+
+KNOWN_SIZES = 256  # states of a program whose sizes are kept: many actions change nothing
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a module is opened, and for what its code is generated."""
+
+    level: str = "Oz"
+    """Whose function attributes, pipeline tuning and code generation apply: O0 ... O3, Os, Oz."""
+    always_inline: bool = True
+    """Honour `always_inline` first, as clang does at every level. Without it, a file that relies on
+    it seems to shrink when nothing was optimized: such figures do not compare with clang's."""
+    cpu: str = "x86-64"  # for functions that do not name their own
+    without: str = ""
+    """Actions that are left out, as `burnish.tasks.llvm_passes.actions.left_out` writes them."""
+
+
+@dataclass
+class Origin:
+    """Where a session begins: the program, and what is done to its module before the first action."""
+
+    program: Program
+    prepare: Callable[[_native.Module], None]
+    reference: Trace | None
+    """What leads from there to what the program is compared with; None where a session is its own measure."""
+    slowdown: float = 1.0  # by how much the reference is expected to be slower than what it is compared with
+    run_time: dict[str, float] | None = None  # of the reference, once somebody has asked;
+    constant_bytes: int | None = None  # likewise
+    sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
