@@ -26,13 +26,19 @@ from burnish.cli.jobs.runs import Item, OptimizeRun, workers_each
 from burnish.cli.show.optimize_progress import OneScreen, OverallProgress
 from burnish.cli.show.results_table import results_table
 from burnish.core.errors import InputError
+from burnish.core.limit import limits_of as in_limits
+from burnish.core.limit import unlimited
 from burnish.core.program_source import ProgramSource
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.graph_files import writer_of
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
-from burnish.tasks import task_for
+from burnish.tasks import load_task, task_for
+
+WITH_CODE = "llvm_passes_and_codegen"
+LEAST_SECONDS, LEAST_EVALUATIONS = 2.0, 60  # for passes and code generation; less is for passes alone
+OF_FRONT_END = ("-I", "-D", "-U", "-O", "-W", "-std=")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,6 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     task = task_for(given, options.task)
     goal = task.goal(options.objective, given_goals(options, task))
     task = task.configured(given_settings(options, task), goal)
+    task = _with_code_generation(options, task, goal, compiler)
     options.files = list(dict.fromkeys(name for text in given for name in task.source().expand(text)))
     settings = _settings(options, task, goal)
     items = _linked(options, task, compiler) if options.link else _single(options, task, given, compiler)
@@ -56,6 +63,24 @@ def main(arguments: Sequence[str]) -> int:
             kept.close()
     _report(run, options)
     return exit_code(run)
+
+
+def _with_code_generation(
+    options: argparse.Namespace, task: Task, goal: str, compiler: Sequence[str]
+) -> Task:
+    """Return passes and code generation as one task where nobody asks for one of them, and that pays.
+
+    That is for machine code that burnish's own back end generates as clang does: by no options but those of
+    the front end, and in a search that is long enough for both.
+    """
+    whole = load_task(WITH_CODE)
+    plain = options.task is None and task.id == whole.stages[0].id and not task.options
+    written = options.output is None or options.output.suffix in ("", *whole.emitters)
+    budget = Budget.parse(options.budget)
+    long = (budget.seconds or 0) >= LEAST_SECONDS or (budget.evaluations or 0) >= LEAST_EVALUATIONS
+    ours = all(word.startswith(OF_FRONT_END) for word in compiler)
+    measured = {unlimited(goal), *(limit.objective for limit in in_limits(goal))} <= set(whole.objectives)
+    return whole if plain and written and long and ours and measured and not options.memory_file else task
 
 
 def _settings(options: argparse.Namespace, task: Task, objective: str) -> SearchSettings:
