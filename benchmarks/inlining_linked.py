@@ -1,10 +1,10 @@
-"""Inlining alone in linked C++ programs: by LLVM's heuristic, the shipped policy and searches; passes are clang's.
+"""Inlining alone in linked C++: LLVM's heuristic, the shipped policy, searches; the passes are clang's.
 
 Each program is linked with the same options (-Oz, one section for each function, those that nobody needs
-left out, lld, stripped) of objects that differ by nothing but what is inlined: file by file, and with all files
+left out, lld, stripped) of objects that differ by what is inlined alone: file by file, and with all files
 as one module. What they print is compared with clang's build, and the project's own tests are run.
 
-    python benchmarks/inlining_linked.py [--projects jsoncpp,fasttext] [--evaluations 400] [--whole 1500]
+    python benchmarks/inlining_linked.py [--projects jsoncpp,fasttext] [--evaluations 40] [--whole 80]
     python benchmarks/inlining_linked.py --rows benchmarks/results/inlining_linked/rows.jsonl
 """
 
@@ -31,8 +31,9 @@ from burnish.core.problem import Problem
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
 from burnish.driver.linked import KINDS
+from burnish.policies.advise import load_adviser
 from burnish.policies.answer import answers_of
-from burnish.policies.find import find_adviser, shipped
+from burnish.policies.find import shipped
 from burnish.search import Budget, search
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.inlined import other_answers
@@ -76,9 +77,9 @@ def by_search(parts: Sequence[Part], evaluations: int, memory: Path) -> Found:
         path = memory / f"{part.program.digest}-{evaluations}.json"
         if not path.exists():
             problem = Problem(TASK, part.program, OBJECTIVE, limits=Limits(deadline_seconds=600))
-            adviser = find_adviser(POLICY, TASK, OBJECTIVE)
+            adviser = replace(load_adviser(shipped()[POLICY], TASK), rollouts=1)
             budget = Budget(evaluations=evaluations, workers=1)
-            result = search(problem, budget, method="coordinate", adviser=adviser[0] if adviser else None)
+            result = search(problem, budget, method="coordinate", adviser=adviser)
             memory.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps([result.trace, result.evaluations, result.seconds]))
         trace, taken, _seconds = json.loads(path.read_text())
@@ -198,8 +199,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--projects", default=PROJECTS, help=f"default: {PROJECTS}")
-    parser.add_argument("--evaluations", type=int, default=400, help="compiles of each file")
-    parser.add_argument("--whole", type=int, default=1500, help="compiles of each program as one module")
+    parser.add_argument("--evaluations", type=int, default=40, help="compiles of each file")
+    parser.add_argument("--whole", type=int, default=80, help="compiles of each program as one module")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "burnish-ships")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--rows", type=Path, help="print the table of these rows instead")

@@ -15,7 +15,7 @@ from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.worker import Limits, Worker
 from burnish.evaluation.intervals import bootstrap_interval
-from burnish.inlining.decisions import Decisions
+from burnish.inlining.decisions import Decisions, observations_of
 from burnish.policies.answer import PolicyFile
 from burnish.policies.choose import ActionPolicy
 from burnish.tasks.llvm_inlining.observations import (
@@ -168,15 +168,8 @@ def observed_by(policy: ActionPolicy) -> tuple[str, ...]:
 
 def answers_on(policy: ActionPolicy, rows: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.int64]:
     """Return a policy's answers to N questions, int64[N], by their rows [N, 43]."""
-    asked = np.ones((len(rows), 1), dtype=np.int64)
-    parts = {
-        INLINING_FEATURES: rows[:, : len(FEATURES)],
-        HEURISTIC_ANSWER: np.hstack([asked, rows[:, WOULD:INLINED]]),
-    }
     single = isinstance(policy.card.get("observation"), str)
-    observations = [
-        parts[names[0]][i] if single else {name: parts[name][i] for name in names} for i in range(len(rows))
-    ]
+    observations = observations_of(rows, names[0] if single else tuple(names))
     mask = np.ones((len(rows), len(policy.actions)), dtype=bool)
     answers: NDArray[np.int64] = policy.log_probs(observations, mask).argmax(axis=1)
     return answers
