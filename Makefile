@@ -89,6 +89,7 @@ bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/codegen.py gain --split test
 	$(python) benchmarks/inlining_decisions.py
 	$(python) benchmarks/inlining_searches.py
+	$(python) benchmarks/inlining_linked.py
 	$(python) benchmarks/whole_programs.py
 
 # The types of the extension, read off the extension; kept in git for type checkers.

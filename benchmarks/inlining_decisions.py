@@ -27,18 +27,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
 
 import numpy as np
 
 from burnish import Program
-from burnish.core.stepping import Answerer, MakeAnswerer
-from burnish.core.view import Mask, Observed
+from burnish.core.stepping import MakeAnswerer
 from burnish.corpora import Unit, fetch, find_package, translation_units
 from burnish.files import default_cache
-from burnish.policies.answer import PolicyFile, answers_of
+from burnish.policies.answer import ByPython, answers_of
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
 from burnish.policies.load import load_action_policy
 from burnish.representations.batches import Features
@@ -66,33 +64,6 @@ with open(base + ".out", "wb", buffering=0) as out, open(base + ".in", "rb", buf
         out.write(b'{"observation":%d}\\n%s\\n' % (number, rows[at : at + 8 * len(names)]))
         answers.read(8)
 """
-
-
-@dataclass(frozen=True)
-class ByPython:
-    """The policy as something that only Python can call."""
-
-    file: PolicyFile
-
-    def __call__(self) -> Answerer:
-        """See MakeAnswerer."""
-        return StepByStep(self.file())
-
-
-@dataclass(frozen=True)
-class StepByStep:
-    """An Answerer that no network is made of."""
-
-    policy: Answerer
-
-    @property
-    def observations(self) -> tuple[str, ...]:
-        """See Answerer."""
-        return self.policy.observations
-
-    def __call__(self, observed: tuple[Observed, ...], legal: Mask) -> int:
-        """See Answerer."""
-        return self.policy(observed, legal)
 
 
 def main() -> None:

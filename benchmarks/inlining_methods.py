@@ -4,20 +4,28 @@
     burnish train inlining-ppo --out runs/ppo-warm --set start_from=runs/heuristic --set run.seconds=180
     python benchmarks/inlining_methods.py runs/*                 # table.txt, curves.svg, rows.jsonl
 
-The time is that of one training process and its workers, validation included.
+The time is that of one training process and its workers, validation included. Intervals are of the mean over
+resampled modules, of the best policy as it was exported.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from burnish.evaluation.intervals import bootstrap_interval
+
 RESULTS = Path(__file__).parent / "results" / "inlining_methods"
 SCORE = "validation/ratio"
+CONFIDENCE = 0.95
+Ratios = Mapping[str, float]
+"""Heuristic / policy, by module."""
 
 
 def curve(run: Path) -> list[dict[str, float]]:
@@ -26,14 +34,31 @@ def curve(run: Path) -> list[dict[str, float]]:
     return [row for row in rows if row.get(SCORE, 0) > 0]
 
 
-def table(curves: dict[str, list[dict[str, float]]]) -> str:
+def ratios_of(run: Path) -> Ratios:
+    """Return what the card of a run's exported policy says; nothing where there is none."""
+    path = run / "policy.card.json"
+    return json.loads(path.read_text()).get("ratios", {}) if path.exists() else {}
+
+
+def interval(ratios: Ratios) -> str:
+    """Return the interval of the geometric mean over modules; "" of fewer than two."""
+    if len(ratios) < 2:
+        return ""
+    logs = [math.log(ratio) for ratio in ratios.values()]
+    ends = bootstrap_interval(logs, [(value, value) for value in logs], CONFIDENCE, seed=0)
+    return "[{:.4f}, {:.4f}]".format(*map(math.exp, ends))
+
+
+def table(curves: dict[str, list[dict[str, float]]], ratios: Mapping[str, Ratios]) -> str:
     """Return a line for each run: the best and the last policy, and when the best was there."""
-    lines = [f"{'run':16} {'best':>8} {'after s':>8} {'last':>8} {'total':>8} {'better':>7} {'worse':>7}"]
+    first = f"{'run':12} {'best':>8} {f'{CONFIDENCE:.0%} interval':>18}"
+    lines = [f"{first} {'after s':>8} {'last':>8} {'total':>8} {'better':>7} {'worse':>7}"]
     for name, rows in sorted(curves.items(), key=lambda item: -max(row[SCORE] for row in item[1])):
         best = max(rows, key=lambda row: row[SCORE])
         shares = (best["validation/total_ratio"], best["validation/better"], best["validation/worse"])
-        numbers = f"{best[SCORE]:8.4f} {best['seconds']:8.0f} {rows[-1][SCORE]:8.4f}"
-        lines.append(f"{name:16} {numbers} {shares[0]:8.4f} {shares[1]:7.0%} {shares[2]:7.0%}")
+        sure = interval(ratios.get(name, {}))
+        numbers = f"{best[SCORE]:8.4f} {sure:>18} {best['seconds']:8.0f} {rows[-1][SCORE]:8.4f}"
+        lines.append(f"{name:12} {numbers} {shares[0]:8.4f} {shares[1]:7.0%} {shares[2]:7.0%}")
     return "\n".join(lines)
 
 
@@ -61,9 +86,11 @@ def main() -> None:
     options = parser.parse_args()
     curves = {run.name: rows for run in options.runs if (rows := curve(run))}
     options.out.mkdir(parents=True, exist_ok=True)
-    text = table(curves)
+    ratios = {run.name: ratios_of(run) for run in options.runs}
+    text = table(curves, ratios)
     (options.out / "table.txt").write_text(f"{text}\n")
     lines = [json.dumps({"run": name, **row}) for name, rows in curves.items() for row in rows]
+    lines += [json.dumps({"run": name, "ratios": ratios[name]}) for name in curves]
     (options.out / "rows.jsonl").write_text("".join(f"{line}\n" for line in lines))
     picture(curves, options.out / "curves.svg")
     print(text)

@@ -57,7 +57,7 @@ def build(project: Project, compiler: Compiler, folder: Path, *, tables: bool, j
 def _build(project: Project, compiler: Compiler, folder: Path, tables: bool, jobs: int) -> Built:
     own = {**project.programs, **project.helpers}
     sources = dict.fromkeys([*project.sources, *(path for paths in own.values() for path in paths)])
-    objects = {source: folder / "objects" / _object_name(source, project.root) for source in sources}
+    objects = {source: folder / "objects" / object_name(source, project.root) for source in sources}
     driver = [*compiler.driver(project.language)]
     if driver[0] == "burnish":
         driver += ["--report", str(folder / "cc.jsonl")]
@@ -113,7 +113,8 @@ def run(command: Sequence[str | Path], directory: Path) -> str:
     return done.stdout
 
 
-def _object_name(source: Path, root: Path) -> str:
+def object_name(source: Path, root: Path) -> str:
+    """Return the file name of a source's object."""
     inside = source.relative_to(root) if source.is_relative_to(root) else Path(source.name)
     return re.sub(r"[^\w.+-]", "_", str(inside)) + ".o"
 

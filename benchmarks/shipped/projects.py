@@ -1,4 +1,4 @@
-"""A project: its files, programs, runs and tests; Debian's, and the workloads of burnish.corpora."""
+"""A project: its files, programs, runs and tests; Debian's, and those of packages of burnish.corpora."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.corpora import fetch, find_package
 from burnish.corpora.workloads import FLAGS, find_recipe, workload_names
 from burnish.toolchain import find_tool
-from shipped.debian import fetch_archive, unpack
+from shipped.debian import Archive, fetch_archive, unpack
 
 TABLE = Path(__file__).with_name("projects.toml")
 WARNINGS = ("-w",)  # a project's own are no concern of ours
@@ -66,7 +66,7 @@ def _table() -> dict[str, dict[str, Any]]:
 
 
 def _of_debian(name: str, row: Mapping[str, Any], directory: Path) -> Project:
-    archive = fetch_archive(row["package"], directory / "archives")
+    archive = _archive(row, directory / "archives")
     prepared = hashlib.blake2b(
         repr((archive.sha256, row.get("files"), row.get("prepare"))).encode(), digest_size=4
     )
@@ -102,6 +102,15 @@ def _of_debian(name: str, row: Mapping[str, Any], directory: Path) -> Project:
         tests=tuple(row.get("tests", ())),
         configure=row.get("configure", ""),
     )
+
+
+def _archive(row: Mapping[str, Any], directory: Path) -> Archive:
+    """Return the sources' archive: Debian's, or one that burnish.corpora has pinned."""
+    if "sdist" not in row:
+        return fetch_archive(row["package"], directory)
+    package = find_package(row["sdist"])
+    fetch(package, directory)
+    return Archive(directory / package.sdist, package.version, package.sha256)
 
 
 def _files(root: Path, patterns: Sequence[str]) -> tuple[Path, ...]:

@@ -69,8 +69,9 @@ def agree(policy: Policy, exported: ActionPolicy, observations: list[Any]) -> No
         MLPConfig(hidden=(16, 8)),
         MLPConfig(hidden=(16, 8), scale="none"),
         MLPConfig(hidden=(16, 8), layer_norm=True),
+        MLPConfig(hidden=(16, 8), scale="quantiles", quantiles=20),
     ],
-    ids=["default", "unscaled", "layer-norm"],
+    ids=["default", "unscaled", "layer-norm", "quantiles"],
 )
 def test_arrays_say_what_torch_says(head: Head, critic: Critic, config: MLPConfig, tmp_path: Path) -> None:
     torch.manual_seed(0)
@@ -202,7 +203,9 @@ def test_every_sequence_encoder_exports(kind: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_perceptrons_can_be_onnx_too(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    policy = trained(MLP(MLPConfig(layer_norm=True), 5), "factorised")
+    encoder = MLP(MLPConfig(layer_norm=True, scale="quantiles", quantiles=9), 5)
+    encoder.standardize(list(np.random.default_rng(1).integers(0, 99, (30, 5))))
+    policy = trained(encoder, "factorised")
     export_onnx(policy, tmp_path / "p.onnx")
     agree(policy, load_onnx(tmp_path / "p.onnx"), list(np.random.default_rng(0).integers(0, 99, (4, 5))))
 

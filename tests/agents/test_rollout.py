@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burnish.agents.rollout import Episode, draw, play, summary
+from burnish.agents.rollout import EarlyEnd, Episode, draw, play, summary
 from burnish.core.env import Env
 from burnish.core.errors import InputError
 from burnish.core.vector import VectorEnv
@@ -17,6 +17,7 @@ from burnish.core.worker import Limits
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
+LARGE = [counters("a=1000"), counters("a=999 b=7")]
 PROGRAMS = [counters(text) for text in ("a=2", "a=9 b=4", "a=1000", "a=3", "a=1")]
 
 
@@ -130,3 +131,74 @@ def test_draw_follows_the_probabilities_and_never_draws_what_has_none() -> None:
     assert found.tolist() == [4, 4, 3, 3, 3, 1, 1]
     many = draw(np.repeat(log_probs, 100_000, axis=0), np.random.default_rng(0).random(100_000))
     np.testing.assert_allclose(np.bincount(many, minlength=6) / 1e5, [0, 0.25, 0, 0.5, 0.25, 0], atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("share", "seconds"),
+    [(0.0, 30.0), (0.79, 30.0), (0.8, 15.0), (0.89, 15.0), (0.9, 0.0), (1.0, 0.0)],
+)
+def test_the_end_is_mlgo_s(share: float, seconds: float) -> None:
+    """WAIT_TERMINATION and DEADLINE_IN_SECONDS of ml-compiler-opt's data_collector.py."""
+    assert EarlyEnd().after(share) == seconds
+
+
+def test_an_end_that_no_rule_says_never_comes() -> None:
+    assert EarlyEnd(waits=((0.9, 0.5),)).after(0.5) == np.inf
+    assert EarlyEnd.within(None) is None
+    assert EarlyEnd.within(2.0) == EarlyEnd(2.0)
+    with pytest.raises(InputError, match="more than 0"):
+        EarlyEnd(0.0)
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("steps", [1, 3])
+def test_who_hangs_is_not_waited_for_once_nine_tenths_are_done(steps: int) -> None:
+    """Ten environments, of which one hangs for an hour; the others' episodes are what they would be."""
+    task = failing_task(TASK, "hang")
+    several = VectorEnv(
+        [partial(Env, task, LARGE, max_steps=steps, limits=Limits(deadline_seconds=3600))] * 10, workers=10
+    )
+    hang = len(task.actions) - 1
+
+    def act(numbers: Sequence[int], observations: list[Any], masks: Any) -> Any:
+        actions = [
+            hang if i == 4 else int(np.flatnonzero(mask)[0]) for i, mask in zip(numbers, masks, strict=True)
+        ]
+        return np.array(actions), np.array([[float(i)] for i in numbers])
+
+    def harmless(numbers: Sequence[int], observations: list[Any], masks: Any) -> Any:
+        return np.array([int(np.flatnonzero(mask)[0]) for mask in masks]), np.array([[i] for i in numbers])
+
+    try:
+        found = play(several, act, steps=steps, seed=1, early_end=EarlyEnd(3600))
+        assert [int(episode.notes[0][0]) for episode in found] == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+        whole = play(several, harmless, steps=steps, seed=1)  # all can be reset and played
+        assert contents([whole[i] for i in range(10) if i != 4]) == contents(found)
+        assert len(whole) == 10 and not any(episode.crashed for episode in whole)
+    finally:
+        several.close()
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_the_deadline_ends_a_batch_whatever_is_done_but_not_with_nothing() -> None:
+    """One of two hangs when it has played an episode, the other at once; both would for an hour."""
+    task = failing_task(TASK, "hang")
+    several = VectorEnv(
+        [partial(Env, task, LARGE, max_steps=2, limits=Limits(deadline_seconds=3600))] * 2, workers=2
+    )
+    hang = len(task.actions) - 1
+    steps = [0, 0]
+
+    def act(numbers: Sequence[int], observations: list[Any], masks: Any) -> Any:
+        chosen = []
+        for i, mask in zip(numbers, masks, strict=True):
+            steps[i] += 1
+            chosen.append(hang if i == 1 or steps[i] > 2 else int(np.flatnonzero(mask)[0]))
+        return np.array(chosen), np.zeros((len(chosen), 0))
+
+    try:
+        found = play(several, act, steps=10, seed=1, early_end=EarlyEnd(0.2))
+    finally:
+        several.close()
+    assert [len(episode) for episode in found] == [2]
+    assert steps == [3, 1]

@@ -67,6 +67,7 @@ def test_mlgo_s_hyper_parameters_are_those_that_it_published() -> None:
     assert (settings.learning_rate, settings.clip, settings.entropy_coefficient) == (3e-5, 0.2, 0.003)
     assert (settings.discount, settings.gae_lambda, settings.moving_average) == (0.0, 0.0, 0.8)
     assert tuple(config.network["hidden"]) == (40, 40, 20)
+    assert settings.early_end_seconds == 30
 
 
 @pytest.mark.parametrize(

@@ -80,5 +80,7 @@ def _perceptron(encoder: MLP) -> Perceptron:
     for layer, following in pairwise(encoder.layers):
         if isinstance(layer, nn.Linear):
             layers.append(_linear(layer, following if isinstance(following, nn.LayerNorm) else None))
-    log1p = encoder.config.scale == "log1p"
-    return Perceptron(log1p, _array(encoder.mean), _array(encoder.deviation), tuple(layers))
+    scale = encoder.config.scale
+    boundaries = _array(encoder.boundaries) if scale == "quantiles" else None
+    mean, deviation = _array(encoder.mean), _array(encoder.deviation)
+    return Perceptron(scale == "log1p", mean, deviation, tuple(layers), boundaries=boundaries)

@@ -20,7 +20,7 @@ from burnish.agents.checkpoints import Saved
 from burnish.agents.learner import check_ranges, descend, first_program, generator, means, seeded_torch
 from burnish.agents.moving_averages import MovingAverages
 from burnish.agents.policy import Policy, as_mask, entropy
-from burnish.agents.rollout import Episode, Notes, draw, play, summary
+from burnish.agents.rollout import EarlyEnd, Episode, Notes, draw, play, summary
 from burnish.core.vector import VectorEnv
 
 Floats = NDArray[np.float64]
@@ -31,13 +31,12 @@ class PPOConfig:
     """What a training file's table may set."""
 
     steps: int = 180  # of each environment in an iteration, at least: the last episode is played to its end
+    early_end_seconds: float | None = None  # a deadline for playing them, with MLGO's rule: see EarlyEnd
     act_together: int = 1  # environments that share a forward pass, and wait for each other
     epochs: int = 4
     minibatch: int = 256
     learning_rate: float = 3e-4
-    anneal_steps: int | None = (
-        None  # the learning rate falls linearly to 0 in so many steps of all environments
-    )
+    anneal_steps: int | None = None  # of all environments, in which the learning rate falls linearly to 0
     discount: float = 0.95
     gae_lambda: float = 0.95
     bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
@@ -164,9 +163,9 @@ class PPO:
         with seeded_torch(self.seed, self.iterations):
             first = first_program(self.seed, self.episodes)
             self.policy.eval()
-            played = play(
-                self.envs, self._actor(), steps=config.steps, seed=first, together=config.act_together
-            )
+            wanted: Any = {"steps": config.steps, "together": config.act_together, "seed": first}
+            early_end = EarlyEnd.within(config.early_end_seconds)
+            played = play(self.envs, self._actor(), **wanted, early_end=early_end)
             batch = self.batch(self.averages.rewarded(played))
             self.policy.train()
             losses = self.update(batch, generator(self.seed, self.iterations, self.envs.num_envs))

@@ -7,7 +7,9 @@ soon as all of its members are ready, and what is played is told apart by enviro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +50,43 @@ class Episode:
         return self.terminated or self.truncated
 
 
-def play(envs: VectorEnv, act: Act, *, steps: int, seed: int, together: int = 1) -> list[Episode]:
+@dataclass(frozen=True)
+class EarlyEnd:
+    """When what is slow is not waited for: as EarlyExitChecker in ml-compiler-opt's rl/data_collector.py.
+
+    What is played then depends on time, and no longer on the seed alone.
+    """
+
+    deadline_seconds: float = 30.0
+    waits: tuple[tuple[float, float], ...] = ((0.9, 0.0), (0.8, 0.5), (0.0, 1.0))
+    """Pairs: where at least such a share is done, the end is after such a share of the deadline."""
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a deadline that is over at once."""
+        if not self.deadline_seconds > 0:
+            raise InputError(f"an early end after {self.deadline_seconds} seconds; expected more than 0")
+
+    def after(self, share: float) -> float:
+        """Return after how many seconds a batch ends of which such a share is done; perhaps never."""
+        return min(
+            (part * self.deadline_seconds for least, part in self.waits if share >= least), default=math.inf
+        )
+
+    @classmethod
+    def within(cls, seconds: float | None) -> EarlyEnd | None:
+        """Return the rule with a deadline; None without one: all is waited for."""
+        return None if seconds is None else cls(seconds)
+
+
+def play(
+    envs: VectorEnv,
+    act: Act,
+    *,
+    steps: int,
+    seed: int,
+    together: int = 1,
+    early_end: EarlyEnd | None = None,
+) -> list[Episode]:
     """Reset the environments and play whole episodes: in each at least so many steps, then to the end.
 
     Args:
@@ -57,6 +95,8 @@ def play(envs: VectorEnv, act: Act, *, steps: int, seed: int, together: int = 1)
         steps: Of each environment, at least.
         seed: Of the first environment's first program; the others' are those in a row.
         together: How many environments a group has.
+        early_end: By the share of environments that are done: the episodes that others are in are then left
+            out, and their compilers killed. Where none is over yet, the first is waited for.
 
     Returns:
         Episodes in the order of their environments, then of time.
@@ -71,10 +111,18 @@ def play(envs: VectorEnv, act: Act, *, steps: int, seed: int, together: int = 1)
         list(range(i, min(i + together, envs.num_envs))) for i in range(0, envs.num_envs, max(1, together))
     ]
     waiting: list[set[int]] = [set(group) for group in groups]
+    begin = time.monotonic()
     for group, ready in zip(groups, waiting, strict=True):
         _go_on(envs, act, group, ready, played)
-    while any(groups):
-        for i, step in envs.ready():
+
+    def end() -> float:
+        """Return when those that are not done are waited for no longer."""
+        if not early_end or not any(_over(played)):
+            return math.inf
+        return begin + early_end.after(1 - sum(map(len, groups)) / envs.num_envs)
+
+    while any(groups) and time.monotonic() < end():
+        for i, step in envs.ready(end()):
             group, ready = groups[i // together], waiting[i // together]
             if not _record(played[i], step):
                 ready.add(i)
@@ -83,7 +131,12 @@ def play(envs: VectorEnv, act: Act, *, steps: int, seed: int, together: int = 1)
             else:
                 group.remove(i)
             _go_on(envs, act, group, ready, played)
-    return [episode for episodes in played for episode in episodes]
+    envs.give_up()
+    return list(_over(played))
+
+
+def _over(played: Sequence[Sequence[Episode]]) -> Iterator[Episode]:
+    return (episode for episodes in played for episode in episodes if episode.over)
 
 
 def summary(episodes: Sequence[Episode]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -148,8 +149,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._check(self.envs[number], action)
         self._begin(number, action)
 
-    def ready(self) -> list[tuple[int, Next]]:
+    def ready(self, until: float = math.inf) -> list[tuple[int, Next]]:
         """Wait for steps that were sent; return those that are done, with their environments' numbers.
+
+        At the time `until`, by time.monotonic(), nobody waits any more: then there may be none.
 
         Passes differ a hundredfold in time, so where all wait for the slowest, cores stand idle: `send`
         the next action to each environment when it is ready, and none waits for another.
@@ -158,7 +161,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         while self._begun and not done:
             busy = {worker for i in self._begun if (worker := self.envs[i].worker)}
             first = min(worker.deadline for worker in busy)
-            found = wait(list(busy), first - time.monotonic())
+            found = wait(list(busy), min(first, until) - time.monotonic())
+            if not found and until <= min(first, time.monotonic()):
+                break
             for worker in found or [worker for worker in busy if time.monotonic() >= worker.deadline]:
                 worker.hear()
             done = self._answered()
@@ -168,6 +173,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._done[i] = rest[1] or rest[2]
             steps.append((i, step))
         return steps
+
+    def give_up(self) -> None:
+        """Kill the compilers of steps that nobody waits for any more; their environments are to be reset."""
+        for i in self._begun:
+            if worker := self.envs[i].worker:
+                worker.close()
+        self._begun.clear()
 
     def action_masks(self) -> Mask:
         """Return what is legal now: bool[num_envs, n]."""

@@ -3,7 +3,10 @@
     corpus_description.json    {"modules": ["lib/a.o", ...], "has_thinlto": false, ...}
     lib/a.o.bc                 the module before any pass
     lib/a.o.cmd                clang's -cc1 options, with a zero byte after each
-    lib/a.o.thinlto.bc         of a ThinLTO build: the module's index
+    lib/a.o.thinlto.bc         of a ThinLTO build: the module's index, by which its functions were imported
+
+mlgo-utils take a ThinLTO module behind the import (lld's .3.import.bc): what comes from other modules is in
+it, as available_externally, and clang is told so by -thinlto-assume-merged.
 
 `global_command_override` takes the place of all .cmd files; what mlgo-utils write there for a build by lld is
 a reminder, and has to be filled in. Options are changed as ml-compiler-opt does (compiler_opt/rl/corpus.py).

@@ -31,6 +31,16 @@ class Importance:
     traces: int = 0  # that were taken apart and have it
 
 
+@dataclass(frozen=True)
+class FeatureImportance:
+    """What becomes of a policy's answers where a feature has the values of other decisions."""
+
+    name: str
+    changed: float  # the share of the answers that are other ones
+    cost: float  # by how much more all answers cost, each credited alone, in units of the objective
+    deviation: float = 0.0  # of the cost, over permutations
+
+
 def pass_name(entry: str) -> str:
     """Return a pass' name, without its site and its parameters."""
     return Action.parse(split_entry(entry)[1]).kind

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.errors import MissingTool
+from burnish.core.errors import InputError, MissingTool
 from burnish.evaluation.curves import longest_curves
-from burnish.evaluation.importance import Importance
+from burnish.evaluation.importance import FeatureImportance, Importance
 from burnish.evaluation.rows import Row
 from burnish.evaluation.statistics import CONFIDENCE, summarise
 
@@ -24,6 +24,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 BETTER, SAME, WORSE, FAILED = "#0072B2", "#999999", "#E69F00", "#000000"
 NAMED_PROGRAMS = 24  # more bars than these go without names
 MOST_PASSES = 20
+MOST_FEATURES = 20
 MOST_TICKS = 8
 TICKS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4, 1.6, 2.0, 3.0, 5.0, 10.0)
 
@@ -170,6 +171,38 @@ def passes_plot(found: Sequence[Importance], traces: int) -> Figure:
     return figure
 
 
+def features_plot(found: Sequence[FeatureImportance], title: str, unit: str) -> Figure:
+    """Draw which features a policy's answers depend on: what they cost without, and how many are others.
+
+    Args:
+        found: The costliest first; those that change no answer are left out.
+        title: Whose they are.
+        unit: Of the costs.
+
+    Raises:
+        MissingTool: matplotlib is not installed.
+    """
+    known = [item for item in found if item.changed]
+    shown = known[:MOST_FEATURES][::-1]
+    figure, panels = _figure(8.0, 1.5 + 0.24 * max(1, len(shown)), columns=2)
+    positions = range(len(shown))
+    costs, deviations = [item.cost for item in shown], [item.deviation for item in shown]
+    whiskers = {"ecolor": "black", "elinewidth": 0.8, "capsize": 2}
+    panels[0].barh(positions, costs, xerr=deviations, color=BETTER, error_kw=whiskers)
+    panels[0].set_yticks(positions, [item.name for item in shown], fontsize=8)
+    panels[0].axvline(0, color="black", linewidth=0.8)
+    panels[0].set_xlabel(f"{unit} more where it is permuted\n(whiskers: deviation over permutations)")
+    panels[1].barh(positions, [100 * item.changed for item in shown], color=SAME)
+    panels[1].set_yticks(positions, ["" for _ in shown])
+    panels[1].set_xlabel("% of the answers that are others then")
+    for axes in panels:
+        axes.grid(axis="y", visible=False)
+        axes.set_ylim(-0.7, len(shown) - 0.3)
+    rest = f"{len(known) - len(shown)} more cost less, {len(found) - len(known)} change no answer"
+    figure.suptitle(f"{title}\n({rest})" if len(shown) < len(found) else title, fontsize=10)
+    return figure
+
+
 def training_plot(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     """Draw the return and the ratio on validation programs of training runs against their steps.
 
@@ -210,6 +243,18 @@ def training_plot(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
         panels[0].legend(frameon=False, fontsize=8)
     panels[1].axhline(1.0, color="black", linewidth=0.8)  # as good as the reference
     return figure
+
+
+def save_plot(figure: Figure, path: Path) -> None:
+    """Write a picture by what its name ends in; the same figure is the same SVG.
+
+    Raises:
+        InputError: that is no kind of picture.
+    """
+    try:
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _figure(width: float, height: float, *, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,19 @@ from burnish.core.trace import Trace, split_entry
 from burnish.files import json_object
 from burnish.search.evaluator import Evaluator
 from burnish.search.space import Batch
-from burnish.tasks.llvm_inlining.observations import INLINED, QUESTION_SITES, QUESTIONS, ROW
+from burnish.tasks.llvm_inlining.observations import (
+    FEATURES,
+    HEURISTIC_ANSWER,
+    INLINED,
+    INLINING_FEATURES,
+    QUESTION_SITES,
+    QUESTIONS,
+    ROW,
+    WOULD,
+)
+
+Observed = str | tuple[str, ...]
+"""The name of what an environment shows, or the names of what is in its dict."""
 
 
 @dataclass(frozen=True)
@@ -137,3 +150,24 @@ def _others(trace: Trace, alternatives: Trace) -> Iterator[tuple[str, Trace]]:
         yield split_entry(entry)[0], (*trace, entry)
     for entry in trace:
         yield split_entry(entry)[0], tuple(text for text in trace if text != entry)
+
+
+def observations_of(rows: NDArray[np.int64], observation: Observed) -> list[Any]:
+    """Return what an environment shows at N questions, by their rows [N, 43].
+
+    Raises:
+        InputError: that is more than what a table of decisions has.
+    """
+    asked = np.ones((len(rows), 1), dtype=np.int64)
+    parts = {
+        INLINING_FEATURES: rows[:, : len(FEATURES)],
+        HEURISTIC_ANSWER: np.hstack([asked, rows[:, WOULD:INLINED]]),
+    }
+    names = (observation,) if isinstance(observation, str) else observation
+    if unknown := [name for name in names if name not in parts]:
+        raise InputError(
+            f"{unknown[0]!r} is observed, which tables of decisions do not have; they have {', '.join(parts)}"
+        )
+    if isinstance(observation, str):
+        return list(parts[observation])
+    return [{name: parts[name][i] for name in names} for i in range(len(rows))]

@@ -14,8 +14,9 @@ from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.worker import Limits, Worker
+from burnish.evaluation.importance import FeatureImportance
 from burnish.evaluation.intervals import bootstrap_interval
-from burnish.inlining.decisions import Decisions
+from burnish.inlining.decisions import Decisions, observations_of
 from burnish.policies.answer import PolicyFile
 from burnish.policies.choose import ActionPolicy
 from burnish.tasks.llvm_inlining.observations import (
@@ -107,15 +108,6 @@ def summary_of(rows: Sequence[Against], *, seed: int = 0) -> AgainstAll:
     )
 
 
-@dataclass(frozen=True)
-class FeatureImportance:
-    """What becomes of a policy's answers where a feature has the values of other decisions."""
-
-    name: str
-    changed: float  # the share of the answers that are other ones
-    cost: float  # by how much more all answers cost, each credited alone, in units of the objective
-
-
 def permutation_importance(
     policy: ActionPolicy, tables: Sequence[Decisions], *, repeats: int = 5, seed: int = 0
 ) -> list[FeatureImportance]:
@@ -149,7 +141,8 @@ def permutation_importance(
             costs.append(float(changes[others != rows[:, INLINED]].sum() - cost))
         of_heuristic = column - WOULD
         name = FEATURES[column] if of_heuristic < 0 else f"heuristic: {HEURISTIC[of_heuristic]}"
-        found.append(FeatureImportance(name, float(np.mean(changed)), float(np.mean(costs))))
+        numbers = np.mean(changed), np.mean(costs), np.std(costs)
+        found.append(FeatureImportance(name, *map(float, numbers)))
     return sorted(found, key=lambda item: (-item.cost, -item.changed, item.name))
 
 
@@ -168,15 +161,8 @@ def observed_by(policy: ActionPolicy) -> tuple[str, ...]:
 
 def answers_on(policy: ActionPolicy, rows: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.int64]:
     """Return a policy's answers to N questions, int64[N], by their rows [N, 43]."""
-    asked = np.ones((len(rows), 1), dtype=np.int64)
-    parts = {
-        INLINING_FEATURES: rows[:, : len(FEATURES)],
-        HEURISTIC_ANSWER: np.hstack([asked, rows[:, WOULD:INLINED]]),
-    }
     single = isinstance(policy.card.get("observation"), str)
-    observations = [
-        parts[names[0]][i] if single else {name: parts[name][i] for name in names} for i in range(len(rows))
-    ]
+    observations = observations_of(rows, names[0] if single else tuple(names))
     mask = np.ones((len(rows), len(policy.actions)), dtype=bool)
     answers: NDArray[np.int64] = policy.log_probs(observations, mask).argmax(axis=1)
     return answers

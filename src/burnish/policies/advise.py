@@ -130,14 +130,17 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
     """Return what a policy does from a session's state: the most probable actions, or some that `rng` draws.
 
     An action that changed nothing is not taken again before something changed: a policy that looks at the
-    state alone would take it for ever. A crash of the compiler ends the trace before it.
+    state alone would take it for ever. Where the compiler asks, such an answer is the one that it would have
+    without: it is no entry, and the next question is another one. A crash of the compiler ends the trace
+    before it.
     """
     trace: list[str] = []
     unchanged: list[int] = []
+    steps_taken = 0
     try:
         copy, view = session.fork(), View(steps.observations, site_count=steps.sites)
         now: Start | Step = copy.start(view)
-        while steps.max_steps is None or len(trace) < steps.max_steps:
+        while steps.max_steps is None or steps_taken < steps.max_steps:
             state = State(now.observed, now.mask, (now.question, *now.sites[1:]))
             log_probs = steps.predict([state])[0].log_probs
             log_probs[unchanged] = -np.inf
@@ -145,9 +148,12 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
                 break
             chosen = int(choose(np.maximum(log_probs, ILLEGAL).astype(np.float32)[None], rng)[0])
             place, action = divmod(chosen, len(steps.actions))
+            asked = bool(now.question)
             now = copy.step(session.index(steps.actions[action]), now.sites[place], view, now.sites)
-            trace.append(now.entry)
-            unchanged = [] if now.changed else [*unchanged, chosen]
+            steps_taken += 1
+            if now.changed or not asked:
+                trace.append(now.entry)
+            unchanged = [] if now.changed or asked else [*unchanged, chosen]
         copy.close()
     except CompilerCrash:
         pass

@@ -10,6 +10,7 @@ import numpy as np
 
 from burnish.core.errors import InputError
 from burnish.core.guide import State
+from burnish.core.stepping import Answerer
 from burnish.core.task import Task
 from burnish.core.view import Mask, Observed
 from burnish.policies.advise import PolicyAdviser, Steps, load_adviser
@@ -57,6 +58,36 @@ class Answers:
         if not np.isfinite(log_probs).any():
             return int(np.argmax(legal))
         return int(self.steps.columns[log_probs.argmax()])
+
+
+@dataclass(frozen=True)
+class ByPython:
+    """The policy of a file, asked question by question even where a network of the compiler's could answer.
+
+    For comparisons: the answers are the same.
+    """
+
+    file: PolicyFile
+
+    def __call__(self) -> StepByStep:
+        """See MakeAnswerer."""
+        return StepByStep(self.file())
+
+
+@dataclass(frozen=True)
+class StepByStep:
+    """An Answerer that no network is made of."""
+
+    policy: Answerer
+
+    @property
+    def observations(self) -> tuple[str, ...]:
+        """See Answerer."""
+        return self.policy.observations
+
+    def __call__(self, observed: tuple[Observed, ...], legal: Mask) -> int:
+        """See Answerer."""
+        return self.policy(observed, legal)
 
 
 def answers_of(path: Path, task: Task) -> PolicyFile:

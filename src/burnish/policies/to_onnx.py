@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from burnish.core.errors import InputError, MissingTool
+from burnish.core.errors import MissingTool
 from burnish.files import write_atomically
 from burnish.policies.arrays import EPSILON, ArraysPolicy, Linear
 from burnish.policies.choose import ILLEGAL, Floats
@@ -28,15 +29,13 @@ def write_onnx(policy: ArraysPolicy, path: Path) -> None:
 
     Raises:
         MissingTool: onnx is not installed.
-        InputError: the policy's network is none that this can write.
+        InputError: the policy's network is no stack of layers.
     """
     try:
         import onnx
         from onnx import helper
     except ImportError:
         raise MissingTool("onnx is not installed; pip install onnx, or 'burnish[train]'") from None
-    if policy.encoder.boundaries is not None:
-        raise InputError("features by quantiles are no ONNX; export the policy as a C header")
     graph = _Graph()
     logits = _network(graph, policy)
     legal = graph.node("Where", "mask", logits, graph.constant(np.float32(ILLEGAL)))
@@ -80,8 +79,15 @@ class _Graph:
         self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
         return output
 
+    def whole_numbers(self, *values: int) -> str:
+        """Add an array of indices and return its name."""
+        return self._constant(np.array(values, dtype=np.int64))
+
     def constant(self, value: Floats | np.float32) -> str:
         """Add an array and return its name."""
+        return self._constant(value)
+
+    def _constant(self, value: NDArray[Any] | np.float32) -> str:
         from onnx import numpy_helper
 
         name = f"constant{len(self.constants)}"
@@ -96,10 +102,24 @@ def _network(graph: _Graph, policy: ArraysPolicy) -> str:
         x = graph.node("Mul", graph.node("Sign", x), size)
     x = graph.node("Sub", x, graph.constant(encoder.mean))
     x = graph.node("Div", x, graph.constant(encoder.deviation))
+    if encoder.boundaries is not None:
+        x = graph.node("Concat", *_shares(graph, encoder.boundaries), x, axis=1)
     *hidden, last = layers_of(policy)
     for layer in hidden:
         x = graph.node({"relu": "Relu", "tanh": "Tanh"}[encoder.activation], _linear(graph, layer, x))
     return _linear(graph, last, x)
+
+
+def _shares(graph: _Graph, boundaries: Floats) -> tuple[str, str, str]:
+    """Count the boundaries that are not above a feature: the share, its square and its root."""
+    last = graph.whole_numbers(-1)
+    reached = graph.node(
+        "GreaterOrEqual", graph.node("Unsqueeze", "features", last), graph.constant(boundaries)
+    )
+    ones = graph.node("Where", reached, graph.constant(np.float32(1)), graph.constant(np.float32(0)))
+    below = graph.node("ReduceSum", ones, last, keepdims=0)  # of so few ones, exact
+    share = graph.node("Div", below, graph.constant(np.float32(boundaries.shape[1])))
+    return share, graph.node("Mul", share, share), graph.node("Sqrt", share)
 
 
 def _linear(graph: _Graph, layer: Linear, x: str) -> str:

@@ -69,7 +69,10 @@ class RunConfig:
     steps: int | None = None  # of all environments together
     seconds: float | None = None
     seed: int = 0
-    standardize_steps: int = 1000  # of random play at first, to know features' means; 0: as they are
+    standardize_steps: int = 1000  # of play at first, to know features' means; 0: as they are
+    standardize_on: str = "random"
+    """Who plays them: "random", or "default", the compiler itself on the programs to learn from; or a file of
+    that, say of `burnish inliner decisions`."""
     threads: int = 1  # of torch; the compilers want the other cores
     validate_every: int = 10  # iterations
     checkpoint_every: int = 10  # iterations

@@ -37,7 +37,15 @@ from burnish.training.expert import (
     read_demonstrations,
 )
 from burnish.training.export_best import export
-from burnish.training.standardize import Observations, has_features, random_observations, standardize
+from burnish.training.standardize import (
+    RANDOM,
+    Observations,
+    check_standardize_on,
+    default_observations,
+    has_features,
+    random_observations,
+    standardize,
+)
 from burnish.training.tables import from_table
 from burnish.training.validation import Played, hold_out, measure, play_all, with_choices
 
@@ -72,6 +80,7 @@ class PolicyTraining:
         self.actions = self.space.texts
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         self.encoder()  # what does not fit is found now, not after minutes
+        check_standardize_on(config.run.standardize_on, self.task)
         if self.algorithm.imitates:
             check_expert(config.expert, self.task, self.objective, config.name)
         self.seen: Observations = []
@@ -217,6 +226,9 @@ class PolicyTraining:
         total, count = self.config.run.standardize_steps, self.config.environment.count
         if not total or not has_features(self.encoder()) or not self.fresh:
             return []
+        if self.config.run.standardize_on != RANDOM:
+            note("what the compiler does by itself, to standardize features")
+            return default_observations(self.config, self.task, self.programs, self.limits)
         note("random play, to standardize features")
         return random_observations(self.envs, -(-total // count), self.config.run.seed)
 

@@ -1,8 +1,10 @@
-"""Standardizing features by random play, so that networks see numbers of mean 0 and deviation 1."""
+"""Standardizing features by random play, or by what a compiler does by itself: mean 0 and deviation 1."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,40 @@ from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.mixture import Mixture
 from burnish.agents.networks.mlp import MLP
 from burnish.agents.rollout import play
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
+from burnish.core.worker import Limits
+from burnish.training.config import Config
 
 Observations = list[Any]
+
+RANDOM, DEFAULT = "random", "default"
+DEFAULT_TRACES = {"llvm_inlining": "burnish.inlining.default_traces:default_observations"}
+"""By task whose compiler asks, what shows all that it asks where it answers by itself: "module:function"."""
+
+
+def check_standardize_on(standardize_on: str, task: Task) -> None:
+    """Raise InputError where that is not known of a task, or a file is not there."""
+    if standardize_on != RANDOM and task.name not in DEFAULT_TRACES:
+        known = ", ".join(DEFAULT_TRACES)
+        raise InputError(f"run.standardize_on is {standardize_on!r}; expected 'random' but for {known}")
+    if standardize_on not in (RANDOM, DEFAULT) and not Path(standardize_on).is_file():
+        raise InputError(f"run.standardize_on: {standardize_on}: no such file, nor 'random' or 'default'")
+
+
+def default_observations(
+    config: Config, task: Task, programs: Sequence[Program], limits: Limits
+) -> Observations:
+    """Return what environments show where the compiler answers by itself, or what a file has of that."""
+    run, table = config.run, config.environment
+    module, _, function = DEFAULT_TRACES[task.name].partition(":")
+    traces = getattr(importlib.import_module(module), function)
+    source = programs if run.standardize_on == DEFAULT else Path(run.standardize_on)
+    observation = table.observation or next(iter(task.observations))
+    found: Observations = traces(task, source, observation, most=run.standardize_steps, limits=limits)
+    return found
 
 
 def random_observations(envs: VectorEnv, steps: int, seed: int) -> Observations:

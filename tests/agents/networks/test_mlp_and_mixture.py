@@ -20,6 +20,7 @@ from tests.agents.networks import observed as shared
 CONFIGS = {
     "default": MLPConfig(hidden=(32, 16)),
     "unscaled": MLPConfig(hidden=(32, 16), scale="none"),
+    "quantiles": MLPConfig(hidden=(32, 16), scale="quantiles", quantiles=7),
     "layer-norm": MLPConfig(hidden=(32, 16), layer_norm=True),
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -46,8 +47,28 @@ def test_gradients(config: MLPConfig) -> None:
 
 @each_config
 def test_fits(config: MLPConfig) -> None:
-    before, after = shared.loss_after_fitting(made(config), counts(2))
+    encoder = made(config)
+    encoder.standardize(counts(2))
+    before, after = shared.loss_after_fitting(encoder, counts(2))
     assert after < 1e-3 < before
+
+
+def test_quantiles_by_hand() -> None:
+    """Of 0 2 4 4 9 the five quantiles are those, their mean is 3.8, their variance 8.96; 7 is always 7."""
+    encoder = MLP(MLPConfig(hidden=(8,), scale="quantiles", quantiles=5), 2)
+    encoder.standardize([np.array([x, 7]) for x in (4, 0, 9, 2, 4)])
+    assert encoder.boundaries.tolist() == [[0, 2, 4, 4, 9], [7] * 5]
+    first: Any = encoder.layers[0]
+    with torch.no_grad():
+        first.weight.copy_(torch.eye(8))
+    found = shared.encoded(encoder, [np.array([4, 7]), np.array([-1, 6]), np.array([100, 8])])
+    z = np.sqrt(8.96)
+    expected = [
+        [0.8, 1, 0.64, 1, np.sqrt(0.8), 1, 0.2 / z, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0],  # below all; what is standardized is below 0
+        [1, 1, 1, 1, 1, 1, 96.2 / z, 1],
+    ]
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6, atol=1e-7)
 
 
 def test_counts_are_scaled() -> None:
@@ -80,7 +101,7 @@ def test_names_are_one_after_another() -> None:
 def test_layers_have_a_width() -> None:
     with pytest.raises(InputError, match="hidden: expected the widths of one layer or more"):
         MLPConfig(hidden=())
-    with pytest.raises(InputError, match="'log1p' or 'none', not 'sqrt'"):
+    with pytest.raises(InputError, match="'log1p', 'none' or 'quantiles', not 'sqrt'"):
         MLPConfig(scale="sqrt")  # type: ignore[arg-type]
 
 

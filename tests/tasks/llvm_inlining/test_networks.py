@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,16 @@ import pytest
 
 from burnish import _native
 from burnish.core.errors import InputError
-from burnish.core.stepping import Answerer, MakeAnswerer
-from burnish.core.view import Mask, Observed
+from burnish.core.stepping import MakeAnswerer
 from burnish.corpora.random_modules import random_module
-from burnish.policies.advise import adviser_of
-from burnish.policies.answer import PolicyFile, answers_of
+from burnish.policies.advise import adviser_of, rollout
+from burnish.policies.answer import Answers, ByPython, answers_of
 from burnish.policies.arrays import ArraysPolicy, Linear, load_arrays
 from burnish.policies.choose import Floats
 from burnish.policies.columns import with_columns
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import ACTIONS
+from burnish.tasks.llvm_inlining.inlined import other_answers
 from burnish.tasks.llvm_inlining.networks import native_network, network_of
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import open_inlining
@@ -28,30 +29,6 @@ from tests.conftest import OpenSandbox
 from tests.sources import FILES, program
 from tests.tasks.llvm_inlining.modules import LARGE, SMALL_1, SMALL_2, module
 from tests.tasks.llvm_inlining.policies import SCALES, random_policy, random_rows, saved
-
-
-@dataclass(frozen=True)
-class ByPython:
-    """The same policy as something that only Python can call."""
-
-    file: PolicyFile
-
-    def __call__(self) -> Answerer:
-        return Slow(self.file())
-
-
-@dataclass(frozen=True)
-class Slow:
-    """An Answerer that no network is made of."""
-
-    policy: Answerer
-
-    @property
-    def observations(self) -> tuple[str, ...]:
-        return self.policy.observations
-
-    def __call__(self, observed: tuple[Observed, ...], legal: Mask) -> int:
-        return self.policy(observed, legal)
 
 
 def floats(*rows: object) -> Floats:
@@ -109,6 +86,18 @@ def test_answers_are_those_that_python_gives_step_by_step(seed: int, tmp_path: P
         asked, inlined = asked + len(trace), inlined + sum(natively.answers.values())
     assert 0 < inlined < asked
     assert asked > 100
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_begins_with_all_that_a_policy_answers_otherwise_than_the_heuristic(seed: int) -> None:
+    policy, source = random_policy(seed), program("classes.cpp")
+    steps = adviser_of(policy, TASK).steps(ACTIONS)
+    trace = rollout(open_inlining(source), steps)
+    session, again = open_inlining(source), open_inlining(source)
+    session.answer(partial(Answers, steps))
+    assert set(trace) == set(other_answers(session)) and len(trace) > 10
+    again.replay(trace)
+    assert again.digest() == session.digest()
 
 
 def test_what_is_answered_stays_and_a_worker_answers_the_same(

@@ -18,6 +18,7 @@ from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.corpora.references import resolve
+from burnish.evaluation.importance import FeatureImportance
 from burnish.files import LineFile, read_json_lines
 from burnish.inlining.decisions import Decisions, Trying, decide
 from burnish.inlining.policies import against_heuristic, permutation_importance, summary_of
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--repeats", type=int, default=5, metavar="N", help="permutations; default: 5")
     one.add_argument("--seed", type=int, default=0)
     one.add_argument("--json", action="store_true", help="a line of JSON for each feature")
+    one.add_argument("--plot", type=Path, metavar="FILE", help="draw them: .svg, .png or .pdf")
     return parser
 
 
@@ -156,6 +158,8 @@ def _importance(options: argparse.Namespace) -> int:
     policy = load_action_policy(_policy_path(options.policy))
     tables = read_json_lines(options.decisions, Decisions.from_json, appended=True)
     found = permutation_importance(policy, tables, repeats=options.repeats, seed=options.seed)
+    if options.plot:
+        _draw(found, tables, options)
     if options.json:
         for item in found:
             print(json.dumps(asdict(item)))
@@ -165,3 +169,14 @@ def _importance(options: argparse.Namespace) -> int:
         table.add_row(item.name, f"{100 * item.changed:.2f}%", f"{item.cost:+.1f}")
     Console().print(table)
     return 0
+
+
+def _draw(
+    found: Sequence[FeatureImportance], tables: Sequence[Decisions], options: argparse.Namespace
+) -> None:
+    from burnish.evaluation.plots import features_plot, save_plot
+
+    count = sum(int(one.tried.sum()) for one in tables)
+    unit = load_task(TASK).objective(tables[0].objective).unit
+    name = Path(options.policy).stem
+    save_plot(features_plot(found, f"What {name} looks at, by {count:,} decisions", unit), options.plot)

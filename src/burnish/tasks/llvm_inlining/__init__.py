@@ -39,6 +39,7 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         max_steps=None,  # LLVM decides how much it asks
         max_trace=0,
         max_trace_by_site=2,  # inlining brings further questions
+        threads=False,  # forks share their compiles, and one gives up those that wait for another's answers
         variants=passes.variants,
         options=texts(options),
         settings=settings_for(make_inlining),
