@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     task = task_for(given, options.task)
     goal = task.goal(options.objective, given_goals(options, task))
     task = task.configured(given_settings(options, task), goal)
-    task = _with_code_generation(options, task, goal, compiler)
+    task = _with_code_generation(options, task, goal, given, compiler)
     options.files = list(dict.fromkeys(name for text in given for name in task.source().expand(text)))
     settings = _settings(options, task, goal)
     items = _linked(options, task, compiler) if options.link else _single(options, task, given, compiler)
@@ -66,21 +66,28 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _with_code_generation(
-    options: argparse.Namespace, task: Task, goal: str, compiler: Sequence[str]
+    options: argparse.Namespace, task: Task, goal: str, given: Sequence[str], compiler: Sequence[str]
 ) -> Task:
     """Return passes and code generation as one task where nobody asks for one of them, and that pays.
 
     That is for machine code that burnish's own back end generates as clang does: by no options but those of
-    the front end, and in a search that is long enough for both.
+    the front end, and in a search that is long enough for both. A memory, a graph and a policy are of one
+    task; what a compilation database names has options of its own.
     """
-    whole = load_task(WITH_CODE)
-    plain = options.task is None and task.id == whole.stages[0].id and not task.options
-    written = options.output is None or options.output.suffix in ("", *whole.emitters)
-    budget = Budget.parse(options.budget)
-    long = (budget.seconds or 0) >= LEAST_SECONDS or (budget.evaluations or 0) >= LEAST_EVALUATIONS
-    ours = all(word.startswith(OF_FRONT_END) for word in compiler)
-    measured = {unlimited(goal), *(limit.objective for limit in in_limits(goal))} <= set(whole.objectives)
-    return whole if plain and written and long and ours and measured and not options.memory_file else task
+    whole, budget = load_task(WITH_CODE), Budget.parse(options.budget)
+    measured = {unlimited(goal), *(limit.objective for limit in in_limits(goal))}
+    one = options.memory_file or options.graph or options.policy not in (policies.DEFAULT, policies.NONE)
+    both = (
+        options.task is None
+        and task.id == whole.stages[0].id
+        and not (task.options or one)
+        and measured <= set(whole.objectives)
+        and (options.output is None or options.output.suffix in ("", *whole.emitters))
+        and ((budget.seconds or 0) >= LEAST_SECONDS or (budget.evaluations or 0) >= LEAST_EVALUATIONS)
+        and all(word.startswith(OF_FRONT_END) for word in compiler)
+        and not any(text.endswith(".json") for text in given)
+    )
+    return whole if both else task
 
 
 def _settings(options: argparse.Namespace, task: Task, objective: str) -> SearchSettings:
