@@ -31,7 +31,13 @@ OpenSandbox = Callable[..., Sandbox]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep what burnish remembers of this machine out of the user's cache, and out of other processes'."""
+    """Keep what burnish remembers of this machine out of the user's cache, and out of other processes'.
+
+    And let each process use one core: torch's and numpy's threads wait for each other by spinning, and
+    pytest-xdist has a process on every core.
+    """
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("MPLCONFIGDIR", str(cache / "matplotlib"))  # its list of fonts takes seconds
     own = tempfile.TemporaryDirectory(prefix="burnish-tests-")
