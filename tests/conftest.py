@@ -57,7 +57,7 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    nursery.nursery()  # which stays
+    nurseries()  # which stay
     gc.collect()
     gc.freeze()  # what is there now is not looked at again: torch and its like make a collection take seconds
     before = children(), descriptors()
@@ -85,9 +85,9 @@ def open_sandbox(nothing_left: None) -> Iterator[OpenSandbox]:
 def children(parent: int | None = None) -> set[int]:
     """Return the numbers of a process' children, those nobody waited for included.
 
-    By default ours, and those that were forked for us: not the process that does that.
+    By default ours, and those that were forked for us: not the processes that do that.
     """
-    parents = {os.getpid(), nursery.nursery().pid} if parent is None else {parent}
+    parents = {os.getpid(), *nurseries()} if parent is None else {parent}
     found = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -96,7 +96,12 @@ def children(parent: int | None = None) -> set[int]:
             continue
         if its_parent in parents:
             found.add(int(status.parent.name))
-    return found - ({nursery.nursery().pid} if parent is None else set())
+    return found - (nurseries() if parent is None else set())
+
+
+def nurseries() -> set[int]:
+    """Return the numbers of the processes that fork for this one, both of which are started."""
+    return {nursery.nursery("here").pid, nursery.nursery("elsewhere").pid}
 
 
 def descriptors() -> int:
