@@ -25,7 +25,7 @@ from typing import Literal
 
 from burnish.core import child
 
-KNOWN = ("numpy", "burnish._native", "burnish.tasks", "burnish.execution", "burnish.search")
+KNOWN: tuple[str, ...] = ("numpy", "burnish._native", "burnish.tasks", "burnish.execution", "burnish.search")
 """Modules that are imported ahead, with those inside them, where whoever asks has imported them."""
 
 HEADER = struct.Struct("<Q")

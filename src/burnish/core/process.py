@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
+from collections.abc import Callable
 from functools import partial
 from typing import IO, Literal
 
@@ -144,7 +145,15 @@ def _fork(
         os._exit(code)
 
 
-BEGIN = {"nursery": _nursed, "elsewhere": partial(_nursed, place="elsewhere"), "fork": _fork}
+MakeProcess = Callable[
+    [tuple[int, int, int], tuple[int, ...], IO[bytes], int, float],
+    Fork | nursery.Forked | subprocess.Popen[bytes],
+]
+BEGIN: dict[Begin, MakeProcess] = {
+    "nursery": _nursed,
+    "elsewhere": partial(_nursed, place="elsewhere"),
+    "fork": _fork,
+}
 
 
 def _end(
