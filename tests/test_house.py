@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def modules() -> list[str]:
     return [path.stem for _, path in files("src/**/*.py") if path.stem not in ("__init__", "__main__")]
 
 
+@cache
 def classes() -> list[str]:
     """Return the names of src's classes, those inside of functions and classes not counted."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for _, path in files("src/**/*.py"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -21,15 +20,6 @@ from burnish.core.errors import IllegalAction
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import OPTIMUM, TASK, counters
 from tests.sources import program
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Let torch use one core: the networks are small, and the compilers want theirs."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def weights(agent: Any) -> list[Any]:

@@ -172,6 +172,7 @@ def test_its_policy_is_the_greedy_one_of_its_values() -> None:
     assert agent.policy.act(seen, masks).tolist() == agent.q.act(seen, masks).tolist()
 
 
+@pytest.mark.slow
 def test_dqn_finds_the_best_sequence_of_passes() -> None:
     config = DQNConfig(
         steps=24,

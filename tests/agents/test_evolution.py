@@ -163,6 +163,7 @@ def test_evolution_finds_the_optimum_of_counting(settings: dict[str, Any]) -> No
     assert play_greedily(agent.policy, agent.envs) == OPTIMUM
 
 
+@pytest.mark.slow
 def test_evolution_finds_the_best_sequence_of_passes() -> None:
     envs, rng = llvm_envs(1), np.random.default_rng(0)
 

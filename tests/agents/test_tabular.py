@@ -147,6 +147,7 @@ def test_q_learning_finds_the_optimum_of_counting(trace_decay: float) -> None:
     assert metrics["states"] == len(agent.policy) > 50
 
 
+@pytest.mark.slow
 def test_q_learning_finds_the_best_sequence_of_passes() -> None:
     """The fourth of five passes makes the module larger; no number of passes leads to a smaller one."""
     least, states = cheapest_of_all("structs.c")

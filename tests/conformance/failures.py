@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -14,14 +15,22 @@ from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.task import Task
-from burnish.core.worker import GIB, Limits
+from burnish.core.worker import GIB, Limits, Worker
 from tests.conformance.claims import Claims
 from tests.conftest import OpenSandbox
 from tests.core.failures import FAILURES, failing_task
 from tests.walks import assert_same, snapshot, wander
 
-IMPATIENT = Limits(deadline_seconds=4.0, memory_bytes=GIB)
-PATIENT = replace(IMPATIENT, deadline_seconds=60.0)  # other tests may take the cores meanwhile
+LIMITS = Limits(deadline_seconds=60.0, memory_bytes=GIB)  # other tests may take the cores meanwhile
+
+
+@contextmanager
+def impatient(worker: Worker) -> Iterator[None]:
+    """Wait half a second for what never ends, and only for that."""
+    before = worker.limits
+    worker.limits = replace(before, deadline_seconds=0.5)
+    yield
+    worker.limits = before
 
 
 class FailureClaims(Claims):
@@ -32,12 +41,12 @@ class FailureClaims(Claims):
         self, task: Task, programs: Sequence[Program], open_sandbox: OpenSandbox, failure: str
     ) -> None:
         failing = failing_task(task)
-        limits = IMPATIENT if failure == "hang" else PATIENT
-        session = open_sandbox(failing.open, programs[0], limits)
+        session = open_sandbox(failing.open, programs[0], LIMITS)
         wander(session, np.random.default_rng(4), 3, avoid=len(FAILURES))
         sibling = session.fork()
         before, pid = snapshot(task, session), session.pid
-        with pytest.raises(FAILURES[failure]) as caught:
+        waiting = impatient(session._worker) if failure == "hang" else nullcontext()
+        with waiting, pytest.raises(FAILURES[failure]) as caught:
             session.apply(session.index(failure))
         assert type(caught.value) is FAILURES[failure]
         assert session.pid is None
@@ -62,11 +71,13 @@ class FailureClaims(Claims):
         self, task: Task, programs: Sequence[Program], nothing_left: None
     ) -> None:
         rewards = {"CompilerCrash": -3.0, "CompilerTimeout": -5.0}
-        env = Env(failing_task(task), programs, failure_reward=rewards, limits=IMPATIENT)
+        env = Env(failing_task(task), programs, failure_reward=rewards, limits=LIMITS)
+        assert env.worker
         observed, _ = env.reset()
         for failure, kind in (("be-killed", "CompilerCrash"), ("hang", "CompilerTimeout")):
             action = env.task.actions.index(failure)
-            last, reward, terminated, truncated, info = env.step(action)
+            with impatient(env.worker) if failure == "hang" else nullcontext():
+                last, reward, terminated, truncated, info = env.step(action)
             assert (reward, terminated, truncated) == (rewards[kind], True, False)
             assert info["error"] and info["failure"] == kind and not info["mask"].any()
             assert_same(last, observed)

@@ -66,14 +66,12 @@ class CountingSession(Session):
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         masks = [_legal(self.counters[name]) for name in self._named(site)]
-        return np.any(masks, axis=0) if masks else np.zeros(len(ACTIONS), dtype=bool)
+        return np.array([any(each) for each in zip(*masks, strict=True)] or [False] * len(ACTIONS))
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         self.check_legal(action, site)
         for name in self._named(site):
-            value = self.counters[name]
-            if _legal(value)[action]:
-                self.counters[name] = (value // 2, value - 1, value - 3, value + 1)[action]
+            self.counters[name] = after(self.counters[name], action)
         self.counters = {name: value for name, value in self.counters.items() if value}
         self.record(action, site)
         return True
@@ -135,6 +133,11 @@ def open_halved(program: Program) -> CountingSession:
     while session.legal()[0]:
         session.apply(0)
     return session
+
+
+def after(value: int, action: int) -> int:
+    """Return what an action makes of a counter; where it is illegal, the same."""
+    return (value // 2, value - 1, value - 3, value + 1)[action] if _legal(value)[action] else value
 
 
 def _legal(value: int) -> list[bool]:

@@ -115,9 +115,9 @@ def fail(how: str) -> None:
         case "give-up":
             raise CompilerCrash("LLVM: out of registers")
         case "eat-memory":
-            blocks: list[bytearray] = []
+            blocks: list[bytes] = []
             while True:
-                blocks.append(bytearray(1 << 24))
+                blocks.append(bytes(1 << 24))  # of which no page is written: that would take a second
         case "abort-out-of-memory":  # what C++ does with a bad_alloc that nobody catches
             os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
             os.abort()

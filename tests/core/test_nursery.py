@@ -115,11 +115,13 @@ def test_a_fork_of_this_process_has_its_own() -> None:
     assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 0
 
 
-def test_addresses_differ_in_a_new_interpreter(worker: Worker) -> None:
-    elsewhere = Worker(Limits(begin="interpreter"))
+def test_addresses_differ_elsewhere(worker: Worker) -> None:
+    elsewhere, again = Worker(Limits(begin="elsewhere")), Worker(Limits(begin="elsewhere"))
     assert worker.call(id, None) != elsewhere.call(id, None)
-    assert elsewhere.call(os.getppid) == os.getpid()
+    assert elsewhere.call(os.getpid) != again.call(os.getpid)
+    assert elsewhere.call(os.getppid) == again.call(os.getppid) == nursery.nursery("elsewhere").pid
     elsewhere.close()
+    again.close()
 
 
 def test_without_a_nursery_workers_are_interpreters() -> None:

@@ -79,7 +79,7 @@ def test_every_file_is_listed_and_every_kernel_is_described() -> None:
         assert all(run.expected for run in kernel.runs)
 
 
-@pytest.mark.parametrize("level", ["O0", "O2"])
+@pytest.mark.parametrize("level", [pytest.param("O0", marks=pytest.mark.slow), "O2"])
 def test_kernels_print_what_is_expected(level: str, tmp_path: Path) -> None:
     assert_expected(outputs(tmp_path, f"-{level}", *WARNINGS))
 

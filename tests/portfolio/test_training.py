@@ -159,8 +159,8 @@ def test_whole_training_on_random_programs(tmp_path: Path) -> None:
     config = read_config(
         "sequence-values",
         [
-            'programs=[{use="random:0..3:300"}]',
-            'validation=[{use="random:100..102:300"}]',
+            'programs=[{use="random:0..3:120"}]',
+            'validation=[{use="random:100..102:120"}]',
             f'algorithm.state="{tmp_path / "state"}"',
             'algorithm.search="12"',
             "algorithm.jobs=1",

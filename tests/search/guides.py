@@ -11,8 +11,7 @@ import numpy as np
 from burnish.core.guide import Adviser, Guide, Prediction, State, in_order
 from burnish.core.session import Session
 from burnish.core.trace import Trace
-from tests.core.counting_task import ACTIONS, OPTIMUM, open_counters
-from tests.core.counting_task import counters as program
+from tests.core.counting_task import ACTIONS, OPTIMUM, after
 
 Counters = tuple[int, ...]
 
@@ -55,20 +54,17 @@ class Misleading(Perfect):
 
 @cache
 def shortest(counters: Counters) -> Trace:
-    """Return a shortest trace that makes all counters zero, by breadth-first search."""
+    """Return a shortest trace that makes all counters, the largest first, zero, by breadth-first search."""
     ways: dict[Counters, Trace] = {counters: ()}
     queue = [counters]
     for state in queue:
         if not state:
             return ways[state]
         for number, action in enumerate(ACTIONS):
-            session = open_counters(program(" ".join(f"c{i}={value}" for i, value in enumerate(state))))
-            if session.legal()[number]:
-                session.apply(number)
-                following = tuple(sorted(session.counters.values(), reverse=True))
-                if following not in ways:
-                    ways[following] = (*ways[state], action)
-                    queue.append(following)
+            following = tuple(sorted(filter(None, (after(value, number) for value in state)), reverse=True))
+            if following not in ways:
+                ways[following] = (*ways[state], action)
+                queue.append(following)
     return ()
 
 

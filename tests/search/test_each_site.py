@@ -77,7 +77,8 @@ class SwitchSession(Session):
 
     def fork(self) -> Session:
         copy = SwitchSession(self.program)
-        copy.replay(self.trace)
+        copy.on = {site: set(on) for site, on in self.on.items()}
+        copy.shrunk, copy.trace = self.shrunk, list(self.trace)
         return copy
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from burnish.agents.export_onnx import export_onnx
 from burnish.agents.networks.mlp import MLP
 from burnish.agents.policy import FactorisedHead, Policy
 from burnish.core.errors import InputError
@@ -36,6 +35,8 @@ def export_policy(policy: Policy, folder: Path, card: Mapping[str, Any] | None =
         path = folder / "policy.npz"
         save_arrays(to_arrays(policy, card), path)
         return path
+    from burnish.agents.export_onnx import export_onnx  # which needs much that perceptrons do not
+
     path = folder / "policy.onnx"
     export_onnx(policy, path, card)
     return path

@@ -1,7 +1,8 @@
 """A process that has imported what workers need and forks for each: there in milliseconds, and nobody's copy.
 
 It never opens a program, has one thread and ends with whoever started it. What it forks knows nothing of the
-process that asked but its environment, its folder and its `sys.path`.
+process that asked but its environment, its folder and its `sys.path`. There may be two: all forks of one have
+their memory at the same addresses, and those of the other elsewhere.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import threading
 import traceback
 import weakref
 from dataclasses import dataclass, field
+from typing import Literal
 
 from burnish.core import child
 
-KNOWN = ("numpy", "burnish._native", "burnish.tasks", "burnish.execution")
+KNOWN: tuple[str, ...] = ("numpy", "burnish._native", "burnish.tasks", "burnish.execution", "burnish.search")
 """Modules that are imported ahead, with those inside them, where whoever asks has imported them."""
 
 HEADER = struct.Struct("<Q")
@@ -121,30 +123,30 @@ class Nursery:
         return Forked(FORKED.unpack(answer)[0], handles[0], status)
 
 
-_nursery: Nursery | None = None
+Place = Literal["here", "elsewhere"]
+_nurseries: dict[Place, Nursery] = {}
 _given_up = False
 
 
-def nursery() -> Nursery:
-    """Return this process' own; it is started where there is none.
+def nursery(place: Place = "here") -> Nursery:
+    """Return this process' own in one of two places of memory; it is started where there is none.
 
     Raises:
-        OSError: it was given up.
+        OSError: they were given up.
     """
-    global _nursery
     if _given_up:
         raise ConnectionError("no process can be forked for workers here")
-    if _nursery is None or _nursery.owner != os.getpid():
-        _nursery = Nursery()
-    return _nursery
+    found = _nurseries.get(place)
+    if found is None or found.owner != os.getpid():
+        found = _nurseries[place] = Nursery()
+    return found
 
 
-def discard() -> None:
+def discard(place: Place = "here") -> None:
     """Give up this process' own: the next one is another."""
-    global _nursery
-    if _nursery and _nursery.owner == os.getpid():
-        _nursery._finalize()
-    _nursery = None
+    found = _nurseries.pop(place, None)
+    if found and found.owner == os.getpid():
+        found._finalize()
 
 
 def give_up() -> None:

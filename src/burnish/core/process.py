@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import weakref
+from collections.abc import Callable
+from functools import partial
 from typing import IO, Literal
 
 from burnish.core import child, nursery
 
-Begin = Literal["nursery", "fork", "interpreter"]
-"""How a process begins: forked by the nursery, forked by this process, or as a new interpreter."""
+Begin = Literal["nursery", "elsewhere", "fork"]
+"""How a process begins: forked by the nursery, by another one elsewhere in memory, or by this process."""
 PAGE_BYTES = resource.getpagesize()
 
 
@@ -83,14 +85,15 @@ def _nursed(
     output: IO[bytes],
     memory_bytes: int,
     spin_seconds: float,
+    place: nursery.Place = "here",
 ) -> nursery.Forked | subprocess.Popen[bytes]:
-    """Have the nursery fork: what workers import is there at once, and nothing of this process."""
+    """Have a nursery fork: what workers import is there at once, and nothing of this process."""
     birth = nursery.Birth(memory_bytes, spin_seconds)
     for _ in range(2):  # somebody may have ended it
         try:
-            return nursery.nursery().fork(theirs, output.fileno(), birth)
+            return nursery.nursery(place).fork(theirs, output.fileno(), birth)
         except OSError:
-            nursery.discard()
+            nursery.discard(place)
     nursery.give_up()
     return _start(theirs, ours, output, memory_bytes, spin_seconds)
 
@@ -142,7 +145,15 @@ def _fork(
         os._exit(code)
 
 
-BEGIN = {"nursery": _nursed, "fork": _fork, "interpreter": _start}
+MakeProcess = Callable[
+    [tuple[int, int, int], tuple[int, ...], IO[bytes], int, float],
+    Fork | nursery.Forked | subprocess.Popen[bytes],
+]
+BEGIN: dict[Begin, MakeProcess] = {
+    "nursery": _nursed,
+    "elsewhere": partial(_nursed, place="elsewhere"),
+    "fork": _fork,
+}
 
 
 def _end(

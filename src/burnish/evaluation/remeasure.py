@@ -43,7 +43,7 @@ def replay(problem: Problem, trace: Trace) -> tuple[Sandbox, tuple[str, ...]]:
     shorter, state = first.replay(trace), first.digest()
     first.shutdown()
     # Forks of one process have their memory at the same addresses, by which a compiler must not go.
-    elsewhere = replace(problem, limits=replace(problem.limits, begin="interpreter"))
+    elsewhere = replace(problem, limits=replace(problem.limits, begin="elsewhere"))
     for candidate in dict.fromkeys((shorter, trace)):
         session = elsewhere.open()
         session.replay(candidate)

@@ -198,7 +198,7 @@ def test_one_ctrl_c_ends_the_run_and_keeps_what_was_found(
 ) -> None:
     files = ["src/a.c", "sub/a.c", "sub/deep/b.c", "sub/deep/c.cpp"]
     with pytest.MonkeyPatch.context() as patch:
-        interrupt(patch, 200, "src/a.c" if jobs == "1" else "sub/a.c")
+        interrupt(patch, 60, "src/a.c" if jobs == "1" else "sub/a.c")
         words = ["-o", "out", "--result", "r.jsonl", "--quiet", "--jobs", jobs, "--objective", "text-bytes"]
         assert optimize(*files, *words, budget="100000") == 130
     shown, error = capsys.readouterr()
@@ -283,9 +283,9 @@ def test_a_full_disk_is_one_line_and_the_result_is_told(what: str) -> None:
 def test_several_at_a_time_give_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     costs = []
     for jobs in ("1", "3"):
-        assert optimize("src", "sub", "-o", "out", "--jobs", jobs, "--result", "r.jsonl") == 0
+        assert optimize("src", "sub/deep", "-o", "out", "--jobs", jobs, "--result", "r.jsonl") == 0
         costs.append({row.program: (row.cost, row.trace) for row in rows()})
-    assert costs[0] == costs[1] and len(costs[0]) == 4
+    assert costs[0] == costs[1] and len(costs[0]) == 3
 
 
 @pytest.mark.slow

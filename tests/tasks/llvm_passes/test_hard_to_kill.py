@@ -50,7 +50,7 @@ def test_pass_that_hangs_is_stopped(open_sandbox: OpenSandbox) -> None:
 
 def test_pass_that_allocates_without_end_is_stopped(open_sandbox: OpenSandbox) -> None:
     task = make_task(Options(always_inline=False))
-    session = open_sandbox(task.open, exploding_calls(40), Limits(memory_bytes=GIB // 4))
+    session = open_sandbox(task.open, exploding_calls(40), Limits(memory_bytes=GIB // 16))
     before = session.digest()
     with pytest.raises(CompilerMemory, match=r"out of memory"):
         session.apply(session.index("always-inline"))
@@ -71,7 +71,7 @@ def test_module_that_a_pass_broke_is_a_crash_where_it_is_copied(open_sandbox: Op
 
 def test_program_that_cannot_be_opened_within_the_limits_is_an_error(open_sandbox: OpenSandbox) -> None:
     with pytest.raises(ProgramError, match=r"calls: .*out of memory"):
-        open_sandbox(TASK.open, exploding_calls(40), Limits(memory_bytes=GIB // 4))
+        open_sandbox(TASK.open, exploding_calls(40), Limits(memory_bytes=GIB // 16))
 
 
 def random_actions(open_sandbox: OpenSandbox, name: str, count: int, seed: int) -> Counter[str]:

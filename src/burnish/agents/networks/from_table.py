@@ -22,7 +22,6 @@ from math import prod
 from typing import Any, TypeVar
 
 from burnish.agents.networks.encoder import Encoder
-from burnish.agents.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.agents.networks.mixture import Mixture
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.networks.sequence import LSTM, LSTMConfig, Transformer, TransformerConfig
@@ -93,6 +92,11 @@ def _mlp(config: Table, task: Task, observation: Observation) -> Encoder:
 def _graph(config: Table, task: Task, observation: Observation) -> Encoder:
     if observation.kind != "graph":
         raise _unfit(config["kind"], observation)
+    from burnish.agents.networks.graph_encoder import (  # PyTorch Geometric takes longer to import than torch
+        GraphConfig,
+        GraphEncoder,
+    )
+
     return GraphEncoder(_config(GraphConfig, config, layer=config["kind"]), observation.columns)
 
 
