@@ -145,6 +145,16 @@ def test_what_actions_were_worth_before_comes_first() -> None:
     assert right(searched("each-site", 14, replace(TASK, worth=good))) > right(searched("each-site", 14))
 
 
+def test_what_gained_elsewhere_is_tried_at_every_site_first() -> None:
+    """Twenty sets of two switches: each is right at the sites that want it."""
+    sets = tuple(dict.fromkeys(tuple(SWITCHES[number] for number in wanted(site)) for site in SITES))
+    found = searched("each-site", len(sets) + 6, replace(TASK, suffixes=sets))
+    assert found.cost == OPTIMUM
+    assert searched("each-site", len(sets) + 6).cost > OPTIMUM
+    unknown = (("on(99)",), ("on(99)", *sets[0]))  # of another version of the task
+    assert searched("each-site", 5, replace(TASK, suffixes=unknown)).cost < searched("each-site", 1).cost
+
+
 def test_a_trial_that_crashes_says_nothing_and_ends_nothing() -> None:
     assert wanted("s1") == (1, 10)
     assert searched("each-site", 200, program=replace(PROGRAM, content=b"fragile")).cost <= OPTIMUM + SAVED
