@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.driver import processes
@@ -136,6 +137,7 @@ class Remade:
     trace: tuple[str, ...]
     evaluations: int
     why: str = ""  # it is clang's own
+    run_time: Mapping[str, float] = field(default_factory=dict)  # see Optimized
 
 
 def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Remade:
@@ -153,7 +155,7 @@ def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Rem
         )
     except Unimproved as error:
         return Remade((), error.evaluations, str(error))
-    return Remade(found.trace, found.evaluations)
+    return Remade(found.trace, found.evaluations, run_time=found.run_time)
 
 
 def by_code_generation(work: Work, request: OptimizeRequest, before: Remade) -> Remade:
@@ -162,7 +164,12 @@ def by_code_generation(work: Work, request: OptimizeRequest, before: Remade) -> 
         processes.run_quietly(clang_bitcode(work.job, work.back).command, work.waits.step_seconds)
         work.better.write_bytes(work.reference.read_bytes())
     generated = Generated(
-        work.back.read_bytes(), work.front.read_bytes(), work.better.read_bytes(), work.job.command
+        work.back.read_bytes(),
+        work.front.read_bytes(),
+        work.better.read_bytes(),
+        work.job.command,
+        own=work.reference.read_bytes(),
+        run_time=before.run_time,
     )
     try:
         code = guarded(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import PurePath
 
+from burnish import _native
 from burnish.core.errors import ProgramError
 from burnish.core.problem import Problem
 from burnish.core.program import Program
@@ -117,6 +118,10 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
     assert back_end
     back_end.level = level
     opened = open_session(replace(program, content=generated.unoptimized), Options(level=level))
+    if generated.own is not None:
+        own = _native.object_sizes(generated.own, opened.module.position_independent)
+        opened.origin.constant_bytes = own.text_bytes + own.read_only_bytes
+    opened.origin.run_time = dict(generated.run_time) or None
     state = ModuleSession(read_module(program), opened.options, opened.origin)
     generations = Generations(state, back_end)
     if generations.of(Decided()).code != generated.reference:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
@@ -17,7 +17,6 @@ from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
-from burnish.core.view import Observed
 from burnish.core.worker import Limits
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
@@ -28,10 +27,19 @@ from burnish.search.run import Observer, run
 from burnish.search.space import Proposals, SearchSpace
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 from burnish.tasks.llvm_passes.objectives import within_limits
+from burnish.tasks.llvm_passes.session import ModuleSession
 
 LEAST_SECONDS = 1e-3  # for the policy's first choice, which is always tried
 ALL = 1 << 30  # evaluations
 SLOWEST_SECONDS = 600.0  # of one step, where it is no matter of time
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The best state."""
+
+    bitcode: bytes
+    run_time: Mapping[str, float]  # of the reference; see Optimized
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class _Found:
     cost: float
     trace: Trace
     evaluations: int
-    content: Observed | None  # its bitcode, or what the compiler says against it; None: it is clang's own
+    content: _Content | str | None  # or what the compiler says against it; None: it is clang's own
 
 
 def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
@@ -62,9 +70,9 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         raise Unimproved(f"nothing was measured within the budget{note}", found.evaluations)
     if found.content is None:
         raise Unimproved(f"nothing smaller was found{note}", found.evaluations)
-    if not isinstance(found.content, bytes):
+    if isinstance(found.content, str):
         raise Unimproved(f"{found.content} (after {', '.join(found.trace)})", found.evaluations)
-    return Optimized(found.content, found.trace, found.evaluations)
+    return Optimized(found.content.bitcode, found.trace, found.evaluations, found.content.run_time)
 
 
 def _answered(problem: Problem, request: OptimizeRequest) -> tuple[_Found, str]:
@@ -92,17 +100,19 @@ def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] 
     if request.begin:
         adviser = _beginning_with(request.begin, adviser)
     method = SEARCHES[request.search or DEFAULT]
-    contents: list[Observed] = []
+    contents: list[_Content | str] = []
+    clangs = task.initial_traces if clangs is None else clangs
+    look = partial(_look, with_run_time=request.decides_code and request.speed_limit is not None)
     found = run(
         Method(method.name, no_search) if request.remembered else method,
         problem,
         _budget(request),
         seed=request.seed,
         adviser=adviser,
-        observer=Observer(finish=partial(_take, contents, task.initial_traces if clangs is None else clangs)),
+        observer=Observer(finish=partial(_take, contents, clangs, look)),
     )
     content = contents[0] if contents else None
-    if request.memory and isinstance(content, bytes):
+    if request.memory and isinstance(content, _Content):
         remembered.keep(found.trace, found.cost)
     return _Found(found.cost, found.trace, found.evaluations, content)
 
@@ -122,14 +132,27 @@ def _beginning_with(trace: Trace, adviser: Adviser | None) -> Adviser:
     return advise
 
 
-def _take(contents: list[Observed], clangs: Sequence[Trace], evaluator: Evaluator, trace: Trace) -> None:
+def _take(
+    contents: list[_Content | str],
+    clangs: Sequence[Trace],
+    look: Callable[[Session], _Content],
+    evaluator: Evaluator,
+    trace: Trace,
+) -> None:
     """Take the bitcode of what was found, or what the compiler says against it."""
     if trace in clangs:
         return
     try:
-        contents.append(evaluator.observe(trace, "bitcode"))
+        contents.append(evaluator.look(trace, look))
     except CompilerCrash as error:
         contents.append(str(error))
+
+
+def _look(session: Session, with_run_time: bool) -> _Content:
+    """Take what is asked for later from where it is known."""
+    bitcode = session.observe("bitcode")
+    assert isinstance(session, ModuleSession) and isinstance(bitcode, bytes)
+    return _Content(bitcode, session.reference_run_time() if with_run_time else {})
 
 
 def _budget(request: OptimizeRequest) -> Budget:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.driver.file_budget import DEFAULT, FileBudget
@@ -99,16 +99,20 @@ class Optimized:
     bitcode: bytes
     trace: tuple[str, ...]
     evaluations: int
+    run_time: Mapping[str, float] = field(default_factory=dict)
+    """What a call of each function is expected to cost by the level's own passes; {}: it is not known."""
 
 
 @dataclass(frozen=True)
 class Generated:
     """What is to become of a module, and how."""
 
-    bitcode: bytes  # after the passes
-    unoptimized: bytes  # the same program's, before any; what is expected of run time is measured by it
-    reference: bytes  # clang's object of `bitcode`
+    bitcode: bytes = field(repr=False)  # after the passes
+    unoptimized: bytes = field(repr=False)  # the same program's, before any
+    reference: bytes = field(repr=False)  # clang's object of `bitcode`
     command: tuple[str, ...]  # of clang -cc1, by whose options that was made
+    own: bytes | None = field(default=None, repr=False)  # clang's object of its own passes, if it is known
+    run_time: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)  # see Optimized
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from operator import methodcaller
+from typing import TypeVar
 
 from burnish.core.errors import BurnishError, CompilerCrash
 from burnish.core.guide import StatePolicy
 from burnish.core.problem import Problem
-from burnish.core.session import Part
+from burnish.core.session import Part, Session
 from burnish.core.trace import Trace, split_entry
 from burnish.core.view import Observed
 from burnish.core.worker import Worker, wait
@@ -27,6 +29,7 @@ CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few 
 GRACE_SECONDS = 1.0  # beyond the end of a batch of sites alone: a worker that is killed has to begin anew
 
 
+T = TypeVar("T")
 _Key = tuple[Trace, bool, bool, bool, bool, bool, int | None]
 
 
@@ -111,9 +114,18 @@ class Evaluator:
         Raises:
             CompilerCrash: it does not survive that.
         """
-        opener, program, _ = self._setup
-        observed: Observed = self.workers[0].call(look_at, opener, program, trace, space)
+        observed: Observed = self.look(trace, methodcaller("observe", space))
         return observed
+
+    def look(self, trace: Trace, look: Callable[[Session], T]) -> T:
+        """Return what a function, which is sent to a worker, sees in that state.
+
+        Raises:
+            CompilerCrash: see `observe`.
+        """
+        opener, program, _ = self._setup
+        seen: T = self.workers[0].call(look_at, opener, program, trace, look)
+        return seen
 
     def close(self) -> None:
         """End the workers."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from burnish.core.objective import Objective
 from burnish.core.program import Program
-from burnish.core.session import Part
+from burnish.core.session import Part, Session
 from burnish.core.task import Opener
 from burnish.core.trace import Trace
-from burnish.core.view import Observed
 from burnish.search.prefix_tree import Ask, PrefixTree
 from burnish.search.space import Evaluation
+
+T = TypeVar("T")
 
 _trees: dict[tuple[str, str], PrefixTree] = {}  # of a worker process
 
@@ -43,13 +45,13 @@ def evaluate_traces(
                 yield evaluation, whole
 
 
-def look_at(opener: Opener, program: Program, trace: Trace, space: str) -> Observed:
-    """Verify the state after a trace and observe it, in a worker process."""
+def look_at(opener: Opener, program: Program, trace: Trace, look: Callable[[Session], T]) -> T:
+    """Verify the state after a trace and look at it, in a worker process."""
     session = _tree(opener, program).reach(trace)
     session.verify()
-    observed = session.observe(space)
+    seen = look(session)
     session.close()
-    return observed
+    return seen
 
 
 def take_parts(

@@ -132,6 +132,7 @@ class _Trials:
                 self.merged.module.bitcode,
                 object_of(self.best).read_bytes(),
                 self.merged.pattern.command,
+                run_time=self.module.run_time,
             )
             code = by_code_generation(self.merged.module, generated, request)
             self.outcome = replace(self.outcome, evaluations=self.outcome.evaluations + code.evaluations)
