@@ -129,16 +129,19 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_for_code"),
+    ("text", "share"),
     [
-        ("3.2x", False),
-        ("64x", True),
-        ("1s", False),
-        ("32s", True),
-        ("59 evaluations", False),
-        ("60 evaluations", True),
-        ("remembered", True),
+        ("3.2x", 0.0),
+        ("7.9x", 0.0),
+        ("8x", 0.4),
+        ("64x", 0.3),
+        ("3s", 0.0),
+        ("4s", 0.4),
+        ("32s", 0.3),
+        ("29 evaluations", 0.0),
+        ("30 evaluations", 0.3),
+        ("remembered", 0.3),
     ],
 )
-def test_short_budgets_are_for_passes_alone(text: str, is_for_code: bool) -> None:
-    assert FileBudget.parse(text).is_for_code(0.5) == is_for_code
+def test_short_budgets_are_for_passes_alone(text: str, share: float) -> None:
+    assert FileBudget.parse(text).code_share(0.5) == pytest.approx(share)

@@ -61,13 +61,14 @@ class FileBudget:
             return None
         return ended + max(0.0, self.multiple - CODE_GENERATION) * clang_seconds
 
-    def is_for_code(self, clang_seconds: float) -> bool:
-        """Return whether there is time for code generation beside passes, which gain more at first."""
+    def code_share(self, clang_seconds: float) -> float:
+        """Return the share that is for code generation; 0 where passes alone gain more, in short budgets."""
         if self.remembered:
-            return True
+            return CODE_SHARE
         if self.evaluations is not None:
-            return self.evaluations >= EVALUATIONS_WITH_CODE
-        return self.longest_seconds(clang_seconds) >= MULTIPLE_WITH_CODE * clang_seconds
+            return CODE_SHARE if self.evaluations >= EVALUATIONS_WITH_CODE else 0.0
+        multiple = self.longest_seconds(clang_seconds) / max(clang_seconds, 1e-3)
+        return max(CODE_SHARE, CODE_MULTIPLE / multiple) if multiple >= MULTIPLE_WITH_CODE else 0.0
 
     def longest_seconds(self, clang_seconds: float) -> float:
         """Return what a search may take at most: beyond that it hangs."""
@@ -77,9 +78,11 @@ class FileBudget:
 
 
 CODE_GENERATION = 0.4  # of clang's time, which the better object takes after the search
-# Where code generation pays beside passes. On lua's 33 files 2 s each come to -6.34 % by passes alone and to
-# -6.10 % by both, 6 s each to -8.55 % either way.
-EVALUATIONS_WITH_CODE = 60
-MULTIPLE_WITH_CODE = 64.0  # of clang's time
+# Code generation pays beside passes where it has time for four trials at every function and for what is joined
+# of them: three times what clang takes.
+CODE_SHARE = 0.3  # of longer budgets
+CODE_MULTIPLE = 3.2  # of clang's time, at least
+MULTIPLE_WITH_CODE = 8.0  # of clang's time: shorter budgets are for passes alone
+EVALUATIONS_WITH_CODE = 30  # likewise
 A_DAY = 86400.0
 DEFAULT = FileBudget(multiple=3.2)

@@ -83,7 +83,7 @@ def improve(
     """
     work = Work(job.silenced(), reference, waits, workspace)
     processes.run_quietly(front_end(work.job, work.front).command, waits.step_seconds)
-    passes, code = request.divided() if request.decides_code else (request, None)
+    passes, code = request.divided() if request.code_share else (request, None)
     found = by_passes(work, passes, optimizer)
     if code:
         found = by_code_generation(work, code, found)

@@ -102,7 +102,7 @@ def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] 
     method = SEARCHES[request.search or DEFAULT]
     contents: list[_Content | str] = []
     clangs = task.initial_traces if clangs is None else clangs
-    look = partial(_look, with_run_time=request.decides_code and request.speed_limit is not None)
+    look = partial(_look, with_run_time=bool(request.code_share) and request.speed_limit is not None)
     found = run(
         Method(method.name, no_search) if request.remembered else method,
         problem,

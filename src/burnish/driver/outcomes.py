@@ -110,7 +110,7 @@ def _request(
         seed=options.seed,
         search=options.search,
         policy=options.policy,
-        decides_code=options.searches_code and budget.is_for_code(build.clang_seconds),
+        code_share=budget.code_share(build.clang_seconds) if options.searches_code else 0.0,
         inline_policy=options.inline_policy,
         memory=options.memory,
         evaluations=budget.evaluations,

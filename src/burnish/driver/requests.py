@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from burnish.driver.file_budget import DEFAULT, FileBudget
+from burnish.driver.file_budget import CODE_SHARE, DEFAULT, FileBudget
 
 DEFAULT_OBJECTIVE = "loaded-bytes"
 SPEED_LIMIT = 1.05  # the most that the expected run time may come to, in units of clang's own
-CODE_SHARE = 0.3  # of a budget that passes leave to code generation
 OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 
 
@@ -72,7 +71,7 @@ class OptimizeRequest:
     )
     begin: tuple[str, ...] = ()  # a trace that the search begins with, if any
     code_growth: float = 1.0  # the most code and read-only data, in units of the level's own
-    decides_code: bool = True  # code generation, too, and not passes alone
+    code_share: float = CODE_SHARE  # of the budget, that passes leave to code generation; 0: passes alone
     inline_policy: str | None = None  # a file: where it decides what is inlined, passes begin as well
 
     def divided(self) -> tuple[OptimizeRequest, OptimizeRequest]:
@@ -83,10 +82,10 @@ class OptimizeRequest:
             until = now + self.budget_seconds
         passes, code = self, self
         if until is not None:
-            passes = replace(passes, until=now + (1 - CODE_SHARE) * max(0.0, until - now))
+            passes = replace(passes, until=now + (1 - self.code_share) * max(0.0, until - now))
             code = replace(code, until=until)
         if self.evaluations is not None:
-            first = max(1, math.ceil((1 - CODE_SHARE) * self.evaluations))
+            first = max(1, math.ceil((1 - self.code_share) * self.evaluations))
             passes = replace(passes, evaluations=first)
             code = replace(code, evaluations=max(1, self.evaluations - first))
         return passes, code

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from burnish.driver import shares
-from burnish.driver.file_budget import FileBudget
+from burnish.driver.file_budget import CODE_SHARE, FileBudget
 from burnish.driver.linked import Linked
 from burnish.driver.outcomes import SYNONYMS
 from burnish.driver.requests import DEFAULT_OBJECTIVE, OptimizeRequest
@@ -30,7 +30,7 @@ def level_request(link: Link, merged: Merged) -> OptimizeRequest:
         seed=options.seed,
         search=options.search,
         policy=options.policy,
-        decides_code=options.searches_code,
+        code_share=CODE_SHARE if options.searches_code else 0.0,
         memory=options.memory,
     )
 
@@ -73,5 +73,5 @@ def _within(base: OptimizeRequest, budget: FileBudget, merged: Merged) -> Optimi
         evaluations=budget.evaluations,
         until=until,
         remembered=budget.remembered,
-        decides_code=base.decides_code and budget.is_for_code(merged.clang_seconds),
+        code_share=budget.code_share(merged.clang_seconds) if base.code_share else 0.0,
     )

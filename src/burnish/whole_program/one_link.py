@@ -83,7 +83,7 @@ class _Trials:
             if request is None:
                 self.outcome = replace(self.outcome, reason="the build's budget is used up")
             else:
-                passes, code = request.divided() if request.decides_code else (request, None)
+                passes, code = request.divided() if request.code_share else (request, None)
                 self.by_search(self.by_functions(passes))
                 if code:
                     self.by_code_generation(code)
