@@ -1,6 +1,7 @@
 #include "decisions.h"
 
 #include "codegen.h"
+#include "mixing.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
@@ -33,14 +34,6 @@ namespace burnish {
 namespace {
 
 constexpr uint32_t CLASS_BITS = 0xff000000, SIZE_BITS = 0x00ffffff; // of a priority, as DefaultPriorityAdvisor has it
-
-// SplitMix64 (Steele, Lea, Flood 2014), so that a seed means the same on every machine.
-uint64_t mixed(uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
 
 class Priorities final : public RegAllocPriorityAdvisor {
 public:

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
-from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.recent import Recent
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
+from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
 from burnish.tasks.llvm_passes.session import ModuleSession, Options
 
 KEPT_BYTES = 64 << 20  # of all objects of a program
 FEWEST, MOST = 4, 256  # whatever their size
-
-EvictionPolicy = Callable[[str, NDArray[np.float32]], int | None]
-"""Which slot the register allocator evicts: (function, float32[661]) -> slot; None: what LLVM chooses.
-
-The columns are EVICTION_COLUMNS. The slot is one
-that the row's `mask` allows; the last one is the live range itself, which has to wait."""
-
-SLOTS: int = _native.EVICTION_SLOTS
-_FEATURES = _native.eviction_feature_names()
-EVICTION_COLUMNS = (
-    *(f"{name}[{slot}]" for name in _FEATURES[:-1] for slot in range(SLOTS)),
-    _FEATURES[-1],
-)
-"""LLVM's features (MLGO's, llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp): of each register in allocation
-order, and of the live range that wants one; the last one is of the whole allocation."""
 
 
 @dataclass(frozen=True)
@@ -102,40 +85,48 @@ class Generations:
             self._kept.put(decided, known)
         return known
 
-    def generate(self, decided: Decided, evict: EvictionPolicy | None = None) -> GeneratedCode:
-        """Generate code, with a policy for evictions if there is one.
+    def generate(
+        self, decided: Decided, evict: EvictionPolicy | None = None, seed: int | None = None
+    ) -> GeneratedCode:
+        """Generate code, with a policy for evictions if there is one; with a seed a network draws.
 
         Raises:
             CompilerCrash: LLVM gives up, or what the policy chose cannot be evicted.
             InputError: there is no such level or CPU.
         """
+        return self._generate(decided, evict, seed)[0]
+
+    def evictions(
+        self, decided: Decided, evict: EvictionPolicy | None = None, seed: int | None = None
+    ) -> tuple[GeneratedCode, Evictions]:
+        """Generate code likewise; also return what could be evicted, each time, and who took what.
+
+        Raises:
+            CompilerCrash, InputError: see `generate`.
+        """
+        return self._generate(decided, evict, seed, log=True)
+
+    def _generate(
+        self, decided: Decided, evict: EvictionPolicy | None, seed: int | None, log: bool = False
+    ) -> tuple[GeneratedCode, Evictions]:
         module = self.opened.module
         assert len(self.opened.trace) == self._entries, "the module was changed after it was opened"
         decisions = {name: one.native() for name, one in decided.functions}
         decisions[""] = decided.others.native()
         try:
             made = _native.generate_code(
-                module, self._back_end, decisions, outline=decided.outline, scores=True, evict=evict
+                module,
+                self._back_end,
+                decisions,
+                outline=decided.outline,
+                scores=True,
+                evict=evict,
+                seed=seed,
+                log_evictions=log,
             )
         except _native.FatalError as error:
             raise CompilerCrash(f"code generation: {error}") from None
         except _native.PipelineError as error:
             raise InputError(str(error)) from None
         scores, executed = dict(made.allocation_scores), dict(made.executed)
-        return GeneratedCode(made.object, module.position_independent, scores, executed)
-
-    def evictions(self, decided: Decided) -> tuple[list[str], NDArray[np.float32]]:
-        """Return what the register allocator could evict, each time: functions, float32[N, 661].
-
-        Raises:
-            CompilerCrash, InputError: see `generate`.
-        """
-        functions: list[str] = []
-        rows: list[NDArray[np.float32]] = []
-
-        def note(function: str, row: NDArray[np.float32]) -> None:
-            functions.append(function)
-            rows.append(row)
-
-        self.generate(decided, note)
-        return functions, np.array(rows, dtype=np.float32).reshape(-1, len(EVICTION_COLUMNS))
+        return GeneratedCode(made.object, module.position_independent, scores, executed), logged(made)

@@ -11,7 +11,7 @@ from burnish import _native
 from burnish.core.objective import Observation
 from burnish.core.view import Observed
 from burnish.tasks.llvm_codegen.actions import ACTIONS
-from burnish.tasks.llvm_codegen.generations import EVICTION_COLUMNS
+from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS as OF_MODULES
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def observe(session: CodegenSession, space: str) -> Observed:
         case "function-names":
             return "\n".join(session.sites())
         case "evictions":
-            return session.evictions()[1]
+            return session.evictions().rows
         case "eviction-functions":
-            return "\n".join(session.evictions()[0])
+            return "\n".join(session.evictions().functions)
     if space not in OF_MODULE:
         raise KeyError(space)
     return session.opened.observe(space)
