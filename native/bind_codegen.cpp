@@ -1,6 +1,7 @@
 #include "bind_codegen.h"
 
 #include "bind_values.h"
+#include "block_counts.h"
 #include "decisions.h"
 #include "eviction_network.h"
 
@@ -8,6 +9,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,6 +22,7 @@ namespace {
 using Row = nb::ndarray<nb::numpy, const float, nb::ndim<1>>;
 using Policy = nb::callable;
 using Evict = std::variant<EvictionNetwork, Policy>;
+using Counts = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Function, which is "" for all that are not named: names of skipped passes; 0, 1 or 2 of Priority; its seed.
@@ -66,7 +69,8 @@ struct WithLog : Generated {
 };
 
 WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFunction &given, bool outline, bool scores,
-                      bool gate, const std::optional<Evict> &evict, std::optional<uint64_t> seed, bool log) {
+                      bool gate, const std::optional<Evict> &evict, std::optional<uint64_t> seed, bool log,
+                      const std::optional<Counts> &counts) {
   Decisions found = decisions(given, outline);
   std::optional<Asked> asked;
   std::optional<NetworkEvictions> network;
@@ -75,11 +79,15 @@ WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFun
     policy = &network.emplace(std::get<EvictionNetwork>(*evict), seed);
   else if (evict)
     policy = &asked.emplace(std::get<Policy>(*evict));
+  std::optional<std::vector<uint64_t>> given_counts;
+  if (counts)
+    given_counts.emplace(counts->data(), counts->data() + counts->size());
   WithLog made;
   if (log)
     policy = &made.log.emplace(policy);
   nb::gil_scoped_release release;
-  static_cast<Generated &>(made) = generate(module, back_end, found, {scores, gate, policy});
+  static_cast<Generated &>(made) =
+      generate(module, back_end, found, {scores, gate, policy, given_counts ? &*given_counts : nullptr});
   return made;
 }
 
@@ -131,6 +139,12 @@ void bind_codegen(nb::module_ &m) {
       .def_prop_ro(
           "executed", [](const WithLog &made) { return decoded(made.executed); },
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
+      .def_prop_ro(
+          "counted_scores", [](const WithLog &made) { return decoded(made.counted_scores); },
+          nb::sig("def counted_scores(self) -> list[tuple[str, float]]"))
+      .def_prop_ro(
+          "counted_executed", [](const WithLog &made) { return decoded(made.counted_executed); },
+          nb::sig("def counted_executed(self) -> list[tuple[str, float]]"))
       .def_prop_ro("optional", [](const WithLog &made) { return made.optional; })
       .def_prop_ro("evictions", &log_of,
                    nb::sig("def evictions(self) -> tuple[list[str], "
@@ -139,12 +153,18 @@ void bind_codegen(nb::module_ &m) {
                            "typing.Annotated[numpy.typing.NDArray[numpy.int64], dict(shape=(None,))]] | None"));
   m.def("generate_code", &generate_code, "module"_a, "back_end"_a, "decisions"_a, "outline"_a = false,
         "scores"_a = false, "gate"_a = false, "evict"_a = nb::none(), "seed"_a = nb::none(), "log_evictions"_a = false,
-        nb::sig("def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
-                "collections.abc.Sequence[str], int, int]], outline: bool = False, scores: bool = False, "
-                "gate: bool = False, evict: EvictionNetwork | collections.abc.Callable[[str, "
-                "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
-                "int | None] | None = None, seed: int | None = None, log_evictions: bool = False) -> Generated"));
+        "counts"_a = nb::none(),
+        nb::sig(
+            "def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
+            "collections.abc.Sequence[str], int, int]], outline: bool = False, scores: bool = False, "
+            "gate: bool = False, evict: EvictionNetwork | collections.abc.Callable[[str, "
+            "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
+            "int | None] | None = None, seed: int | None = None, log_evictions: bool = False, "
+            "counts: typing.Annotated[numpy.typing.NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', "
+            "writable=False)] | None = None) -> Generated"));
   m.def("eviction_input_names", &eviction_input_names);
+  m.def("counting", &counting, "module"_a, "path"_a, nb::call_guard<nb::gil_scoped_release>());
+  m.def("count_blocks", &count_blocks, "module"_a);
   m.def("eviction_feature_names", &eviction_feature_names);
   m.attr("EVICTION_SLOTS") = eviction_slots;
 }

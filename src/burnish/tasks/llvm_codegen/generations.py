@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.recent import Recent
+from burnish.execution.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
 from burnish.tasks.llvm_passes.session import ModuleSession, Options
@@ -62,6 +66,14 @@ def plain_back_end(options: Options) -> _native.BackEnd:
     return back_end
 
 
+@dataclass(frozen=True)
+class ExecutedCosts:
+    """What runs of a program execute, by function, from how often its blocks were counted to be executed."""
+
+    spill_costs: Mapping[str, float]
+    instructions: Mapping[str, float]
+
+
 class Generations:
     """The code generations of a module, shared by all its sessions; what was not used lately is made anew."""
 
@@ -72,6 +84,7 @@ class Generations:
         self._back_end = back_end or plain_back_end(opened.options)
         self._entries = len(opened.trace)
         self._kept: Recent[Decided, GeneratedCode] = Recent(FEWEST)
+        self._executed: Recent[Decided, ExecutedCosts] = Recent(MOST)
 
     def of(self, decided: Decided) -> GeneratedCode:
         """Return what decisions lead to.
@@ -106,15 +119,53 @@ class Generations:
         """
         return self._generate(decided, evict, seed, log=True)
 
+    def executed_costs(self, decided: Decided) -> ExecutedCosts:
+        """Return what the runs of the program execute where nobody but LLVM evicts.
+
+        Raises:
+            CompilerCrash, InputError: see `executed_costs_under`.
+        """
+        if (known := self._executed.get(decided)) is None:
+            known = self.executed_costs_under(decided, None)
+            self._executed.put(decided, known)
+        return known
+
+    def executed_costs_under(self, decided: Decided, evict: EvictionPolicy | None) -> ExecutedCosts:
+        """Return what the runs of the program execute; the blocks are counted the first time.
+
+        Raises:
+            CompilerCrash: see `generate`.
+            InputError: the program cannot be run, or does not end by itself.
+        """
+        made = self._made(decided, evict, counts=self._counts)
+        return ExecutedCosts(dict(made.counted_scores), dict(made.counted_executed))
+
+    @cached_property
+    def _counts(self) -> NDArray[np.uint64]:
+        return block_counts(self.opened.module, self.opened.stopwatch().workload)
+
     def _generate(
         self, decided: Decided, evict: EvictionPolicy | None, seed: int | None, log: bool = False
     ) -> tuple[GeneratedCode, Evictions]:
+        made = self._made(decided, evict, seed, log)
+        scores, executed = dict(made.allocation_scores), dict(made.executed)
+        position_independent = self.opened.module.position_independent
+        return GeneratedCode(made.object, position_independent, scores, executed), logged(made)
+
+    def _made(
+        self,
+        decided: Decided,
+        evict: EvictionPolicy | None,
+        seed: int | None = None,
+        log: bool = False,
+        counts: NDArray[np.uint64] | None = None,
+    ) -> _native.Generated:
         module = self.opened.module
         assert len(self.opened.trace) == self._entries, "the module was changed after it was opened"
         decisions = {name: one.native() for name, one in decided.functions}
         decisions[""] = decided.others.native()
         try:
-            made = _native.generate_code(
+            return _native.generate_code(
                 module,
                 self._back_end,
                 decisions,
@@ -123,10 +174,9 @@ class Generations:
                 evict=evict,
                 seed=seed,
                 log_evictions=log,
+                counts=counts,
             )
         except _native.FatalError as error:
             raise CompilerCrash(f"code generation: {error}") from None
         except _native.PipelineError as error:
             raise InputError(str(error)) from None
-        scores, executed = dict(made.allocation_scores), dict(made.executed)
-        return GeneratedCode(made.object, module.position_independent, scores, executed), logged(made)

@@ -16,7 +16,7 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.tasks.llvm_codegen.actions import ACTIONS, LLVMS_OWN, OUTLINE, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions
-from burnish.tasks.llvm_codegen.generations import Decided, GeneratedCode, Generations
+from burnish.tasks.llvm_codegen.generations import Decided, ExecutedCosts, GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.objectives import cost, costs
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS, observe
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE
@@ -115,6 +115,17 @@ class CodegenSession(Session):
             CompilerCrash: see `generate`.
         """
         return self.generations.evictions(self.decided(), evict, seed)[1]
+
+    def executed_costs(self, evict: EvictionPolicy | None = None) -> ExecutedCosts:
+        """Return what the program's runs execute, with a policy for evictions if there is one.
+
+        Raises:
+            CompilerCrash: see `generate`.
+            InputError: the program cannot be run, or does not end by itself.
+        """
+        if evict is None:
+            return self.generations.executed_costs(self.decided())
+        return self.generations.executed_costs_under(self.decided(), evict)
 
     def sizes(self) -> _native.Sizes:
         """Return the sizes of the object."""
