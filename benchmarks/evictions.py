@@ -32,7 +32,8 @@ def main() -> None:
     """Measure, and print a line for each module and a table."""
     options = _parser().parse_args()
     scorers = {str(path): load_scorer(path) for path in options.policies}
-    rows = []
+    rows: list[dict[str, dict[str, float]]] = []
+    decided = 0
     for program in _programs(options):
         try:
             session = open_program(program, CodegenOptions(pipeline=options.pipeline))
@@ -43,10 +44,11 @@ def main() -> None:
         except BurnishError as error:
             print(f"left out: {program.name}: {error}", file=sys.stderr)
             continue
-        rows.append({"program": program.name, "decisions": decisions, **row})
-        print(json.dumps(rows[-1]), flush=True)
+        rows.append(row)
+        decided += decisions
+        print(json.dumps({"program": program.name, "decisions": decisions, **row}), flush=True)
     for measured in rows[0]["LLVM"] if rows else ():
-        print(f"{measured}, {len(rows)} modules, {sum(row['decisions'] for row in rows)} decisions")
+        print(f"{measured}, {len(rows)} modules, {decided} decisions")
         for name in scorers:
             print(f"  {name}: {_summary([(row['LLVM'][measured], row[name][measured]) for row in rows])}")
 

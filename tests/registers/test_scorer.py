@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
 from burnish.corpora.kernels import load_kernel
@@ -20,16 +21,16 @@ def scorer(seed: int, actions: tuple[str, ...] = ACTIONS, inputs: int = len(INPU
     rng = np.random.default_rng(seed)
 
     def layer(before: int, after: int) -> Linear:
-        return Linear(
-            rng.normal(size=(before, after)).astype(np.float32) / 4, rng.normal(size=after).astype(np.float32)
-        )
+        weight: NDArray[np.float32] = rng.normal(scale=0.25, size=(before, after)).astype(np.float32)
+        bias: NDArray[np.float32] = rng.normal(size=after).astype(np.float32)
+        return Linear(weight, bias)
 
     mean, deviation = rng.normal(size=inputs).astype(np.float32), np.full(inputs, 2, dtype=np.float32)
     encoder = Perceptron(True, mean, deviation, (layer(inputs, 12), layer(12, 8)))
     return EvictionScorer(ArraysPolicy(actions, Features(()), encoder, layer(8, len(actions))))
 
 
-def rows(count: int, seed: int) -> np.ndarray:
+def rows(count: int, seed: int) -> NDArray[np.float32]:
     """Return made-up decisions, with what is not a number and what is too large among the features."""
     rng = np.random.default_rng(seed)
     found = rng.normal(scale=100, size=(count, len(EVICTION_COLUMNS))).astype(np.float32)

@@ -44,4 +44,6 @@ def block_counts(module: _native.Module, workload: Workload) -> NDArray[np.uint6
                     f"blocks cannot be counted: run {run.name!r} ended by {ended.ending} and wrote none; "
                     "expected a program that returns from main or calls exit"
                 )
-        return np.fromfile(records, dtype=np.uint64).reshape(-1, blocks).sum(axis=0, dtype=np.uint64)
+        every: NDArray[np.uint64] = np.fromfile(records, dtype=np.uint64).reshape(-1, blocks)
+        total: NDArray[np.uint64] = every.sum(axis=0, dtype=np.uint64)
+        return total

@@ -115,7 +115,7 @@ class EvictionTraining:
         self.iterations = self.compiles = 0
         with seeded_torch(config.run.seed, 0):
             encoder = MLP(from_table(MLPConfig, _layers(config), f"{config.name}: network"), len(INPUTS))
-            encoder.standardize(self.taught.inputs)
+            encoder.standardize(list(self.taught.inputs))
             self.policy = Policy(encoder, ACTIONS, critic="none")
         rate = plan.ppo.learning_rate if self.kind == "eviction-ppo" else plan.cloning.learning_rate
         self.cloner = torch.optim.Adam(self.policy.parameters(), lr=plan.cloning.learning_rate)

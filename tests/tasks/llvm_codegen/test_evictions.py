@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
@@ -21,16 +23,16 @@ def sessions() -> list[CodegenSession]:
     return [open_program(one, CodegenOptions(pipeline="O2")) for one in sources]
 
 
-def network(*, seed: int | None = None, **weights: float) -> _native.EvictionNetwork:
+def network(weights: Mapping[str, float] | None = None, seed: int = 0) -> _native.EvictionNetwork:
     """Return a network whose score is a weighted sum of its inputs, or a perceptron with random weights."""
     scaled = _native.NetworkInput(
-        "log1p" if seed is not None else "none",
+        "none" if weights else "log1p",
         np.zeros(len(INPUTS), dtype=np.float32),
         np.ones(len(INPUTS), dtype=np.float32),
         None,
     )
     layers = []
-    if seed is not None:
+    if weights is None:
         rng = np.random.default_rng(seed)
         for shape in ((len(INPUTS), 16), (16, 1)):
             weight = rng.normal(size=shape).astype(np.float32)
@@ -77,14 +79,15 @@ def test_a_network_sees_the_slot_the_live_range_and_where_it_is() -> None:
     row[-1] = 0.25
     rows = row[None]
     allowed = [3, 5, 32]
+    expected: list[float]
     for name, expected in {
-        "liverange_size": [2, 0, 1e6],
+        "liverange_size": [2.0, 0.0, 1e6],
         "wanting_liverange_size": [1e6] * 3,
         "progress": [0.25] * 3,
         "place": [3 / 32, 5 / 32, 1],
         "is_wanting": [0, 0, 1],
     }.items():
-        scores = network(**{name: 1.0}).scores(rows)[0]
+        scores = network({name: 1.0}).scores(rows)[0]
         np.testing.assert_allclose(scores[allowed], expected, rtol=1e-6, err_msg=name)
         assert np.isneginf(np.delete(scores, allowed)).all()
 
@@ -102,7 +105,7 @@ def test_a_network_answers_as_its_scores_say() -> None:
 
 def test_draws_follow_the_softmax_of_the_scores_and_are_the_same_for_a_seed() -> None:
     session = sessions()[2]
-    chooser = network(nr_defs_and_uses=0.3)
+    chooser = network({"nr_defs_and_uses": 0.3})
     logs = [session.evictions(chooser, seed=seed) for seed in range(60)]
     again = session.evictions(chooser, seed=7)
     assert again.chosen.tolist() == logs[7].chosen.tolist()

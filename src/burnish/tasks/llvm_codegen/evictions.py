@@ -42,6 +42,7 @@ class Evictions:
 
 def logged(made: _native.Generated) -> Evictions:
     """Return what a code generation wrote down; nothing where it was not told to."""
-    nothing = np.zeros(0, dtype=np.int64)
-    empty = [], np.zeros((0, len(EVICTION_COLUMNS)), dtype=np.float32), nothing, nothing
-    return Evictions(*(made.evictions or empty))
+    if made.evictions is None:
+        nothing = np.zeros(0, dtype=np.int64)
+        return Evictions([], np.zeros((0, len(EVICTION_COLUMNS)), dtype=np.float32), nothing, nothing)
+    return Evictions(*made.evictions)
