@@ -79,14 +79,14 @@ def test_a_network_sees_the_slot_the_live_range_and_where_it_is() -> None:
     row[-1] = 0.25
     rows = row[None]
     allowed = [3, 5, 32]
-    expected: list[float]
-    for name, expected in {
+    seen: dict[str, list[float]] = {
         "liverange_size": [2.0, 0.0, 1e6],
         "wanting_liverange_size": [1e6] * 3,
         "progress": [0.25] * 3,
         "place": [3 / 32, 5 / 32, 1],
-        "is_wanting": [0, 0, 1],
-    }.items():
+        "is_wanting": [0.0, 0.0, 1.0],
+    }
+    for name, expected in seen.items():
         scores = network({name: 1.0}).scores(rows)[0]
         np.testing.assert_allclose(scores[allowed], expected, rtol=1e-6, err_msg=name)
         assert np.isneginf(np.delete(scores, allowed)).all()
