@@ -23,6 +23,7 @@ using Row = nb::ndarray<nb::numpy, const float, nb::ndim<1>>;
 using Policy = nb::callable;
 using Evict = std::variant<EvictionNetwork, Policy>;
 using Counts = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Slots = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Function, which is "" for all that are not named: names of skipped passes; 0, 1 or 2 of Priority; its seed.
@@ -105,11 +106,14 @@ void check_row(const Rows &rows) {
                      std::to_string(eviction_row_size()));
 }
 
-auto scores_of(const EvictionNetwork &network, const Rows &rows) {
+auto scores_of(const EvictionNetwork &network, const Rows &rows, const Slots &llvms) {
   check_row(rows);
+  if (llvms.shape(0) != rows.shape(0))
+    throw InputError(std::to_string(llvms.shape(0)) + " slots of LLVM's for " + std::to_string(rows.shape(0)) +
+                     " rows");
   std::vector<float> all;
   for (size_t i = 0; i < rows.shape(0); ++i) {
-    std::vector<float> found = network.scores({rows.data() + i * rows.shape(1), rows.shape(1)});
+    std::vector<float> found = network.scores({rows.data() + i * rows.shape(1), rows.shape(1)}, int(llvms.data()[i]));
     all.insert(all.end(), found.begin(), found.end());
   }
   return matrix(std::move(all), eviction_slots);
@@ -130,7 +134,7 @@ void bind_codegen(nb::module_ &m) {
       .def_rw("debugger", &BackEnd::debugger);
   nb::class_<EvictionNetwork>(m, "EvictionNetwork")
       .def(nb::init<std::shared_ptr<const Network>>(), "network"_a)
-      .def("scores", &scores_of, "rows"_a);
+      .def("scores", &scores_of, "rows"_a, "llvms"_a);
   nb::class_<WithLog>(m, "Generated")
       .def_prop_ro("object", [](const WithLog &made) { return nb::bytes(made.object.data(), made.object.size()); })
       .def_prop_ro(

@@ -24,20 +24,21 @@ std::vector<std::string> eviction_input_names() {
   std::vector<std::string> all = eviction_feature_names(), names(all.begin() + 1, all.end() - 1);
   for (size_t i = 1; i + 1 < all.size(); ++i)
     names.push_back("wanting_" + all[i]);
-  names.insert(names.end(), {all.back(), "place", "is_wanting"});
+  names.insert(names.end(), {all.back(), "place", "is_wanting", "is_llvms"});
   return names;
 }
 
-std::vector<float> eviction_inputs(std::span<const float> row, int slot) {
+std::vector<float> eviction_inputs(std::span<const float> row, int slot, int llvms) {
   static const int of_slots = features() - 1;
   std::vector<float> inputs;
-  inputs.reserve(2 * of_slots + 1);
+  inputs.reserve(2 * of_slots + 2);
   for (int at : {slot, LAST_SLOT})
     for (int i = 1; i < of_slots; ++i)
       inputs.push_back(row[i * eviction_slots + at]);
   inputs.push_back(row.back());
   inputs.push_back(float(slot) / float(LAST_SLOT));
   inputs.push_back(slot == LAST_SLOT ? 1.0f : 0.0f);
+  inputs.push_back(slot == llvms ? 1.0f : 0.0f);
   for (float &value : inputs)
     value = std::isnan(value) ? 0.0f : std::clamp(value, -MOST, MOST);
   return inputs;
@@ -50,23 +51,23 @@ EvictionNetwork::EvictionNetwork(std::shared_ptr<const Network> given) : network
                      std::to_string(network->inputs()) + " and " + std::to_string(network->outputs()));
 }
 
-std::vector<float> EvictionNetwork::scores(std::span<const float> row) const {
+std::vector<float> EvictionNetwork::scores(std::span<const float> row, int llvms) const {
   std::vector<float> found(eviction_slots, -std::numeric_limits<float>::infinity());
   for (int slot = 0; slot < eviction_slots; ++slot)
     if (row[slot]) {
-      float score = network->evaluate(eviction_inputs(row, slot).data())[0];
+      float score = network->evaluate(eviction_inputs(row, slot, llvms).data())[0];
       found[slot] = std::isnan(score) ? LEAST_SCORE : std::max(score, LEAST_SCORE);
     }
   return found;
 }
 
-int EvictionNetwork::choose(std::span<const float> row) const {
-  std::vector<float> found = scores(row);
+int EvictionNetwork::choose(std::span<const float> row, int llvms) const {
+  std::vector<float> found = scores(row, llvms);
   return int(std::max_element(found.begin(), found.end()) - found.begin());
 }
 
-int EvictionNetwork::draw(std::span<const float> row, uint64_t chance) const {
-  std::vector<float> found = scores(row);
+int EvictionNetwork::draw(std::span<const float> row, int llvms, uint64_t chance) const {
+  std::vector<float> found = scores(row, llvms);
   double best = *std::max_element(found.begin(), found.end()), sum = 0;
   for (float score : found)
     sum += std::exp(score - best);
@@ -84,12 +85,12 @@ int EvictionNetwork::draw(std::span<const float> row, uint64_t chance) const {
 
 int NetworkEvictions::decide(const Eviction &asked) {
   if (!seed)
-    return network.choose(asked.row);
+    return network.choose(asked.row, asked.llvms);
   if (asked.function != function) {
     function = asked.function;
     count = llvm::xxh3_64bits(llvm::StringRef(function));
   }
-  return network.draw(asked.row, mixed(mixed(*seed) ^ mixed(count++)));
+  return network.draw(asked.row, asked.llvms, mixed(mixed(*seed) ^ mixed(count++)));
 }
 
 int EvictionLog::decide(const Eviction &asked) {

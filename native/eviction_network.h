@@ -10,10 +10,10 @@
 namespace burnish {
 
 // What the network sees of one slot: LLVM's features of that slot but for `mask`; those of the live range that wants a
-// register, under "wanting_"; `progress`; where the slot is in allocation order, from 0 to 1; and whether it is the
-// last one. What is not a number is 0, and no magnitude is above 1e6.
+// register, under "wanting_"; `progress`; where the slot is in allocation order, from 0 to 1; whether it is the last
+// one; and whether it is the one that LLVM's heuristic takes. What is not a number is 0, and no magnitude is above 1e6.
 std::vector<std::string> eviction_input_names();
-std::vector<float> eviction_inputs(std::span<const float> row, int slot);
+std::vector<float> eviction_inputs(std::span<const float> row, int slot, int llvms);
 
 // Scores each slot that the row's mask allows by one network with one output, as ml-compiler-opt's
 // rl/regalloc/regalloc_network.py does. burnish.registers.scorer runs the same in numpy.
@@ -23,11 +23,11 @@ public:
   explicit EvictionNetwork(std::shared_ptr<const Network> network);
 
   // Of each slot; -infinity where the mask forbids it. What is not a number is the least of all.
-  std::vector<float> scores(std::span<const float> row) const;
+  std::vector<float> scores(std::span<const float> row, int llvms) const;
   // The first of the largest scores.
-  int choose(std::span<const float> row) const;
+  int choose(std::span<const float> row, int llvms) const;
   // By the softmax of the scores; `chance` is 64 random bits.
-  int draw(std::span<const float> row, uint64_t chance) const;
+  int draw(std::span<const float> row, int llvms, uint64_t chance) const;
 
 private:
   std::shared_ptr<const Network> network;

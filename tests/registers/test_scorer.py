@@ -42,15 +42,15 @@ def rows(count: int, seed: int) -> NDArray[np.float32]:
 
 
 def test_numpy_and_the_native_core_score_alike() -> None:
-    policy, table = scorer(0), rows(200, 0)
-    ours, native = policy.scores(table), policy.native.scores(table)
+    policy, table, llvms = scorer(0), rows(200, 0), np.arange(200) % SLOTS
+    ours, native = policy.scores(table, llvms), policy.native.scores(table, llvms)
     assert np.isneginf(ours).tolist() == (table[:, :SLOTS] == 0).tolist()
     np.testing.assert_allclose(native, ours, rtol=1e-4, atol=1e-4)
 
 
 def test_inputs_are_those_of_the_slots_that_are_allowed() -> None:
     table = rows(50, 1)
-    inputs, decision, slot = slot_inputs(table)
+    inputs, decision, slot = slot_inputs(table, np.full(50, SLOTS - 1))
     assert inputs.shape == (int(table[:, :SLOTS].sum()), len(INPUTS))
     assert (table[decision, slot] == 1).all()
     assert np.isfinite(inputs).all()
@@ -66,12 +66,12 @@ def test_a_policy_comes_back_from_its_file_and_chooses_the_same(tmp_path: Path) 
     again = load_scorer(tmp_path / "policy.npz")
     session = open_program(load_kernel("sha256", ["small"]), CodegenOptions(pipeline="O2"))
     log = session.evictions(again.native)
-    assert log.chosen.tolist() == policy.scores(log.rows).argmax(axis=1).tolist()
+    assert log.chosen.tolist() == policy.scores(log.rows, log.llvms).argmax(axis=1).tolist()
     assert len(set(log.chosen.tolist())) > 3
 
 
 def test_a_policy_for_something_else_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="2 actions on 41 features is none of evictions"):
+    with pytest.raises(InputError, match="2 actions on 42 features is none of evictions"):
         scorer(0, actions=("inline", "leave"))
     with pytest.raises(InputError, match="1 actions on 7 features"):
         scorer(0, inputs=7)

@@ -26,7 +26,7 @@ KEPT_MODULES = 8  # that a worker has open
 class Choices:
     """N decisions in one table: what is known of their M slots, and which of them was taken."""
 
-    inputs: NDArray[np.float32]  # [M, 41]: see burnish.registers.scorer.INPUTS
+    inputs: NDArray[np.float32]  # [M, 42]: see burnish.registers.scorer.INPUTS
     counts: NDArray[np.int64]  # [N]: slots of each
     taken: NDArray[np.int64]  # [N]: from 0 to counts - 1
 
@@ -128,7 +128,7 @@ def _generate(
 
 def _allocation(made: _native.Generated, llvms: bool) -> Allocation:
     log = logged(made)
-    inputs, decision, slot = slot_inputs(log.rows)
+    inputs, decision, slot = slot_inputs(log.rows, log.llvms)
     slots = log.llvms if llvms else log.chosen
     counts = np.bincount(decision, minlength=len(log))
     starts = np.cumsum(counts) - counts

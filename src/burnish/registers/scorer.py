@@ -1,8 +1,8 @@
 """Policies of evictions: a perceptron scores each slot by what LLVM says of it, and the best one is evicted.
 
 As in ml-compiler-opt's rl/regalloc/regalloc_network.py the same network scores all slots; what it sees beside
-is the live range that wants a register, and the place in allocation order. Files are those of other
-policies of arrays: see burnish.policies.arrays.
+is the live range that wants a register, the place in allocation order, and what LLVM's heuristic takes.
+Files are those of other policies of arrays: see burnish.policies.arrays.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ _OF_SLOT = len(EVICTION_COLUMNS) // SLOTS  # features, with the mask, without pr
 _MOST = np.float32(1e6)
 
 Floats = NDArray[np.float32]
+Slots = NDArray[np.int64]
 
 
-def slot_inputs(rows: Floats) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+def slot_inputs(rows: Floats, llvms: Slots) -> tuple[Floats, Slots, Slots]:
     """Return what the network sees of all M slots that N decisions' masks allow.
 
     Args:
         rows: float32[N, 661], by EVICTION_COLUMNS.
+        llvms: int64[N], the slots that LLVM's heuristic takes.
 
     Returns:
-        float32[M, 41] by INPUTS; int64[M], the decision of each; int64[M], its slot. Both ascend.
+        float32[M, 42] by INPUTS; int64[M], the decision of each; int64[M], its slot. Both ascend.
     """
     features = rows[:, :-1].reshape(len(rows), _OF_SLOT, SLOTS)
     decision, slot = np.nonzero(features[:, 0] != 0)
@@ -50,6 +52,7 @@ def slot_inputs(rows: Floats) -> tuple[Floats, NDArray[np.int64], NDArray[np.int
             rows[decision, -1:],
             (slot / np.float32(last)).astype(np.float32)[:, None],
             (slot == last).astype(np.float32)[:, None],
+            (slot == llvms[decision]).astype(np.float32)[:, None],
         ],
         axis=1,
     )
@@ -70,9 +73,9 @@ class EvictionScorer:
                 f"expected the action 'evict' and {len(INPUTS)} features of a slot"
             )
 
-    def scores(self, rows: Floats) -> Floats:
-        """Return float32[N, 33] of float32[N, 661]: -inf where the mask forbids a slot."""
-        inputs, decision, slot = slot_inputs(rows)
+    def scores(self, rows: Floats, llvms: Slots) -> Floats:
+        """Return float32[N, 33] of float32[N, 661] and int64[N]: -inf where the mask forbids a slot."""
+        inputs, decision, slot = slot_inputs(rows, llvms)
         found = np.full((len(rows), SLOTS), -np.inf, dtype=np.float32)
         found[decision, slot] = self.policy.head(self.policy.encoder(inputs))[:, 0]
         return found

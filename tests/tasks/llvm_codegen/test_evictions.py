@@ -85,9 +85,10 @@ def test_a_network_sees_the_slot_the_live_range_and_where_it_is() -> None:
         "progress": [0.25] * 3,
         "place": [3 / 32, 5 / 32, 1],
         "is_wanting": [0.0, 0.0, 1.0],
+        "is_llvms": [0.0, 1.0, 0.0],
     }
     for name, expected in seen.items():
-        scores = network({name: 1.0}).scores(rows)[0]
+        scores = network({name: 1.0}).scores(rows, np.array([5]))[0]
         np.testing.assert_allclose(scores[allowed], expected, rtol=1e-6, err_msg=name)
         assert np.isneginf(np.delete(scores, allowed)).all()
 
@@ -97,10 +98,15 @@ def test_a_network_answers_as_its_scores_say() -> None:
     chooser = network(seed=1)
     log = session.evictions(chooser)
     assert len(log) > 20
-    assert log.chosen.tolist() == chooser.scores(log.rows).argmax(axis=1).tolist()
+    assert log.chosen.tolist() == chooser.scores(log.rows, log.llvms).argmax(axis=1).tolist()
     same = iter(log.chosen.tolist())
     assert session.generate(lambda function, row: next(same)).code == session.generate(chooser).code
     assert session.generate(chooser).code != session.object_code()
+
+
+def test_a_network_that_follows_llvm_writes_llvms_object() -> None:
+    for session in sessions():
+        assert session.generate(network({"is_llvms": 1.0})).code == session.object_code()
 
 
 def test_draws_follow_the_softmax_of_the_scores_and_are_the_same_for_a_seed() -> None:
@@ -110,7 +116,8 @@ def test_draws_follow_the_softmax_of_the_scores_and_are_the_same_for_a_seed() ->
     again = session.evictions(chooser, seed=7)
     assert again.chosen.tolist() == logs[7].chosen.tolist()
     assert len({tuple(log.chosen.tolist()) for log in logs}) > 30
-    scores = chooser.scores(np.concatenate([log.rows for log in logs])).astype(np.float64)
+    rows, llvms = (np.concatenate([getattr(log, name) for log in logs]) for name in ("rows", "llvms"))
+    scores = chooser.scores(rows, llvms).astype(np.float64)
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
     chosen = np.eye(SLOTS)[np.concatenate([log.chosen for log in logs])]
