@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from burnish.agents.learner import check_ranges, descend, generator
+from burnish.agents.learner import check_ranges, descend
 from burnish.agents.policy import FlatHead, Policy
 from burnish.agents.ppo import kl_divergence, policy_loss
 from burnish.registers.allocating import Allocation, Choices, joined
@@ -169,11 +169,3 @@ def improve(
             descend(optimizer, loss, policy, max_norm=config.max_gradient_norm)
             updates += 1
     return {"kl": distance, "updates": updates, "entropy": bonus, "decisions": float(len(choices))}
-
-
-def next_modules(seed: int, iteration: int, modules: int, count: int) -> list[int]:
-    """Return which modules an iteration compiles: all in turn, in another order each time round."""
-    places = range((iteration - 1) * count, iteration * count)
-    return [
-        int(generator(seed, place // modules, 7).permutation(modules)[place % modules]) for place in places
-    ]
