@@ -1,11 +1,16 @@
 #include "bind_codegen.h"
 
 #include "bind_values.h"
+#include "block_counts.h"
 #include "decisions.h"
+#include "eviction_network.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
@@ -15,7 +20,11 @@ namespace burnish {
 namespace {
 
 using Row = nb::ndarray<nb::numpy, const float, nb::ndim<1>>;
-using Policy = nb::typed<nb::callable, int>;
+using Policy = nb::callable;
+using Evict = std::variant<EvictionNetwork, Policy>;
+using Counts = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Slots = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Function, which is "" for all that are not named: names of skipped passes; 0, 1 or 2 of Priority; its seed.
 using ByFunction = nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, nb::typed<nb::sequence, nb::str>, int, int>>;
@@ -43,11 +52,11 @@ class Asked final : public EvictionPolicy {
 public:
   explicit Asked(nb::callable policy) : policy(std::move(policy)) {}
 
-  int decide(const std::string &function, std::span<const float> row) override {
+  int decide(const Eviction &asked) override {
     nb::gil_scoped_acquire acquire;
-    auto *kept = new std::vector<float>(row.begin(), row.end());
+    auto *kept = new std::vector<float>(asked.row.begin(), asked.row.end());
     Row values(kept->data(), {kept->size()}, keeping(kept));
-    nb::object slot = policy(decoded(function), values);
+    nb::object slot = policy(decoded(asked.function), values);
     return slot.is_none() ? -1 : nb::cast<int>(slot);
   }
 
@@ -55,14 +64,59 @@ private:
   nb::callable policy;
 };
 
-Generated generate_code(const Module &module, const BackEnd &back_end, const ByFunction &given, bool outline,
-                        bool scores, bool gate, const std::optional<nb::callable> &evict) {
+// With all that was asked of evictions, if that is to be written down.
+struct WithLog : Generated {
+  std::optional<EvictionLog> log;
+};
+
+WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFunction &given, bool outline, bool scores,
+                      bool gate, const std::optional<Evict> &evict, std::optional<uint64_t> seed, bool log,
+                      const std::optional<Counts> &counts) {
   Decisions found = decisions(given, outline);
-  std::optional<Asked> policy;
-  if (evict)
-    policy.emplace(*evict);
+  std::optional<Asked> asked;
+  std::optional<NetworkEvictions> network;
+  EvictionPolicy *policy = nullptr;
+  if (evict && std::holds_alternative<EvictionNetwork>(*evict))
+    policy = &network.emplace(std::get<EvictionNetwork>(*evict), seed);
+  else if (evict)
+    policy = &asked.emplace(std::get<Policy>(*evict));
+  std::optional<std::vector<uint64_t>> given_counts;
+  if (counts)
+    given_counts.emplace(counts->data(), counts->data() + counts->size());
+  WithLog made;
+  if (log)
+    policy = &made.log.emplace(policy);
   nb::gil_scoped_release release;
-  return generate(module, back_end, found, {scores, gate, policy ? &*policy : nullptr});
+  static_cast<Generated &>(made) =
+      generate(module, back_end, found, {scores, gate, policy, given_counts ? &*given_counts : nullptr});
+  return made;
+}
+
+nb::object log_of(const WithLog &made) {
+  if (!made.log)
+    return nb::none();
+  auto copied = [](auto values) { return values; };
+  return nb::make_tuple(decoded(made.log->functions), matrix(copied(made.log->rows), eviction_row_size()),
+                        vector(copied(made.log->llvms)), vector(copied(made.log->chosen)));
+}
+
+void check_row(const Rows &rows) {
+  if (rows.shape(1) != size_t(eviction_row_size()))
+    throw InputError("rows of " + std::to_string(rows.shape(1)) + " features; an eviction has " +
+                     std::to_string(eviction_row_size()));
+}
+
+auto scores_of(const EvictionNetwork &network, const Rows &rows, const Slots &llvms) {
+  check_row(rows);
+  if (llvms.shape(0) != rows.shape(0))
+    throw InputError(std::to_string(llvms.shape(0)) + " slots of LLVM's for " + std::to_string(rows.shape(0)) +
+                     " rows");
+  std::vector<float> all;
+  for (size_t i = 0; i < rows.shape(0); ++i) {
+    std::vector<float> found = network.scores({rows.data() + i * rows.shape(1), rows.shape(1)}, int(llvms.data()[i]));
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  return matrix(std::move(all), eviction_slots);
 }
 
 } // namespace
@@ -78,22 +132,43 @@ void bind_codegen(nb::module_ &m) {
       .def_rw("address_significance", &BackEnd::address_significance)
       .def_rw("call_site_info", &BackEnd::call_site_info)
       .def_rw("debugger", &BackEnd::debugger);
-  nb::class_<Generated>(m, "Generated")
-      .def_prop_ro("object", [](const Generated &made) { return nb::bytes(made.object.data(), made.object.size()); })
+  nb::class_<EvictionNetwork>(m, "EvictionNetwork")
+      .def(nb::init<std::shared_ptr<const Network>>(), "network"_a)
+      .def("scores", &scores_of, "rows"_a, "llvms"_a);
+  nb::class_<WithLog>(m, "Generated")
+      .def_prop_ro("object", [](const WithLog &made) { return nb::bytes(made.object.data(), made.object.size()); })
       .def_prop_ro(
-          "allocation_scores", [](const Generated &made) { return decoded(made.allocation_scores); },
+          "allocation_scores", [](const WithLog &made) { return decoded(made.allocation_scores); },
           nb::sig("def allocation_scores(self) -> list[tuple[str, float]]"))
       .def_prop_ro(
-          "executed", [](const Generated &made) { return decoded(made.executed); },
+          "executed", [](const WithLog &made) { return decoded(made.executed); },
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
-      .def_ro("optional", &Generated::optional);
+      .def_prop_ro(
+          "counted_scores", [](const WithLog &made) { return decoded(made.counted_scores); },
+          nb::sig("def counted_scores(self) -> list[tuple[str, float]]"))
+      .def_prop_ro(
+          "counted_executed", [](const WithLog &made) { return decoded(made.counted_executed); },
+          nb::sig("def counted_executed(self) -> list[tuple[str, float]]"))
+      .def_prop_ro("optional", [](const WithLog &made) { return made.optional; })
+      .def_prop_ro("evictions", &log_of,
+                   nb::sig("def evictions(self) -> tuple[list[str], "
+                           "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None, None))], "
+                           "typing.Annotated[numpy.typing.NDArray[numpy.int64], dict(shape=(None,))], "
+                           "typing.Annotated[numpy.typing.NDArray[numpy.int64], dict(shape=(None,))]] | None"));
   m.def("generate_code", &generate_code, "module"_a, "back_end"_a, "decisions"_a, "outline"_a = false,
-        "scores"_a = false, "gate"_a = false, "evict"_a = nb::none(),
-        nb::sig("def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
-                "collections.abc.Sequence[str], int, int]], outline: bool = False, scores: bool = False, "
-                "gate: bool = False, evict: collections.abc.Callable[[str, "
-                "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
-                "int | None] | None = None) -> Generated"));
+        "scores"_a = false, "gate"_a = false, "evict"_a = nb::none(), "seed"_a = nb::none(), "log_evictions"_a = false,
+        "counts"_a = nb::none(),
+        nb::sig(
+            "def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
+            "collections.abc.Sequence[str], int, int]], outline: bool = False, scores: bool = False, "
+            "gate: bool = False, evict: EvictionNetwork | collections.abc.Callable[[str, "
+            "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
+            "int | None] | None = None, seed: int | None = None, log_evictions: bool = False, "
+            "counts: typing.Annotated[numpy.typing.NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', "
+            "writable=False)] | None = None) -> Generated"));
+  m.def("eviction_input_names", &eviction_input_names);
+  m.def("counting", &counting, "module"_a, "path"_a, nb::call_guard<nb::gil_scoped_release>());
+  m.def("count_blocks", &count_blocks, "module"_a);
   m.def("eviction_feature_names", &eviction_feature_names);
   m.attr("EVICTION_SLOTS") = eviction_slots;
 }

@@ -1,6 +1,8 @@
 #include "decisions.h"
 
+#include "block_counts.h"
 #include "codegen.h"
+#include "mixing.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
@@ -8,6 +10,8 @@
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -26,21 +30,14 @@ class RegAllocScore final {
 public:
   double getScore() const;
 };
-RegAllocScore calculateRegAllocScore(const MachineFunction &, const MachineBlockFrequencyInfo &);
+RegAllocScore calculateRegAllocScore(const MachineFunction &, function_ref<double(const MachineBasicBlock &)>,
+                                     function_ref<bool(const MachineInstr &)> rematerializable);
 } // namespace llvm
 
 namespace burnish {
 namespace {
 
 constexpr uint32_t CLASS_BITS = 0xff000000, SIZE_BITS = 0x00ffffff; // of a priority, as DefaultPriorityAdvisor has it
-
-// SplitMix64 (Steele, Lea, Flood 2014), so that a seed means the same on every machine.
-uint64_t mixed(uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
 
 class Priorities final : public RegAllocPriorityAdvisor {
 public:
@@ -126,14 +123,24 @@ char Naming::ID;
 
 using Costs = std::vector<std::pair<std::string, double>>;
 
-// Weighs a function by its static block frequencies, where it comes in the pipeline.
-struct Weighing : MachineFunctionPass {
+using Frequency = function_ref<double(const MachineBasicBlock &)>;
+using Weigh = double (*)(const MachineFunction &, Frequency);
+
+// Weighs a function by its static block frequencies, where it comes in the pipeline; also by how often its blocks were
+// executed, where they were counted.
+struct Weighing final : MachineFunctionPass {
   static char ID;
-  explicit Weighing(Costs &costs) : MachineFunctionPass(ID), costs(costs) {}
-  virtual double weigh(const MachineFunction &function, const MachineBlockFrequencyInfo &frequencies) const = 0;
+  Weighing(Weigh weigh, Costs &costs, const BlockCounts *counts, Costs &counted)
+      : MachineFunctionPass(ID), weigh(weigh), costs(costs), counts(counts), counted(counted) {}
   bool runOnMachineFunction(MachineFunction &function) override {
     const auto &frequencies = getAnalysis<MachineBlockFrequencyInfoWrapperPass>().getMBFI();
-    costs.emplace_back(function.getName().str(), weigh(function, frequencies));
+    auto of_call = [&](const MachineBasicBlock &block) { return frequencies.getBlockFreqRelativeToEntryBlock(&block); };
+    costs.emplace_back(function.getName().str(), weigh(function, of_call));
+    if (!counts)
+      return false;
+    std::vector<double> executed = counts->of(function, frequencies);
+    auto of_run = [&](const MachineBasicBlock &block) { return executed[block.getNumber()]; };
+    counted.emplace_back(function.getName().str(), weigh(function, of_run));
     return false;
   }
   void getAnalysisUsage(AnalysisUsage &usage) const override {
@@ -141,28 +148,27 @@ struct Weighing : MachineFunctionPass {
     usage.setPreservesAll();
     MachineFunctionPass::getAnalysisUsage(usage);
   }
+  Weigh weigh;
   Costs &costs;
+  const BlockCounts *counts;
+  Costs &counted;
 };
 char Weighing::ID;
 
-struct AllocationScore final : Weighing {
-  using Weighing::Weighing;
-  double weigh(const MachineFunction &function, const MachineBlockFrequencyInfo &frequencies) const override {
-    return calculateRegAllocScore(function, frequencies).getScore();
-  }
-};
+double allocation_score(const MachineFunction &function, Frequency frequency) {
+  const TargetInstrInfo &target = *function.getSubtarget().getInstrInfo();
+  auto cheap = [&](const MachineInstr &instruction) { return target.isReMaterializable(instruction); };
+  return calculateRegAllocScore(function, frequency, cheap).getScore();
+}
 
-struct Executed final : Weighing {
-  using Weighing::Weighing;
-  double weigh(const MachineFunction &function, const MachineBlockFrequencyInfo &frequencies) const override {
-    double sum = 0;
-    for (const MachineBasicBlock &block : function) {
-      auto counts = [](const MachineInstr &instruction) { return !instruction.isMetaInstruction(); };
-      sum += frequencies.getBlockFreqRelativeToEntryBlock(&block) * llvm::count_if(block, counts);
-    }
-    return sum;
+double executed(const MachineFunction &function, Frequency frequency) {
+  double sum = 0;
+  for (const MachineBasicBlock &block : function) {
+    auto counts = [](const MachineInstr &instruction) { return !instruction.isMetaInstruction(); };
+    sum += frequency(block) * llvm::count_if(block, counts);
   }
-};
+  return sum;
+}
 
 // Puts our passes between the target's.
 class Generation final : public CodegenHook, legacy::PassManagerBase {
@@ -172,6 +178,8 @@ public:
 
   legacy::PassManagerBase &begin(llvm::Module &copy, TargetMachine &target, legacy::PassManagerBase &given) override {
     passes = &given;
+    if (request.counts)
+      counts.emplace(copy, *request.counts);
     auto decides = [&](auto &&of) {
       return of(decisions.others) || llvm::any_of(decisions.functions, [&](auto &item) { return of(item.second); });
     };
@@ -196,6 +204,7 @@ private:
   const GenerationRequest &request;
   Generated &generated;
   Gate gate;
+  std::optional<BlockCounts> counts;
   bool gated = false, after_loops = false;
   legacy::PassManagerBase *passes = nullptr;
 
@@ -210,10 +219,14 @@ private:
       pass = createMachineOutlinerPass(RunOutliner::AlwaysOutline);
     }
     if (request.scores && pass->getPassName() == "Free MachineFunction")
-      passes->add(new Executed(generated.executed));
+      weigh(executed, generated.executed, generated.counted_executed);
     passes->add(pass); // which may destroy it
     if (request.scores && id == &VirtRegRewriterID)
-      passes->add(new AllocationScore(generated.allocation_scores));
+      weigh(allocation_score, generated.allocation_scores, generated.counted_scores);
+  }
+
+  void weigh(Weigh how, Costs &costs, Costs &counted) {
+    passes->add(new Weighing(how, costs, counts ? &*counts : nullptr, counted));
   }
 };
 

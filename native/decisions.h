@@ -31,9 +31,10 @@ struct Decisions {
 
 // What else to say of a code generation.
 struct GenerationRequest {
-  bool scores = false;              // of the register allocation, and the instructions that are executed
-  bool gate = false;                // ask LLVM which passes are optional
-  EvictionPolicy *policy = nullptr; // that is asked which live ranges to evict
+  bool scores = false;                           // of the register allocation, and the instructions that are executed
+  bool gate = false;                             // ask LLVM which passes are optional
+  EvictionPolicy *policy = nullptr;              // that is asked which live ranges to evict
+  const std::vector<uint64_t> *counts = nullptr; // of all blocks of the module: see block_counts.h
 };
 
 struct Generated {
@@ -41,6 +42,8 @@ struct Generated {
   // Of a call of each function, by static block frequencies: LLVM's calculateRegAllocScore, which weighs copies,
   // loads, stores and rematerializations; and how many machine instructions are executed.
   std::vector<std::pair<std::string, double>> allocation_scores, executed;
+  // Likewise, but of all calls together, by how often blocks were counted to be executed.
+  std::vector<std::pair<std::string, double>> counted_scores, counted_executed;
   std::vector<std::string> optional; // the passes that the gate was asked about, by the alphabet
 };
 

@@ -14,6 +14,25 @@
 
 using namespace llvm;
 
+// llvm/lib/CodeGen/AllocationOrder.h, which is private: hints, then the class's order without them.
+namespace llvm {
+class AllocationOrder {
+  SmallVector<MCPhysReg, 16> hints;
+  ArrayRef<MCPhysReg> order;
+  int limit = 0; // 0 where nothing but hints is allowed
+
+public:
+  // The registers, in this order.
+  SmallVector<MCPhysReg, 32> registers() const {
+    SmallVector<MCPhysReg, 32> all(hints.begin(), hints.end());
+    for (MCPhysReg each : order.take_front(limit))
+      if (!is_contained(hints, each))
+        all.push_back(each);
+    return all;
+  }
+};
+} // namespace llvm
+
 namespace burnish {
 namespace {
 
@@ -64,6 +83,7 @@ public:
   }
 
   std::string function;
+  int llvms = -1;         // the heuristic's slot
   bool heuristic = false; // has the last word on the last question
 
 private:
@@ -76,9 +96,9 @@ private:
     for (size_t i = 0; i < FEATURES.size(); ++i)
       for (int at = 0; at < (i == LAST ? 1 : eviction_slots); ++at)
         row.push_back(FEATURES[i].is_float ? getTensor<float>(i)[at] : static_cast<float>(getTensor<int64_t>(i)[at]));
-    slot = policy.decide(function, row);
-    heuristic = slot < 0;
     const int64_t *mask = getTensor<int64_t>(0);
+    slot = policy.decide({function, row, llvms >= 0 && mask[llvms] ? llvms : -1});
+    heuristic = slot < 0;
     for (int first = 0; heuristic && slot < 0; ++first) // LLVM wants one of them all the same
       slot = mask[first] ? first : slot;
     if (slot >= eviction_slots || !mask[slot])
@@ -104,8 +124,19 @@ private:
                                       const SmallVirtRegSet &fixed) const override {
     asking.function = MF.getName().str();
     asking.heuristic = true; // where there is nothing to choose from, nobody is asked
+    MCRegister llvms = heuristic->tryFindEvictionCandidate(range, order, limit, fixed);
+    asking.llvms = slot_of(llvms, order);
     MCRegister chosen = model->tryFindEvictionCandidate(range, order, limit, fixed);
-    return asking.heuristic ? heuristic->tryFindEvictionCandidate(range, order, limit, fixed) : chosen;
+    return asking.heuristic ? llvms : chosen;
+  }
+
+  // MLEvictAdvisor counts registers in allocation order; those that a register class has are fewer than the slots.
+  static int slot_of(MCRegister chosen, const AllocationOrder &order) {
+    if (!chosen)
+      return eviction_slots - 1;
+    auto registers = order.registers();
+    auto slot = llvm::find(registers, chosen.id()) - registers.begin();
+    return slot < std::min<ptrdiff_t>(registers.size(), eviction_slots - 1) ? int(slot) : -1;
   }
 
   bool canEvictHintInterference(const LiveInterval &range, MCRegister hint,

@@ -18,13 +18,20 @@ inline constexpr int eviction_slots = 33;
 std::vector<std::string> eviction_feature_names();
 int eviction_row_size(); // 20 * 33 + 1
 
+// A live range wants a register.
+struct Eviction {
+  const std::string &function;
+  std::span<const float> row;
+  int llvms; // the slot that LLVM's heuristic takes; below 0 where the row's `mask` does not allow it
+};
+
 // Who is asked.
 class EvictionPolicy {
 public:
   virtual ~EvictionPolicy() = default;
-  // Which slot, of those that the row's `mask` allows, is evicted in a function; the last one is "none, the live range
-  // itself has to wait". Below 0: what LLVM's heuristic says.
-  virtual int decide(const std::string &function, std::span<const float> row) = 0;
+  // Which slot, of those that the row's `mask` allows, is evicted; the last one is "none, the live range itself has to
+  // wait". Below 0: what LLVM's heuristic says.
+  virtual int decide(const Eviction &asked) = 0;
 };
 
 // A pass to be added before the register allocator is. Throws FatalError where LLVM's advisor is not laid out as this

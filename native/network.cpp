@@ -65,11 +65,11 @@ void Network::check() const {
     throw InputError("the network has weights that are no finite numbers");
 }
 
-std::vector<float> Network::scaled(const int64_t *features) const {
+std::vector<float> Network::scaled(const float *features) const {
   size_t count = inputs();
   std::vector<float> x(count);
   for (size_t i = 0; i < count; ++i) {
-    float value = float(features[i]);
+    float value = features[i];
     if (input_.scale == Scale::log1p)
       value = std::copysign(std::log1p(std::fabs(value)), value);
     x[i] = (value - input_.mean[i]) / input_.deviation[i];
@@ -79,7 +79,7 @@ std::vector<float> Network::scaled(const int64_t *features) const {
   std::vector<float> all(4 * count);
   for (size_t i = 0; i < count; ++i) {
     const float *first = &input_.boundaries[i * input_.steps], *last = first + input_.steps;
-    float share = float(std::upper_bound(first, last, float(features[i])) - first) / float(input_.steps);
+    float share = float(std::upper_bound(first, last, features[i]) - first) / float(input_.steps);
     all[i] = share;
     all[count + i] = share * share;
     all[2 * count + i] = std::sqrt(share);
@@ -89,6 +89,10 @@ std::vector<float> Network::scaled(const int64_t *features) const {
 }
 
 std::vector<float> Network::evaluate(const int64_t *features) const {
+  return evaluate(std::vector<float>(features, features + inputs()).data());
+}
+
+std::vector<float> Network::evaluate(const float *features) const {
   std::vector<float> x = scaled(features);
   for (const Dense &layer : layers_) {
     x = transformed(layer, x);

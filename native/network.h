@@ -38,12 +38,13 @@ public:
   size_t outputs() const { return layers_.back().bias.size(); }
 
   // Of one row of features; sums are float32, in the order of the inputs.
+  std::vector<float> evaluate(const float *features) const;
   std::vector<float> evaluate(const int64_t *features) const;
   // The first of the largest outputs; 0 where that means nothing: one is not a number, or all are infinite.
   size_t choose(const int64_t *features) const;
 
 private:
-  std::vector<float> scaled(const int64_t *features) const;
+  std::vector<float> scaled(const float *features) const;
   void check() const;
 
   Input input_;

@@ -37,6 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "portfolio": BELOW_ALL | MIDDLE | ABOVE,
     "loops": BELOW_ALL | MIDDLE | ABOVE,  # kernels: loop nests, their policies and searches, in one call
     "inlining": BELOW_ALL | MIDDLE | ABOVE,  # decisions of the inliner, and what is learned from them
+    "registers": BELOW_ALL | MIDDLE | ABOVE,  # policies of the register allocator, and what they learn from
     "driver": BELOW_ALL | MIDDLE | ABOVE | {"portfolio"},
     "whole_program": BELOW_ALL | MIDDLE | ABOVE | {"driver", "portfolio"},
     "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver", "whole_program", "inlining", "portfolio"},

@@ -78,8 +78,8 @@ class FileBudget:
 
 
 CODE_GENERATION = 0.4  # of clang's time, which the better object takes after the search
-# Code generation pays beside passes where it has time for four trials at every function and for what is joined
-# of them: three times what clang takes.
+# Code generation pays beside passes where it has time for four trials at every function and for what is
+# joined of them: three times what clang takes.
 CODE_SHARE = 0.3  # of longer budgets
 CODE_MULTIPLE = 3.2  # of clang's time, at least
 MULTIPLE_WITH_CODE = 8.0  # of clang's time: shorter budgets are for passes alone

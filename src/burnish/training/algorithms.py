@@ -49,6 +49,9 @@ OF_LEARNERS = "burnish.training.learning:PolicyTraining"
 TRAININGS: dict[str, str] = {
     "sequence-values": "burnish.portfolio.training:SequenceValuesTraining",
     "answer-values": "burnish.inlining.credit_training:AnswerValuesTraining",
+    "eviction-cloning": "burnish.registers.eviction_training:EvictionTraining",
+    "eviction-ppo": "burnish.registers.eviction_training:EvictionTraining",
+    "eviction-evolution": "burnish.registers.eviction_training:EvictionTraining",
     "schedule-costs": "burnish.loops.cost_training:ScheduleCostsTraining",
 }
 """Other kinds of training, by name."""

@@ -16,7 +16,7 @@ from burnish import _native
 from burnish.core.errors import MissingTool
 from burnish.core.program import Program
 from burnish.corpora.kernels import load_kernel
-from burnish.tasks.llvm_codegen.generations import EVICTION_COLUMNS, SLOTS
+from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
 from burnish.tasks.llvm_codegen.observations import FUNCTIONS, OBSERVATIONS, OPCODES
 from burnish.tasks.llvm_codegen.session import open_program
 from burnish.toolchain import find_tool

@@ -15,7 +15,8 @@ from burnish.corpora.random_modules import random_module
 from burnish.programs import load_program
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, PASSES
-from burnish.tasks.llvm_codegen.generations import SLOTS, plain_back_end
+from burnish.tasks.llvm_codegen.evictions import SLOTS
+from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 from burnish.tasks.llvm_codegen.settings import PIPELINES
 from burnish.tasks.llvm_passes.origin import Options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,27 +13,14 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.recent import Recent
+from burnish.execution.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
+from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
 from burnish.tasks.llvm_passes.origin import Options
 from burnish.tasks.llvm_passes.session import ModuleSession
 
 KEPT_BYTES = 64 << 20  # of all objects of a program
 FEWEST, MOST = 4, 256  # whatever their size
-
-EvictionPolicy = Callable[[str, NDArray[np.float32]], int | None]
-"""Which slot the register allocator evicts: (function, float32[661]) -> slot; None: what LLVM chooses.
-
-The columns are EVICTION_COLUMNS. The slot is one
-that the row's `mask` allows; the last one is the live range itself, which has to wait."""
-
-SLOTS: int = _native.EVICTION_SLOTS
-_FEATURES = _native.eviction_feature_names()
-EVICTION_COLUMNS = (
-    *(f"{name}[{slot}]" for name in _FEATURES[:-1] for slot in range(SLOTS)),
-    _FEATURES[-1],
-)
-"""LLVM's features (MLGO's, llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp): of each register in allocation
-order, and of the live range that wants one; the last one is of the whole allocation."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +67,14 @@ def plain_back_end(options: Options) -> _native.BackEnd:
     return back_end
 
 
+@dataclass(frozen=True)
+class ExecutedCosts:
+    """What runs of a program execute, by function, from how often its blocks were counted to be executed."""
+
+    spill_costs: Mapping[str, float]
+    instructions: Mapping[str, float]
+
+
 class Generations:
     """The code generations of a module, shared by all its sessions; what was not used lately is made anew."""
 
@@ -90,6 +85,7 @@ class Generations:
         self._back_end = back_end or plain_back_end(opened.options)
         self._entries = len(opened.trace)
         self._kept: Recent[Decided, GeneratedCode] = Recent(FEWEST)
+        self._executed: Recent[Decided, ExecutedCosts] = Recent(MOST)
 
     def of(self, decided: Decided) -> GeneratedCode:
         """Return what decisions lead to.
@@ -103,40 +99,85 @@ class Generations:
             self._kept.put(decided, known)
         return known
 
-    def generate(self, decided: Decided, evict: EvictionPolicy | None = None) -> GeneratedCode:
-        """Generate code, with a policy for evictions if there is one.
+    def generate(
+        self, decided: Decided, evict: EvictionPolicy | None = None, seed: int | None = None
+    ) -> GeneratedCode:
+        """Generate code, with a policy for evictions if there is one; with a seed a network draws.
 
         Raises:
             CompilerCrash: LLVM gives up, or what the policy chose cannot be evicted.
             InputError: there is no such level or CPU.
         """
+        return self._generate(decided, evict, seed)[0]
+
+    def evictions(
+        self, decided: Decided, evict: EvictionPolicy | None = None, seed: int | None = None
+    ) -> tuple[GeneratedCode, Evictions]:
+        """Generate code likewise; also return what could be evicted, each time, and who took what.
+
+        Raises:
+            CompilerCrash, InputError: see `generate`.
+        """
+        return self._generate(decided, evict, seed, log=True)
+
+    def executed_costs(self, decided: Decided) -> ExecutedCosts:
+        """Return what the runs of the program execute where nobody but LLVM evicts.
+
+        Raises:
+            CompilerCrash, InputError: see `executed_costs_under`.
+        """
+        if (known := self._executed.get(decided)) is None:
+            known = self.executed_costs_under(decided, None)
+            self._executed.put(decided, known)
+        return known
+
+    def executed_costs_under(self, decided: Decided, evict: EvictionPolicy | None) -> ExecutedCosts:
+        """Return what the runs of the program execute; the blocks are counted the first time.
+
+        Raises:
+            CompilerCrash: see `generate`.
+            InputError: the program cannot be run, or does not end by itself.
+        """
+        made = self._made(decided, evict, counts=self._counts)
+        return ExecutedCosts(dict(made.counted_scores), dict(made.counted_executed))
+
+    @cached_property
+    def _counts(self) -> NDArray[np.uint64]:
+        return block_counts(self.opened.module, self.opened.stopwatch().workload)
+
+    def _generate(
+        self, decided: Decided, evict: EvictionPolicy | None, seed: int | None, log: bool = False
+    ) -> tuple[GeneratedCode, Evictions]:
+        made = self._made(decided, evict, seed, log)
+        scores, executed = dict(made.allocation_scores), dict(made.executed)
+        position_independent = self.opened.module.position_independent
+        return GeneratedCode(made.object, position_independent, scores, executed), logged(made)
+
+    def _made(
+        self,
+        decided: Decided,
+        evict: EvictionPolicy | None,
+        seed: int | None = None,
+        log: bool = False,
+        counts: NDArray[np.uint64] | None = None,
+    ) -> _native.Generated:
         module = self.opened.module
         assert len(self.opened.trace) == self._entries, "the module was changed after it was opened"
         decisions = {name: one.native() for name, one in decided.functions}
         decisions[""] = decided.others.native()
         try:
-            made = _native.generate_code(
-                module, self._back_end, decisions, outline=decided.outline, scores=True, evict=evict
+            return _native.generate_code(
+                module,
+                self._back_end,
+                decisions,
+                outline=decided.outline,
+                scores=True,
+                evict=evict,
+                seed=seed,
+                log_evictions=log,
+                counts=counts,
             )
         except _native.FatalError as error:
             raise CompilerCrash(f"code generation: {error}") from None
         except _native.PipelineError as error:
             raise InputError(str(error)) from None
-        scores, executed = dict(made.allocation_scores), dict(made.executed)
-        return GeneratedCode(made.object, module.position_independent, scores, executed)
-
-    def evictions(self, decided: Decided) -> tuple[list[str], NDArray[np.float32]]:
-        """Return what the register allocator could evict, each time: functions, float32[N, 661].
-
-        Raises:
-            CompilerCrash, InputError: see `generate`.
-        """
-        functions: list[str] = []
-        rows: list[NDArray[np.float32]] = []
-
-        def note(function: str, row: NDArray[np.float32]) -> None:
-            functions.append(function)
-            rows.append(row)
-
-        self.generate(decided, note)
-        return functions, np.array(rows, dtype=np.float32).reshape(-1, len(EVICTION_COLUMNS))

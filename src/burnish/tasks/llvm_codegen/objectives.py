@@ -13,7 +13,7 @@ from burnish.tasks.llvm_passes.objectives import slowdown
 if TYPE_CHECKING:
     from burnish.tasks.llvm_codegen.session import CodegenSession
 
-SPILL_COST = "spill-cost"
+SPILL_COST, EXECUTED_SPILL_COST = "spill-cost", "executed-spill-cost"
 
 OBJECTIVES: dict[str, Objective] = {
     name: OF_MODULES[name] for name in ("loaded-bytes", "text-bytes", "object-bytes", "code-growth")
@@ -30,6 +30,15 @@ OBJECTIVES: dict[str, Objective] = {
         "rematerializations of a call of each function by static block frequencies, at least 1",
         dense=False,
         heading="spills",
+    ),
+    EXECUTED_SPILL_COST: Objective(
+        EXECUTED_SPILL_COST,
+        "points",
+        "the same of all that the runs of the program execute: blocks weigh as often as they were counted, "
+        "at least 1",
+        dense=False,
+        needs_workload=True,
+        heading="executed spills",
     ),
     **{name: OF_MODULES[name] for name in ("seconds", "cycles", "instructions")},
 }
@@ -57,6 +66,8 @@ def cost(session: CodegenSession, objective: str) -> float:
             return slowdown(ratios, dict.fromkeys(ratios, 1.0))
         case "spill-cost":
             return max(1.0, sum(session.generation().spill_costs.values()))
+        case "executed-spill-cost":
+            return max(1.0, sum(session.executed_costs().spill_costs.values()))
         case "seconds" | "cycles" | "instructions":
             return session.opened.stopwatch().measure(session.object_code(), objective)
     raise UnknownName.among("objective", objective, OBJECTIVES)
@@ -77,6 +88,8 @@ def costs(session: CodegenSession, objective: str) -> dict[str, float]:
             pairs = session.sizes().functions_constant
         case "spill-cost":
             return dict(session.generation().spill_costs)
+        case "executed-spill-cost":
+            return dict(session.executed_costs().spill_costs)
         case "slowdown":
             return _slowdowns(session)
         case _:

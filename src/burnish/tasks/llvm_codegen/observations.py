@@ -11,14 +11,14 @@ from burnish import _native
 from burnish.core.objective import Observation
 from burnish.core.view import Observed
 from burnish.tasks.llvm_codegen.actions import ACTIONS
-from burnish.tasks.llvm_codegen.generations import EVICTION_COLUMNS
+from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS as OF_MODULES
 
 if TYPE_CHECKING:
     from burnish.tasks.llvm_codegen.session import CodegenSession
 
 FUNCTIONS, FUNCTION_NAMES, DECISIONS = "functions", "function-names", "decisions"
-EVICTIONS, EVICTION_FUNCTIONS = "evictions", "eviction-functions"
+EVICTIONS, EVICTION_FUNCTIONS, EVICTION_SLOTS = "evictions", "eviction-functions", "eviction-slots"
 OPCODES = tuple(_native.opcode_count_names())
 OBJECT = "object"
 NOW = ("text-bytes", "loaded-bytes", "spill-cost", "executed")
@@ -57,6 +57,15 @@ OBSERVATIONS: dict[str, Observation] = {name: OF_MODULES[name] for name in OF_MO
             low=float("-inf"),
             columns=EVICTION_COLUMNS,
         ),
+        Observation(
+            EVICTION_SLOTS,
+            "Which of the 33 LLVM's heuristic takes in each of them; the last one is the live range itself",
+            kind="sequence",
+            shape=(1,),
+            low=-1,
+            high=SLOTS - 1,
+            columns=("slot",),
+        ),
         Observation(EVICTION_FUNCTIONS, "In which function each of them is, one a line", kind="text"),
         Observation(OBJECT, "The object file", kind="bytes"),
     )
@@ -77,9 +86,11 @@ def observe(session: CodegenSession, space: str) -> Observed:
         case "function-names":
             return "\n".join(session.sites())
         case "evictions":
-            return session.evictions()[1]
+            return session.evictions().rows
+        case "eviction-slots":
+            return session.evictions().llvms[:, None]
         case "eviction-functions":
-            return "\n".join(session.evictions()[0])
+            return "\n".join(session.evictions().functions)
         case "object":
             return session.object_code()
     if space not in OF_MODULE:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.errors import UnknownName
@@ -16,7 +15,8 @@ from burnish.core.session import Part, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.tasks.llvm_codegen.actions import ACTIONS, LLVMS_OWN, OUTLINE, FunctionDecisions
-from burnish.tasks.llvm_codegen.generations import Decided, EvictionPolicy, GeneratedCode, Generations
+from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions
+from burnish.tasks.llvm_codegen.generations import Decided, ExecutedCosts, GeneratedCode, Generations
 from burnish.tasks.llvm_codegen.objectives import cost, costs
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS, observe
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE
@@ -104,9 +104,28 @@ class CodegenSession(Session):
         """
         return self.generations.generate(self.decided(), evict)
 
-    def evictions(self) -> tuple[list[str], NDArray[np.float32]]:
-        """Return the functions and float32[N, 661] the features of all evictions that LLVM weighs."""
-        return self.generations.evictions(self.decided())
+    def evictions(self, evict: EvictionPolicy | None = None, seed: int | None = None) -> Evictions:
+        """Return all evictions that are weighed: features, what LLVM takes, and what a policy does.
+
+        Args:
+            evict: The policy; without one LLVM decides.
+            seed: A network draws by the softmax of its scores; it takes the best ones without.
+
+        Raises:
+            CompilerCrash: see `generate`.
+        """
+        return self.generations.evictions(self.decided(), evict, seed)[1]
+
+    def executed_costs(self, evict: EvictionPolicy | None = None) -> ExecutedCosts:
+        """Return what the program's runs execute, with a policy for evictions if there is one.
+
+        Raises:
+            CompilerCrash: see `generate`.
+            InputError: the program cannot be run, or does not end by itself.
+        """
+        if evict is None:
+            return self.generations.executed_costs(self.decided())
+        return self.generations.executed_costs_under(self.decided(), evict)
 
     def sizes(self) -> _native.Sizes:
         """Return the sizes of the object."""

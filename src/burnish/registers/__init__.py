@@ -1,0 +1,1 @@
+"""Register allocation: policies of what is evicted, and what they learn from."""

@@ -1,0 +1,102 @@
+"""Policies of evictions: a perceptron scores each slot by what LLVM says of it, and the best one is evicted.
+
+As in ml-compiler-opt's rl/regalloc/regalloc_network.py the same network scores all slots; what it sees beside
+is the live range that wants a register, the place in allocation order, and what LLVM's heuristic takes.
+Files are those of other policies of arrays: see burnish.policies.arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish import _native
+from burnish.core.errors import InputError
+from burnish.policies.arrays import ArraysPolicy, load_arrays
+from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
+from burnish.tasks.llvm_inlining.networks import native_network
+
+ACTIONS: Final = ("evict",)
+INPUTS: Final = tuple(_native.eviction_input_names())
+"""What the network sees of a slot; native/eviction_network.h says what they are."""
+
+_OF_SLOT = len(EVICTION_COLUMNS) // SLOTS  # features, with the mask, without progress
+_MOST = np.float32(1e6)
+
+Floats = NDArray[np.float32]
+Slots = NDArray[np.int64]
+
+
+def slot_inputs(rows: Floats, llvms: Slots) -> tuple[Floats, Slots, Slots]:
+    """Return what the network sees of all M slots that N decisions' masks allow.
+
+    Args:
+        rows: float32[N, 661], by EVICTION_COLUMNS.
+        llvms: int64[N], the slots that LLVM's heuristic takes.
+
+    Returns:
+        float32[M, 42] by INPUTS; int64[M], the decision of each; int64[M], its slot. Both ascend.
+    """
+    features = rows[:, :-1].reshape(len(rows), _OF_SLOT, SLOTS)
+    decision, slot = np.nonzero(features[:, 0] != 0)
+    last = SLOTS - 1
+    inputs = np.concatenate(
+        [
+            features[decision, 1:, slot],
+            features[decision, 1:, last],
+            rows[decision, -1:],
+            (slot / np.float32(last)).astype(np.float32)[:, None],
+            (slot == last).astype(np.float32)[:, None],
+            (slot == llvms[decision]).astype(np.float32)[:, None],
+        ],
+        axis=1,
+    )
+    return np.clip(np.where(np.isnan(inputs), np.float32(0), inputs), -_MOST, _MOST), decision, slot
+
+
+@dataclass(frozen=True, eq=False)
+class EvictionScorer:
+    """A policy of evictions."""
+
+    policy: ArraysPolicy
+
+    def __post_init__(self) -> None:
+        inputs = len(self.policy.encoder.mean)
+        if self.policy.actions != ACTIONS or inputs != len(INPUTS):
+            raise InputError(
+                f"a policy of {len(self.policy.actions)} actions on {inputs} features is none of evictions: "
+                f"expected the action 'evict' and {len(INPUTS)} features of a slot"
+            )
+
+    def scores(self, rows: Floats, llvms: Slots) -> Floats:
+        """Return float32[N, 33] of float32[N, 661] and int64[N]: -inf where the mask forbids a slot."""
+        inputs, decision, slot = slot_inputs(rows, llvms)
+        found = np.full((len(rows), SLOTS), -np.inf, dtype=np.float32)
+        found[decision, slot] = self.policy.head(self.policy.encoder(inputs))[:, 0]
+        return found
+
+    @cached_property
+    def native(self) -> _native.EvictionNetwork:
+        """The same in the native core, for CodegenSession.generate.
+
+        Raises:
+            InputError: the shapes of its arrays do not fit, or a weight is no finite number.
+        """
+        return _native.EvictionNetwork(native_network(self.policy))
+
+
+def load_scorer(path: Path) -> EvictionScorer:
+    """Read a policy of evictions.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return EvictionScorer(load_arrays(path))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
