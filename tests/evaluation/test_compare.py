@@ -31,6 +31,7 @@ from burnish.evaluation.compare import (
 from burnish.evaluation.rows import Row
 from burnish.evaluation.solvers import Solver, check_methods, solver_of
 from burnish.search import Budget, search
+from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
@@ -237,6 +238,9 @@ def test_methods_are_looked_up_first() -> None:
         solver_of("halved@none", TASK)
     with pytest.raises(InputError, match=r"no policy is shipped for total of counting-v\d+; leave @"):
         check_methods(["genetic@shipped"], TASK, "total")
+    of_passes = check_methods(["mixed@shipped"], LLVM, "loaded-bytes")
+    both = load_task("llvm_passes_and_codegen")  # whose first stage has a policy
+    assert check_methods(["mixed@shipped"], both, "loaded-bytes") == of_passes
 
 
 def test_cases_have_projects() -> None:

@@ -60,13 +60,14 @@ def check_methods(specs: Iterable[str], task: Task, objective: str) -> dict[str,
 
 
 def _policy_digest(policy: str, task: Task, objective: str) -> str:
-    """Return 32 hexadecimal digits of BLAKE2b over a policy's file."""
-    found = policies.find_adviser(policy, task, objective)
-    if found is None:
+    """Return 32 hexadecimal digits of BLAKE2b over a policy's file; of stages, over all that have one."""
+    parts = (policies.find_adviser(policy, stage, objective) for stage in task.stages or (task,))
+    guides = [found[1] for found in parts if found]
+    if not guides:
         raise InputError(f"no policy is shipped for {objective} of {task.id}; leave @{policy} out")
     known = policies.shipped()
-    path = known[found[1]] if policy in (policies.DEFAULT, *known) else Path(policy)
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    paths = [known[guide] if policy in (policies.DEFAULT, *known) else Path(policy) for guide in guides]
+    return hashlib.blake2b(b"".join(path.read_bytes() for path in paths), digest_size=16).hexdigest()
 
 
 def _search(
