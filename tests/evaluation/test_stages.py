@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from burnish.core.behind import ended
 from burnish.core.errors import InputError
 from burnish.core.problem import Problem
+from burnish.core.result import Result
 from burnish.core.worker import GIB, Limits
 from burnish.evaluation import optimize
 from burnish.evaluation.job import Strategy
-from burnish.search import Budget
+from burnish.evaluation.stages import search_stages
+from burnish.search import Budget, search
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes_and_codegen import TASK
 from tests.sources import program
@@ -63,3 +66,20 @@ def test_entries_that_begin_what_is_empty_are_left_out() -> None:
         BEGIN,
         "f: skip(dse)",
     )
+
+
+@pytest.mark.parametrize(("budget", "count"), [(Budget(0.001, workers=1), 1), (Budget(60, 20, workers=1), 2)])
+def test_a_slow_program_s_first_stage_has_all_the_time(
+    budget: Budget, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+
+    def note(problem: Problem, *arguments: Any, **options: Any) -> Result:
+        searched.append(problem.task.name)
+        return search(problem, *arguments, **options)
+
+    monkeypatch.setattr("burnish.evaluation.stages.search", note)
+    found = search_stages(PROBLEM, budget, lambda _: None, method="mixed")
+    assert searched == [stage.name for stage in TASK.stages[:count]]
+    assert found.trace
+    assert (BEGIN in found.trace) == (count == 2)

@@ -13,7 +13,7 @@ from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.search import Budget, Progress, search
 
-LEAST_SECONDS = 1e-3
+LEAST_SHARE = 0.02  # of a budget in seconds, that is worth beginning a stage for
 
 Advise = Callable[[Problem], Adviser | None]
 
@@ -30,7 +30,7 @@ def search_stages(
     """Search a task's stages one after the other, or the one that it is.
 
     A stage has its share of the budget, with what those before have left, and begins where the best trace of
-    those before ends.
+    those before ends. Where a budget in seconds is short for the program, the first ones have all of it.
 
     Args:
         problem: What to optimize.
@@ -47,13 +47,23 @@ def search_stages(
     stages = task.stages or (task,)
     found: Result | None = None
     for number, stage in enumerate(stages):
+        left, more = budget.seconds, budget.evaluations
         if found:
             stage = stage_behind(task, found.trace)
+            left = None if left is None else max(0.0, left - (time.monotonic() - start))
+            more = None if more is None else more - found.evaluations
+            if left is not None and left < LEAST_SHARE * (budget.seconds or 0.0):
+                break  # the program is so slow that those before had all
         part = replace(problem, task=stage)
         share = task.shares[number] / sum(task.shares[number:]) if task.stages else 1.0
         best = search(
             part,
-            _left(budget, share, time.monotonic() - start, found.evaluations if found else 0),
+            replace(
+                budget,
+                seconds=None if left is None else share * left,
+                spare_seconds=0.0 if left is None else (1 - share) * left,
+                evaluations=None if more is None else max(1, math.ceil(share * more)),
+            ),
             method=method,
             seed=seed,
             adviser=advise(part),
@@ -73,12 +83,3 @@ def joined(problem: Problem, before: Result, after: Result) -> Result:
         trace, cost = (*trace, *after.trace), after.cost
     evaluations, seconds = before.evaluations + after.evaluations, before.seconds + after.seconds
     return replace(before, trace=trace, cost=cost, evaluations=evaluations, seconds=seconds)
-
-
-def _left(budget: Budget, share: float, seconds: float, evaluations: int) -> Budget:
-    left, more = budget.seconds, budget.evaluations
-    if left is not None:
-        left = max(LEAST_SECONDS, share * (left - seconds))
-    if more is not None:
-        more = max(1, math.ceil(share * (more - evaluations)))
-    return replace(budget, seconds=left, evaluations=more)

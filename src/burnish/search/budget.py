@@ -24,12 +24,14 @@ class Budget:
 
     With `patience`, a search also ends after so many evaluations in a row without a better trace. `workers`
     are the processes that it has; by default one for each core, and one alone for a noisy objective.
+    `spare_seconds` come on top where they are too few for what they were spared for: a stage that follows.
     """
 
     seconds: float | None = None
     evaluations: int | None = None
     patience: int | None = None
     workers: int | None = None
+    spare_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.evaluations is None:

@@ -27,6 +27,7 @@ FIRST_SHARE = 0.7  # of the budget: where the first trace takes more, there is n
 FIRST_EVALUATIONS = 20  # under a budget in evaluations alone: likewise, where there are fewer
 LARGE_SHARE = 0.12  # of the budget in seconds: a program whose first trace takes longer is large
 JOIN_SHARE = 0.5  # of what opening a program and its first trace take: more than what is joined behind it
+SPARED = 3.0  # times the same: fewer spare seconds are of no use to a stage that follows
 RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites took
 LARGE_SITES = 500  # under a budget in evaluations alone: likewise, from so many sites on
 CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a trace: it has to be evaluated, too
@@ -104,7 +105,7 @@ def run(
         ProgramError: the program cannot be read.
     """
     start = time.monotonic()
-    end = None if budget.seconds is None else start + budget.seconds
+    limit = budget.seconds
     task, first = problem.task, method.first
     best = NOTHING
     improved = 0  # evaluations until the best
@@ -118,12 +119,13 @@ def run(
 
     def spent() -> float:
         """Return the share of the budget that is used up."""
-        seconds = (time.monotonic() - start) / budget.seconds if budget.seconds else 0.0
+        seconds = (time.monotonic() - start) / limit if limit else 0.0
         evaluations = evaluator.evaluations / budget.evaluations if budget.evaluations else 0.0
         return max(seconds, evaluations)
 
-    def evaluate(batch: Batch, end: float | None = end) -> list[Evaluation]:
+    def evaluate(batch: Batch, *, timed: bool = True) -> list[Evaluation]:
         nonlocal best, improved, stale, reserve
+        end = start + limit if timed and limit is not None else None
         before, cost, begin = evaluator.trials, best.cost, time.monotonic()
         most = (
             None if budget.evaluations is None else budget.evaluations - evaluator.evaluations - batch.trial
@@ -153,8 +155,8 @@ def run(
     def choose(cost: float | None, least: float = 0.0) -> Trace:
         """Let the adviser choose a trace; what it has the compiler do for that (rollouts) is cut off."""
         worker, now = evaluator.workers[0], time.monotonic()
-        if budget.seconds is not None:
-            left = start + INITIAL_SHARE * budget.seconds - now
+        if limit is not None:
+            left = start + INITIAL_SHARE * limit - now
             worker.until = now + max(least, CHOICE_SHARE * left)
         try:
             return _among(session.actions, guide.initial_traces.send(cost))
@@ -178,12 +180,14 @@ def run(
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}
         for trace in task.initial_traces:
-            (tried[trace],) = evaluate(Batch([trace], legal=space.by_state), end=None)
+            (tried[trace],) = evaluate(Batch([trace], legal=space.by_state), timed=False)
         seconds = time.monotonic() - start
         reserve = JOIN_SHARE * seconds
+        if limit is not None and budget.spare_seconds < SPARED * seconds:
+            limit += budget.spare_seconds
         enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
         refines = bool(first and enough and space.site_actions and tried and not space.apart)
-        large = refines and (spent() > LARGE_SHARE if budget.seconds else len(space.sites) >= LARGE_SITES)
+        large = refines and (spent() > LARGE_SHARE if limit else len(space.sites) >= LARGE_SITES)
         latest = 1.0 if guide.searches else LARGE_INITIAL_SHARE if large else INITIAL_SHARE
         due = refines and bool(space.suffixes)
         at_sites: Trace = ()
@@ -192,7 +196,7 @@ def run(
             trace = choose(None, least=seconds)
             while (alone := len(tried) <= len(task.initial_traces) and not large) or spent() <= latest:
                 batch = Batch([(*trace, *at_sites)], legal=space.by_state)
-                (tried[trace],) = evaluate(batch, end=None if alone else end)
+                (tried[trace],) = evaluate(batch, timed=not alone)
                 cost = scale * tried[trace].cost
                 if due and trace not in task.initial_traces:
                     due = False
