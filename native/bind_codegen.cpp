@@ -71,7 +71,7 @@ struct WithLog : Generated {
 
 WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFunction &given, bool outline, bool scores,
                       bool gate, const std::optional<Evict> &evict, std::optional<uint64_t> seed, bool log,
-                      const std::optional<Counts> &counts) {
+                      const std::optional<Counts> &counts, bool like_stock) {
   Decisions found = decisions(given, outline);
   std::optional<Asked> asked;
   std::optional<NetworkEvictions> network;
@@ -86,6 +86,8 @@ WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFun
   WithLog made;
   if (log)
     policy = &made.log.emplace(policy);
+  if (policy)
+    policy->like_stock = like_stock;
   nb::gil_scoped_release release;
   static_cast<Generated &>(made) =
       generate(module, back_end, found, {scores, gate, policy, given_counts ? &*given_counts : nullptr});
@@ -157,7 +159,7 @@ void bind_codegen(nb::module_ &m) {
                            "typing.Annotated[numpy.typing.NDArray[numpy.int64], dict(shape=(None,))]] | None"));
   m.def("generate_code", &generate_code, "module"_a, "back_end"_a, "decisions"_a, "outline"_a = false,
         "scores"_a = false, "gate"_a = false, "evict"_a = nb::none(), "seed"_a = nb::none(), "log_evictions"_a = false,
-        "counts"_a = nb::none(),
+        "counts"_a = nb::none(), "like_stock"_a = false,
         nb::sig(
             "def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
             "collections.abc.Sequence[str], int, int]], outline: bool = False, scores: bool = False, "
@@ -165,7 +167,7 @@ void bind_codegen(nb::module_ &m) {
             "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
             "int | None] | None = None, seed: int | None = None, log_evictions: bool = False, "
             "counts: typing.Annotated[numpy.typing.NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', "
-            "writable=False)] | None = None) -> Generated"));
+            "writable=False)] | None = None, like_stock: bool = False) -> Generated"));
   m.def("eviction_input_names", &eviction_input_names);
   m.def("counting", &counting, "module"_a, "path"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def("count_blocks", &count_blocks, "module"_a);

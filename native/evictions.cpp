@@ -77,11 +77,12 @@ TensorSpec specification(size_t feature) {
 class Asking final : public MLModelRunner {
 public:
   Asking(LLVMContext &context, EvictionPolicy &policy)
-      : MLModelRunner(context, Kind::Interactive, FEATURES.size()), policy(policy) {
+      : MLModelRunner(context, Kind::Interactive, FEATURES.size()), unasked(!policy.like_stock), policy(policy) {
     for (size_t i = 0; i < FEATURES.size(); ++i)
       setUpBufferForTensor(i, specification(i), nullptr);
   }
 
+  const bool unasked; // whether the heuristic decides where nobody is asked
   std::string function;
   int llvms = -1;         // the heuristic's slot
   bool heuristic = false; // has the last word on the last question
@@ -123,7 +124,7 @@ private:
   MCRegister tryFindEvictionCandidate(const LiveInterval &range, const AllocationOrder &order, uint8_t limit,
                                       const SmallVirtRegSet &fixed) const override {
     asking.function = MF.getName().str();
-    asking.heuristic = true; // where there is nothing to choose from, nobody is asked
+    asking.heuristic = asking.unasked; // where there is nothing to choose from, nobody is asked
     MCRegister llvms = heuristic->tryFindEvictionCandidate(range, order, limit, fixed);
     asking.llvms = slot_of(llvms, order);
     MCRegister chosen = model->tryFindEvictionCandidate(range, order, limit, fixed);

@@ -32,6 +32,10 @@ public:
   // Which slot, of those that the row's `mask` allows, is evicted; the last one is "none, the live range itself has to
   // wait". Below 0: what LLVM's heuristic says.
   virtual int decide(const Eviction &asked) = 0;
+
+  // Where there is no row, since none of the slots may be taken, LLVM's heuristic decides; or, as where a stock LLVM
+  // has a model, nothing is evicted.
+  bool like_stock = false;
 };
 
 // A pass to be added before the register allocator is. Throws FatalError where LLVM's advisor is not laid out as this

@@ -17,6 +17,7 @@ from burnish.core.errors import MissingTool
 from burnish.core.program import Program
 from burnish.corpora.kernels import load_kernel
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
+from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.observations import FUNCTIONS, OBSERVATIONS, OPCODES
 from burnish.tasks.llvm_codegen.session import open_program
 from burnish.toolchain import find_tool
@@ -113,7 +114,9 @@ def assert_rows_are_llcs(source: Program, policy: int, folder: Path) -> int:
         ours.append(row)
         return answer_to(row, policy)
 
-    session.generate(choose)
+    options = session.opened.options
+    back_end, llvms = plain_back_end(options), {"": ([], 0, 0)}
+    _native.generate_code(session.opened.module, back_end, llvms, evict=choose, like_stock=True)
     theirs = asked_by_llc(llc, session.opened.module.bitcode(), policy, folder)
     assert len(theirs) == len(ours)
     assert all(np.array_equal(one, other, equal_nan=True) for one, other in zip(theirs, ours, strict=True))
