@@ -208,6 +208,34 @@ Prepare asking(InlineDecider &decider) {
   };
 }
 
+std::string InlineDecider::name(const std::string &caller, const std::string &callee) {
+  std::string pair = caller + " > " + callee; // names may contain " > ": what reads alike is counted together
+  return pair + " #" + std::to_string(++counts_[pair]);
+}
+
+namespace {
+
+class Given final : public InlineDecider {
+public:
+  explicit Given(const InlineAnswers &answers) : answers_(answers) {}
+
+  bool decide(InlineQuestion question) override {
+    auto answer = answers_.find(question.site);
+    return answer == answers_.end() ? question.heuristic : answer->second;
+  }
+
+private:
+  const InlineAnswers &answers_;
+};
+
+} // namespace
+
+bool run_with_answers(Module &module, const std::string &pipeline, const std::string &level,
+                      const InlineAnswers &answers) {
+  Given given(answers);
+  return run_pipeline(module, pipeline, level, asking(given));
+}
+
 std::vector<std::string> inlining_feature_names() {
   std::vector<std::string> names;
   for (const TensorSpec &spec : MLInlineAdvisor::getInitialFeatureMap())

@@ -1,8 +1,6 @@
 #include "inlining.h"
 
-#include "inline_advisor.h"
 #include "levels.h"
-#include "passes.h"
 
 #include "llvm/Support/thread.h"
 
@@ -102,34 +100,6 @@ void Inlining::compile(const std::string &level) {
   finished_ = true;
   compiling_ = false;
   changed_.notify_all();
-}
-
-std::string InlineDecider::name(const std::string &caller, const std::string &callee) {
-  std::string pair = caller + " > " + callee; // names may contain " > ": what reads alike is counted together
-  return pair + " #" + std::to_string(++counts_[pair]);
-}
-
-namespace {
-
-class Given final : public InlineDecider {
-public:
-  explicit Given(const InlineAnswers &answers) : answers_(answers) {}
-
-  bool decide(InlineQuestion question) override {
-    auto answer = answers_.find(question.site);
-    return answer == answers_.end() ? question.heuristic : answer->second;
-  }
-
-private:
-  const InlineAnswers &answers_;
-};
-
-} // namespace
-
-bool run_with_answers(Module &module, const std::string &pipeline, const std::string &level,
-                      const InlineAnswers &answers) {
-  Given given(answers);
-  return run_pipeline(module, pipeline, level, asking(given));
 }
 
 bool Inlining::decide(InlineQuestion question) {

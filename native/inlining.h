@@ -1,7 +1,7 @@
 // A compile in which LLVM's inliner asks at each call, and somebody else may answer.
 #pragma once
 
-#include "module.h"
+#include "inline_advisor.h"
 #include "network.h"
 
 #include <condition_variable>
@@ -9,49 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 
 namespace llvm {
 class thread;
 }
 
 namespace burnish {
-
-// LLVM's features of a call, by the names and in the order of llvm/Analysis/InlineModelFeatureMaps.h.
-std::vector<std::string> inlining_feature_names();
-
-// A call that the inliner came to.
-struct InlineQuestion {
-  std::string site;              // "caller > callee #k": the k-th question about the two in this compile
-  std::vector<int64_t> features; // by inlining_feature_names()
-  bool heuristic = false;        // what LLVM does unless somebody else answers
-  bool computed = false;         // the heuristic weighed these two; it stops at the threshold, so the cost is a bound
-  int cost = 0, threshold = 0;
-  bool inlined = false; // what was done; until then, what the heuristic would
-};
-
-// By site: whether it is inlined.
-using InlineAnswers = std::unordered_map<std::string, bool>;
-
-// Whom the inliner asks, in one run of passes.
-class InlineDecider {
-public:
-  virtual ~InlineDecider() = default;
-
-  std::string name(const std::string &caller, const std::string &callee); // the site of the next question about them
-
-  // Returns what to do at a call, and whether to hurry to the end.
-  virtual bool decide(InlineQuestion question) = 0;
-  virtual bool dropped() const { return false; }
-
-private:
-  std::unordered_map<std::string, int> counts_; // of questions, by caller and callee
-};
-
-// Runs a pipeline text whose inliner has some answers; the heuristic gives the others. Sites are counted from this run
-// on, and what can be asked is what Inlining asks.
-bool run_with_answers(Module &module, const std::string &pipeline, const std::string &level,
-                      const InlineAnswers &answers);
 
 // A copy of a module on its way through clang<LEVEL>. Each call that may or may not be inlined is a question; answers
 // are by site, and where there is none LLVM's heuristic answers: without any, the module becomes what clang<LEVEL>
