@@ -36,8 +36,7 @@ from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks import load_task, task_for
 
-WITH_CODE = "llvm_passes_and_codegen"
-LEAST_SECONDS, LEAST_EVALUATIONS = 2.0, 60  # for passes and code generation; less is for passes alone
+LEAST_SECONDS, LEAST_EVALUATIONS = 2.0, 60  # for the longer task
 OF_FRONT_END = ("-I", "-D", "-U", "-O", "-W", "-std=")
 
 
@@ -49,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     task = task_for(given, options.task)
     goal = task.goal(options.objective, given_goals(options, task))
     task = task.configured(given_settings(options, task), goal)
-    task = _with_code_generation(options, task, goal, given, compiler)
+    task = _longer(options, task, goal, given, compiler)
     options.files = list(dict.fromkeys(name for text in given for name in task.source().expand(text)))
     settings = _settings(options, task, goal)
     items = _linked(options, task, compiler) if options.link else _single(options, task, given, compiler)
@@ -65,23 +64,22 @@ def main(arguments: Sequence[str]) -> int:
     return exit_code(run)
 
 
-def _with_code_generation(
+def _longer(
     options: argparse.Namespace, task: Task, goal: str, given: Sequence[str], compiler: Sequence[str]
 ) -> Task:
-    """Return passes and code generation as one task where nobody asks for one of them, and that pays.
+    """Return the longer task that begins with a task, where nobody asks for one of them and that pays.
 
-    That is for machine code that burnish's own back end generates as clang does: by no options but those of
-    the front end, and in a search that is long enough for both. A memory, a graph and a policy are of one
-    task; what a compilation database names has options of its own.
+    What it writes may hold for the compiler's default options only, so they are the front end's alone, and
+    there is no compilation database, whose programs have options of their own. A memory, a graph and a policy
+    are of one task.
     """
-    whole, budget = load_task(WITH_CODE), Budget.parse(options.budget)
-    measured = {unlimited(goal), *(limit.objective for limit in in_limits(goal))}
     one = options.memory_file or options.graph or options.policy not in (policies.DEFAULT, policies.NONE)
+    if options.task or task.options or one or not task.longer:
+        return task
+    whole, budget = load_task(task.longer), Budget.parse(options.budget)
+    measured = {unlimited(goal), *(limit.objective for limit in in_limits(goal))}
     both = (
-        options.task is None
-        and task.id == whole.stages[0].id
-        and not (task.options or one)
-        and measured <= set(whole.objectives)
+        measured <= set(whole.objectives)
         and (options.output is None or options.output.suffix in ("", *whole.emitters))
         and ((budget.seconds or 0) >= LEAST_SECONDS or (budget.evaluations or 0) >= LEAST_EVALUATIONS)
         and all(word.startswith(OF_FRONT_END) for word in compiler)

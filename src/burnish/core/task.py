@@ -98,6 +98,10 @@ class Task:
     """What gained at sites of other programs: traces worth trying at every site, the best first."""
     stages: tuple[Task, ...] = ()  # of a task that is several, one after the other: burnish.core.staged
     shares: tuple[float, ...] = ()  # of a search's budget, that each stage has
+    longer: str = ""
+    """A staged task that begins with this one, and gains more where a search has time for both."""
+    default_observations: str = ""
+    """Where a compiler asks, 'module:function' of what is observed where it answers by itself."""
     threads: bool = False  # several sessions of a process may work at the same time
 
     @property

@@ -24,15 +24,15 @@ from burnish.training.config import Config
 Observations = list[Any]
 
 RANDOM, DEFAULT = "random", "default"
-DEFAULT_TRACES = {"llvm_inlining": "burnish.inlining.default_traces:default_observations"}
-"""By task whose compiler asks, what shows all that it asks where it answers by itself: "module:function"."""
 
 
 def check_standardize_on(standardize_on: str, task: Task) -> None:
     """Raise InputError where that is not known of a task, or a file is not there."""
-    if standardize_on != RANDOM and task.name not in DEFAULT_TRACES:
-        known = ", ".join(DEFAULT_TRACES)
-        raise InputError(f"run.standardize_on is {standardize_on!r}; expected 'random' but for {known}")
+    if standardize_on != RANDOM and not task.default_observations:
+        raise InputError(
+            f"run.standardize_on is {standardize_on!r}; expected 'random', as nothing answers by itself in "
+            f"{task.name}"
+        )
     if standardize_on not in (RANDOM, DEFAULT) and not Path(standardize_on).is_file():
         raise InputError(f"run.standardize_on: {standardize_on}: no such file, nor 'random' or 'default'")
 
@@ -42,7 +42,7 @@ def default_observations(
 ) -> Observations:
     """Return what environments show where the compiler answers by itself, or what a file has of that."""
     run, table = config.run, config.environment
-    module, _, function = DEFAULT_TRACES[task.name].partition(":")
+    module, _, function = task.default_observations.partition(":")
     traces = getattr(importlib.import_module(module), function)
     source = programs if run.standardize_on == DEFAULT else Path(run.standardize_on)
     observation = table.observation or next(iter(task.observations))

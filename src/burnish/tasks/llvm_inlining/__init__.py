@@ -48,6 +48,7 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         behaviour=object_behaviour,
         validator=_validator,
         toolchain=passes.toolchain,
+        default_observations="burnish.inlining.default_traces:default_observations",
         shown=Presentation(
             ("ir-instructions", "loaded-bytes", "text-bytes"), PASSES.shown.baselines, label="-{}"
         ),

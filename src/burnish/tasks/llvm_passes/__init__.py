@@ -51,6 +51,7 @@ def make_task(options: Options = Options()) -> Task:
         validator=partial(_validator, options.level),
         commandline=opt_commandline,
         toolchain=_toolchain,
+        longer="llvm_passes_and_codegen",
         shown=Presentation(
             ("ir-instructions", "loaded-bytes", "text-bytes"), ("O0", "Oz", "O3"), label="-{}"
         ),
