@@ -115,7 +115,8 @@ def assert_rows_are_llcs(source: Program, policy: int, folder: Path) -> int:
         return answer_to(row, policy)
 
     options = session.opened.options
-    back_end, llvms = plain_back_end(options), {"": ([], 0, 0)}
+    back_end = plain_back_end(options)
+    llvms: dict[str, tuple[list[str], int, int]] = {"": ([], 0, 0)}
     _native.generate_code(session.opened.module, back_end, llvms, evict=choose, like_stock=True)
     theirs = asked_by_llc(llc, session.opened.module.bitcode(), policy, folder)
     assert len(theirs) == len(ours)
