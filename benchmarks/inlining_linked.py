@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kept_rows import keep, show
 from shipped.building import build
 from shipped.compilers import built_in
 from shipped.inlined import Inlined, Part
@@ -206,19 +207,17 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, help="print the table of these rows instead")
     options = parser.parse_args()
     if options.rows:
-        print(table([json.loads(line) for line in options.rows.read_text().splitlines()]))
+        show(options.rows, table)
         return
     folder = options.folder.resolve()
-    options.out.mkdir(parents=True, exist_ok=True)
-    rows = []
-    with (options.out / "rows.jsonl").open("w") as file:
-        for name in options.projects.split(","):
-            project = load_project(name, folder)
-            for row in measured(project, folder / "inlining", options.evaluations, options.whole):
-                rows.append(row)
-                print(json.dumps(row), file=file, flush=True)
-    (options.out / "table.txt").write_text(f"{table(rows)}\n")
-    print(table(rows))
+    rows = (
+        row
+        for name in options.projects.split(",")
+        for row in measured(
+            load_project(name, folder), folder / "inlining", options.evaluations, options.whole
+        )
+    )
+    keep(rows, options.out, table)
 
 
 if __name__ == "__main__":

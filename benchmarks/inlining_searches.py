@@ -7,11 +7,12 @@ python benchmarks/inlining_searches.py
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from kept_rows import keep, show
 
 from burnish.core.problem import Problem
 from burnish.core.program import Program
@@ -86,16 +87,9 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, help="print the table of these rows instead")
     options = parser.parse_args()
     if options.rows:
-        print(table([json.loads(line) for line in options.rows.read_text().splitlines()]))
+        show(options.rows, table)
         return
-    options.out.mkdir(parents=True, exist_ok=True)
-    rows = []
-    with (options.out / "rows.jsonl").open("w") as file:
-        for row in measured(chosen(options.folder, options.count), options.seconds):
-            rows.append(row)
-            print(json.dumps(row), file=file, flush=True)
-    (options.out / "table.txt").write_text(f"{table(rows)}\n")
-    print(table(rows))
+    keep(measured(chosen(options.folder, options.count), options.seconds), options.out, table)
 
 
 if __name__ == "__main__":

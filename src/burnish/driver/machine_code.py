@@ -6,7 +6,6 @@ byte for byte. That is looked at each time.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import PurePath
@@ -22,9 +21,9 @@ from burnish.core.walk import after
 from burnish.core.worker import Limits
 from burnish.driver.back_end import back_end_of
 from burnish.driver.jobs import ClangJob
-from burnish.driver.optimizer import ALL, no_search
+from burnish.driver.optimizer import budget_of, no_search
 from burnish.driver.requests import Generated, MachineCode, OptimizeRequest, Unimproved
-from burnish.search import DEFAULT, SEARCHES, Budget, Method
+from burnish.search import DEFAULT, SEARCHES, Method
 from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
 from burnish.search.run import Observer, run
@@ -57,10 +56,11 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
     if request.memory:
         adviser = Memory(request.memory, problem.task, problem.program, problem.goal.name, None)
     method = Method("remembered", no_search) if request.remembered else SEARCHES[DEFAULT]
+    budget = budget_of(replace(request, patience=PATIENCE), LEAST_SECONDS)
     objects: list[Observed] = []
     observer = Observer(finish=partial(_take, objects))
     try:
-        found = run(method, problem, _budget(request), seed=request.seed, adviser=adviser, observer=observer)
+        found = run(method, problem, budget, seed=request.seed, adviser=adviser, observer=observer)
     except ProgramError:
         raise Unimproved("code generation is left to clang, as burnish's writes another object") from None
     if not objects or not isinstance(objects[0], bytes):
@@ -133,10 +133,3 @@ def _take(objects: list[Observed], evaluator: Evaluator, trace: Trace) -> None:
     """Take the object of what was found, where something was."""
     if trace:
         objects.append(evaluator.observe(trace, OBJECT))
-
-
-def _budget(request: OptimizeRequest) -> Budget:
-    seconds, evaluations = request.budget_seconds, ALL if request.remembered else request.evaluations
-    if request.until is not None:
-        seconds = max(LEAST_SECONDS, request.until - time.monotonic())
-    return Budget(seconds, evaluations, PATIENCE, workers=1)  # the build uses the other cores

@@ -106,7 +106,7 @@ def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] 
     found = run(
         Method(method.name, no_search) if request.remembered else method,
         problem,
-        _budget(request),
+        budget_of(request),
         seed=request.seed,
         adviser=adviser,
         observer=Observer(finish=partial(_take, contents, clangs, look)),
@@ -118,7 +118,7 @@ def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] 
 
 
 def _limits(request: OptimizeRequest) -> Limits:
-    budget = _budget(request)
+    budget = budget_of(request)
     # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
     deadline = SLOWEST_SECONDS if budget.seconds is None else max(10.0, 2 * budget.seconds)
     return Limits(deadline_seconds=deadline, begin="fork")
@@ -155,10 +155,11 @@ def _look(session: Session, with_run_time: bool) -> _Content:
     return _Content(bitcode, session.reference_run_time() if with_run_time else {})
 
 
-def _budget(request: OptimizeRequest) -> Budget:
+def budget_of(request: OptimizeRequest, least_seconds: float = LEAST_SECONDS) -> Budget:
+    """Return the budget of a search that is asked for now."""
     seconds = request.budget_seconds
     if request.until is not None:
-        seconds = max(LEAST_SECONDS, request.until - time.monotonic())
+        seconds = max(least_seconds, request.until - time.monotonic())
     evaluations = ALL if request.remembered else request.evaluations
     return Budget(seconds, evaluations, request.patience, workers=1)  # the build uses the other cores
 

@@ -17,7 +17,9 @@ from burnish.core.worker import Limits, PendingCall, Worker
 from burnish.policies.arrays import ArraysPolicy
 from burnish.registers.scorer import EvictionScorer, slot_inputs
 from burnish.tasks.llvm_codegen.evictions import logged
+from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
+from burnish.tasks.llvm_passes.origin import Options
 
 KEPT_MODULES = 8  # that a worker has open
 
@@ -116,8 +118,7 @@ def _generate(
     seed: int | None,
     log: bool = True,
 ) -> _native.Generated:
-    back_end = _native.BackEnd()
-    back_end.level, back_end.cpu = options.pipeline, options.cpu
+    back_end = plain_back_end(Options(level=options.pipeline, cpu=options.cpu))
     try:
         return _native.generate_code(
             _parsed(bitcode), back_end, {}, scores=True, evict=evict, seed=seed, log_evictions=log

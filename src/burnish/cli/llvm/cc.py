@@ -34,7 +34,7 @@ burnish's options come first; what follows the first other argument (or --) is c
                      clang takes for it
   --search NAME      how to search: mixed (default), genetic, beam, ...
   --policy NAME      what guides it: shipped (default), none, or a file of burnish train
-  --inline-policy F  a policy for llvm_inlining that answers LLVM's inliner; half of the budget begins there
+  --inline-policy F  a policy for llvm_inlining that answers LLVM's inliner where that pays
   --code-generation  searched (default): in long budgets, passes that functions skip and the order of register
                      allocation are searched, too, where burnish's back end writes what clang's does; or clang
   --remember FILE    begin with what earlier searches found for these functions, in this file or another,
