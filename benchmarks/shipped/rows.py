@@ -77,7 +77,7 @@ def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool)
             name: [statistics.median(times) for times in runs]
             for name, runs in (("baseline", old), ("compiler", new))
         }
-        row["run_seconds"] = {**medians, "rounds": bench.rounds}
+        row["run_seconds"] = {**medians, "rounds": [len(times) for times in old]}
         row["run_ratio"] = _paired_ratio(old, new)
     return row
 
