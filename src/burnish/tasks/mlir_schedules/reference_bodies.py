@@ -1,0 +1,203 @@
+"""What one operation on scalars computes, on whole arrays of NumPy in double precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import ProgramError
+from burnish.tasks.mlir_schedules.bindings import bindings
+
+Array = NDArray[Any]
+Known = MutableMapping[Any, Array]
+"""The arrays of MLIR's values, by the values."""
+
+
+def dtype_of(element: Any) -> type[np.generic]:
+    """Return what holds values of an element type of MLIR: all floats are double, all integers 64 bits."""
+    name = str(element)
+    if name == "i1":
+        return np.bool_
+    if name == "index" or name.startswith(("i", "si", "ui")):
+        return np.int64
+    if name.startswith(("f", "bf")):
+        return np.float64
+    raise ProgramError(f"elements of the type {name}; known are floats, integers and index")
+
+
+def compute(op: Any, arguments: list[Array]) -> Array:
+    """Return the one result of an operation of arith or math.
+
+    Raises:
+        ProgramError: it is none that is known.
+    """
+    name = str(op.name)
+    if name == "arith.constant":
+        return constant(op)
+    if name in ("arith.cmpf", "arith.cmpi"):
+        table = _FLOAT_PREDICATES if name == "arith.cmpf" else _INTEGER_PREDICATES
+        predicate = int(op.attributes["predicate"])
+        if predicate < len(table):
+            return np.asarray(table[predicate](*arguments))
+    if name in CONVERSIONS:
+        (value,) = arguments
+        if value.dtype == np.bool_ and name in ("arith.extsi", "arith.sitofp"):
+            value = -value.astype(np.int64)  # one bit of a signed integer is its sign
+        return value.astype(dtype_of(_element(op.results[0].type)))
+    if name in FUNCTIONS:
+        return np.asarray(FUNCTIONS[name](*arguments))
+    raise ProgramError(
+        f"{name} in '{str(op).strip().splitlines()[0]}' is not known; "
+        f"known are {', '.join(sorted((*FUNCTIONS, *CONVERSIONS, 'arith.cmpf', 'arith.cmpi')))}"
+    )
+
+
+def constant(op: Any) -> Array:
+    """Return the value of arith.constant: a scalar, or a dense tensor.
+
+    Raises:
+        ProgramError: its elements are not in the text.
+    """
+    ir = bindings("ir")
+    attribute = op.attributes["value"]
+    kind = op.results[0].type
+    dtype = dtype_of(_element(kind))
+    if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
+        return np.asarray(attribute.value, dtype=dtype)
+    if isinstance(attribute, ir.DenseElementsAttr):
+        if attribute.is_splat:
+            value = attribute.get_splat_value()
+            return np.full(kind.shape, getattr(value, "value", value), dtype=dtype)
+        return np.array(list(attribute), dtype=dtype).reshape(kind.shape)
+    raise ProgramError(f"'{str(op)[:80]}' has no elements in the text; expected dense<...> or an argument")
+
+
+def value_of(value: Any, known: Known, indices: list[Array]) -> Array:
+    """Return a value in the body of an operation, computing what it is made of first.
+
+    indices: of each loop, what linalg.index has.
+
+    Raises:
+        ProgramError: an operation in between is not known.
+    """
+    if value in known:
+        return known[value]
+    op = value.owner
+    if op.name == "linalg.index":
+        found = indices[int(op.attributes["dim"])]
+    else:
+        arguments = [value_of(operand, known, indices) for operand in op.operands]
+        gathers = op.name == "tensor.extract"
+        found = arguments[0][tuple(arguments[1:])] if gathers else compute(op, arguments)
+    known[value] = found
+    return found
+
+
+def _element(kind: Any) -> Any:
+    return getattr(kind, "element_type", kind)
+
+
+def _ordered(one: Array, other: Array) -> Array:
+    return ~(np.isnan(one) | np.isnan(other))
+
+
+def _divided(one: Array, other: Array) -> Array:
+    quotient = np.abs(one) // np.abs(other)
+    return np.sign(one) * np.sign(other) * quotient
+
+
+def _rounded(value: Array) -> Array:
+    return np.copysign(np.floor(np.abs(value) + 0.5), value)
+
+
+def _by_element(function: Callable[[float], float]) -> Callable[[Array], Array]:
+    def of_array(value: Array) -> Array:
+        flat = np.asarray(value, dtype=np.float64)
+        return np.fromiter(map(function, flat.ravel().tolist()), np.float64, flat.size).reshape(flat.shape)
+
+    return of_array
+
+
+_FLOAT_PREDICATES: tuple[Callable[[Array, Array], Array], ...] = (
+    lambda a, b: np.zeros(np.broadcast(a, b).shape, dtype=np.bool_),
+    lambda a, b: a == b,
+    lambda a, b: a > b,
+    lambda a, b: a >= b,
+    lambda a, b: a < b,
+    lambda a, b: a <= b,
+    lambda a, b: (a < b) | (a > b),
+    _ordered,
+    lambda a, b: ~((a < b) | (a > b)),
+    lambda a, b: ~(a <= b),
+    lambda a, b: ~(a < b),
+    lambda a, b: ~(a >= b),
+    lambda a, b: ~(a > b),
+    lambda a, b: a != b,
+    lambda a, b: ~_ordered(a, b),
+    lambda a, b: np.ones(np.broadcast(a, b).shape, dtype=np.bool_),
+)
+_INTEGER_PREDICATES: tuple[Callable[[Array, Array], Array], ...] = (
+    np.equal,
+    np.not_equal,
+    np.less,
+    np.less_equal,
+    np.greater,
+    np.greater_equal,
+)
+CONVERSIONS = frozenset(
+    f"arith.{name}"
+    for name in "extf truncf sitofp uitofp fptosi fptoui extsi extui trunci index_cast index_castui".split()
+)
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "arith.addf": np.add,
+    "arith.subf": np.subtract,
+    "arith.mulf": np.multiply,
+    "arith.divf": np.divide,
+    "arith.remf": np.fmod,
+    "arith.negf": np.negative,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "arith.select": np.where,
+    "arith.addi": np.add,
+    "arith.subi": np.subtract,
+    "arith.muli": np.multiply,
+    "arith.divsi": _divided,
+    "arith.floordivsi": np.floor_divide,
+    "arith.remsi": np.fmod,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+    "arith.xori": np.bitwise_xor,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "math.absf": np.abs,
+    "math.absi": np.abs,
+    "math.ceil": np.ceil,
+    "math.cos": np.cos,
+    "math.cbrt": np.cbrt,
+    "math.erf": _by_element(math.erf),
+    "math.erfc": _by_element(math.erfc),
+    "math.exp": np.exp,
+    "math.exp2": np.exp2,
+    "math.expm1": np.expm1,
+    "math.floor": np.floor,
+    "math.fma": lambda a, b, c: a * b + c,
+    "math.fpowi": np.power,
+    "math.log": np.log,
+    "math.log10": np.log10,
+    "math.log1p": np.log1p,
+    "math.log2": np.log2,
+    "math.powf": np.power,
+    "math.round": _rounded,
+    "math.roundeven": np.rint,
+    "math.rsqrt": lambda a: 1 / np.sqrt(a),
+    "math.sin": np.sin,
+    "math.sqrt": np.sqrt,
+    "math.tanh": np.tanh,
+    "math.trunc": np.trunc,
+}
