@@ -1,0 +1,120 @@
+"""What networks are made of: each function adds the ops of one layer to a draft, and returns its result."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from burnish.tasks.mlir_schedules.draft import Draft, extents_of
+from burnish.tasks.mlir_schedules.texts import LOWEST, Tensor, Window, maps
+
+Layout = Literal["nhwc", "nchw"]
+Reduction = Literal["sum", "max"]
+
+MATMULS = ("mk,kn->mn", "bmk,bkn->bmn")  # that need no maps
+FILTERS = {"nhwc": "hwcf", "nchw": "fchw"}
+EPSILON = 1e-5  # of torch's layer norm
+LETTERS = "wxyz"  # of as many dimensions as there are
+SUM = ("arith.addf", "a", "o")
+MAX = ("arith.maximumf", "a", "o")
+
+
+def matmul(draft: Draft, left: Tensor, right: Tensor, spec: str = "mk,kn->mn") -> Tensor:
+    """Add a product of matrices, or of a batch of them: 'bmk,bnk->bmn' is one by the other's transpose."""
+    extents = extents_of(spec, (left, right))
+    out = draft.filled([extents[letter] for letter in spec.partition("->")[2]])
+    op, order = ("batch_matmul", "bmnk") if "b" in extents else ("matmul", "mnk")
+    attributes = "" if spec in MATMULS else f" indexing_maps = {maps(spec, order)}"
+    return draft.named(op, (left, right), out, math.prod(extents.values()), attributes)
+
+
+def conv2d(draft: Draft, image: Tensor, weights: Tensor, window: Window, layout: Layout = "nhwc") -> Tensor:
+    """Add a convolution without padding; weights are HWCF, for NCHW images FCHW."""
+    filters = weights.shape[FILTERS[layout].index("f")]
+    out = draft.filled(_moved(image, window, layout, filters))
+    points = math.prod(out.shape) * math.prod(weights.shape) // filters
+    op = f"conv_2d_{layout}_{FILTERS[layout]}"
+    return draft.named(op, (image, weights), out, points, window.attributes)
+
+
+def depthwise(draft: Draft, image: Tensor, weights: Tensor, window: Window) -> Tensor:
+    """Add a convolution of each channel of an NHWC image by itself; weights are HWC."""
+    out = draft.filled(_moved(image, window, "nhwc", image.shape[3]))
+    points = math.prod(out.shape) * window.side**2
+    return draft.named("depthwise_conv_2d_nhwc_hwc", (image, weights), out, points, window.attributes)
+
+
+def pool(
+    draft: Draft, image: Tensor, window: Window, reduction: Reduction = "max", layout: Layout = "nhwc"
+) -> Tensor:
+    """Add the largest element of each window, or the sum of its elements."""
+    channels = image.shape[layout.index("c")]
+    out = draft.filled(_moved(image, window, layout, channels), LOWEST if reduction == "max" else 0.0)
+    points = math.prod(out.shape) * window.side**2
+    operands = (image, draft.window(window))
+    return draft.named(f"pooling_{layout}_{reduction}", operands, out, points, window.attributes)
+
+
+def padded(draft: Draft, image: Tensor, by: int, layout: Layout = "nhwc") -> Tensor:
+    """Add zeros around an image."""
+    return draft.padded(image, [by if letter in "hw" else 0 for letter in layout])
+
+
+def add(draft: Draft, left: Tensor, right: Tensor) -> Tensor:
+    """Add a sum of two tensors of the same extents."""
+    return draft.named("add", (left, right), left.shape, math.prod(left.shape))
+
+
+def relu(draft: Draft, source: Tensor) -> Tensor:
+    """Add the larger of each element and 0."""
+    letters = LETTERS[: len(source.shape)]
+    return draft.generic(f"{letters}->{letters}", [source], ("arith.maximumf", "a", draft.constant(0.0)))
+
+
+def bias(draft: Draft, source: Tensor, row: Tensor, along: int = -1, *, with_relu: bool = False) -> Tensor:
+    """Add what adds a row along one dimension to a tensor, and perhaps takes the larger of that and 0."""
+    letters = LETTERS[: len(source.shape)]
+    total = ("arith.addf", "a", "b")
+    element = ("arith.maximumf", total, draft.constant(0.0)) if with_relu else total
+    return draft.generic(f"{letters},{letters[along]}->{letters}", [source, row], element)
+
+
+def softmax(draft: Draft, source: Tensor) -> Tensor:
+    """Add a softmax over the last dimension."""
+    last = len(source.shape) - 1
+    points = 4 * math.prod(source.shape)  # the maximum, the exponentials, their sum, the quotients
+    return draft.named("softmax", [source], source.shape, points, f" dimension({last})")
+
+
+def layer_norm(draft: Draft, source: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    """Add a layer norm of each row: mean 0, variance 1, then a scale and a shift."""
+    count = draft.constant(1.0 / source.shape[1])
+    total = draft.generic("mn->m", [source], SUM, start=0.0)
+    centred = draft.generic("mn,m->mn", [source, total], ("arith.subf", "a", ("arith.mulf", "b", count)))
+    squares = draft.generic("mn->m", [centred], ("arith.addf", ("arith.mulf", "a", "a"), "o"), start=0.0)
+    variance = ("arith.addf", ("arith.mulf", "b", count), draft.constant(EPSILON))
+    unit = ("arith.mulf", "a", ("math.rsqrt", variance))
+    element = ("arith.addf", ("arith.mulf", unit, "c"), "d")
+    return draft.generic("mn,m,n,n->mn", [centred, squares, scale, shift], element)
+
+
+def reduced(draft: Draft, source: Tensor, spec: str, reduction: Reduction = "sum") -> Tensor:
+    """Add sums, or largest elements: 'mn->m' has one for each row."""
+    if reduction == "max":
+        return draft.generic(spec, [source], MAX, start=LOWEST)
+    return draft.generic(spec, [source], SUM, start=0.0)
+
+
+def attention(draft: Draft, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Add attention: rows of `value` weighed by how much those of `key` are like those of `query`."""
+    scores = matmul(draft, query, key, "bmk,bnk->bmn")
+    factor = draft.constant(query.shape[2] ** -0.5)
+    scaled = draft.generic("bmn->bmn", [scores], ("arith.mulf", "a", factor))
+    return matmul(draft, softmax(draft, scaled), value, "bmk,bkn->bmn")
+
+
+def _moved(image: Tensor, window: Window, layout: Layout, channels: int) -> list[int]:
+    """Return the extents of what a window leads to."""
+    known = dict(zip(layout, image.shape, strict=True))
+    extents = {"n": known["n"], "h": window.after(known["h"]), "w": window.after(known["w"]), "c": channels}
+    return [extents[letter] for letter in layout]
