@@ -19,6 +19,7 @@ from burnish.tasks.mlir_schedules.layers import Layout, Reduction
 from burnish.tasks.mlir_schedules.texts import Tensor, Window
 
 ANY = "..."  # after the last of the extents, of which there may be more
+NUMBERS = re.compile(r"[1-9]\d{0,8}(x[1-9]\d{0,8}){0,15}")
 LARGEST_BYTES = 1 << 30  # of all tensors of a program
 
 
@@ -39,13 +40,11 @@ class OpFamily:
         """Return the program of some extents.
 
         Raises:
-            InputError: there are not as many as expected, one is 0, or they are too large.
+            InputError: there are not as many as expected, or the tensors are too large.
         """
         fixed = [one for one in self.extents if one != ANY]
         if len(extents) < len(fixed) or (len(extents) > len(fixed) and ANY not in self.extents):
             raise InputError(f"{name}: expected {self.form}, a number for each")
-        if min(extents) < 1:
-            raise InputError(f"{name}: expected {self.form}, each at least 1")
         draft = Draft()
         text = draft.text(self.write(draft, *extents))
         if draft.size_bytes > LARGEST_BYTES:
@@ -222,6 +221,6 @@ def find(text: str) -> str:
     family, _, extents = text.partition(":")
     if family not in FAMILIES:
         raise UnknownName.among("family of programs", family, FAMILIES)
-    if not re.fullmatch(r"\d{1,9}(x\d{1,9}){0,15}", extents):
-        raise InputError(f"{text}: expected {family}:{FAMILIES[family].form}")
+    if not NUMBERS.fullmatch(extents):
+        raise InputError(f"{text}: expected {family}:{FAMILIES[family].form}, numbers from 1 on")
     return FAMILIES[family].text([int(number) for number in extents.split("x")], text)

@@ -71,6 +71,12 @@ def relu(draft: Draft, source: Tensor) -> Tensor:
     return draft.generic(f"{letters}->{letters}", [source], ("arith.maximumf", "a", draft.constant(0.0)))
 
 
+def scaled(draft: Draft, source: Tensor, factor: float) -> Tensor:
+    """Add each element times a factor."""
+    letters = LETTERS[: len(source.shape)]
+    return draft.generic(f"{letters}->{letters}", [source], ("arith.mulf", "a", draft.constant(factor)))
+
+
 def bias(draft: Draft, source: Tensor, row: Tensor, along: int = -1, *, with_relu: bool = False) -> Tensor:
     """Add what adds a row along one dimension to a tensor, and perhaps takes the larger of that and 0."""
     letters = LETTERS[: len(source.shape)]
@@ -108,9 +114,8 @@ def reduced(draft: Draft, source: Tensor, spec: str, reduction: Reduction = "sum
 def attention(draft: Draft, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Add attention: rows of `value` weighed by how much those of `key` are like those of `query`."""
     scores = matmul(draft, query, key, "bmk,bnk->bmn")
-    factor = draft.constant(query.shape[2] ** -0.5)
-    scaled = draft.generic("bmn->bmn", [scores], ("arith.mulf", "a", factor))
-    return matmul(draft, softmax(draft, scaled), value, "bmk,bkn->bmn")
+    weights = softmax(draft, scaled(draft, scores, query.shape[2] ** -0.5))
+    return matmul(draft, weights, value, "bmk,bkn->bmn")
 
 
 def _moved(image: Tensor, window: Window, layout: Layout, channels: int) -> list[int]:

@@ -1,0 +1,205 @@
+"""The steps of random programs: each adds a layer behind a value, or says that it cannot."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from burnish.tasks.mlir_schedules import layers
+from burnish.tasks.mlir_schedules.draft import Draft
+from burnish.tasks.mlir_schedules.layers import Layout
+from burnish.tasks.mlir_schedules.texts import Tensor, Window
+from burnish.tasks.mlir_schedules.values import CHANNELS, HEAD_WIDTHS, ROWS, WIDTHS, Kind, Value, extent
+
+Writer = Callable[[Draft, Sequence[Value], random.Random], Value | None]
+
+FILTERS = CHANNELS[1:]
+SIDES = (1, 1, 3, 3, 3, 5, 7)  # of windows
+
+
+@dataclass(frozen=True)
+class Step:
+    """A layer that random programs have."""
+
+    kinds: tuple[Kind, ...]  # of the values that it takes
+    weight: int  # how often it is drawn among those that take a value
+    write: Writer  # adds its ops behind the last value; None where that does not have the extents
+
+
+def _matmul(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    k = made[-1].shape[1]
+    weights = draft.argument(k, extent(WIDTHS, rng))
+    return Value(layers.matmul(draft, made[-1].tensor, weights), "matrix")
+
+
+def _matmul_bt(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    k = made[-1].shape[1]
+    weights = draft.argument(extent(WIDTHS, rng), k)
+    return Value(layers.matmul(draft, made[-1].tensor, weights, "mk,nk->mn"), "matrix")
+
+
+def _matmul_at(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    k = made[-1].shape[0]
+    weights = draft.argument(k, extent(WIDTHS, rng))
+    return Value(layers.matmul(draft, made[-1].tensor, weights, "km,kn->mn"), "matrix")
+
+
+def _batched(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    b, _, k = made[-1].shape
+    right = draft.argument(b, k, extent(HEAD_WIDTHS if rng.random() < 0.7 else ROWS[1:], rng))
+    return Value(layers.matmul(draft, made[-1].tensor, right, "bmk,bkn->bmn"), "batch")
+
+
+def _scores(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    """Multiply by an earlier value's transpose where there is one, as attention does."""
+    b, _, k = made[-1].shape
+    others = [one.tensor for one in made[:-1] if one.kind == "batch" and one.shape[::2] == (b, k)]
+    right = rng.choice(others) if others else draft.argument(b, extent(ROWS[1:7], rng), k)
+    product = layers.matmul(draft, made[-1].tensor, right, "bmk,bnk->bmn")
+    return Value(layers.scaled(draft, product, k**-0.5) if others else product, "batch")
+
+
+def _conv2d(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | None:
+    layout = _layout(made[-1])
+    side = rng.choice(SIDES)
+    window = Window(
+        side, stride=rng.choice((1, 1, 1, 2)), dilation=rng.choice((1, 1, 1, 2)) if side > 1 else 1
+    )
+    image = _around(draft, made[-1], window, rng)
+    if image is None:
+        return None
+    known = {"h": side, "w": side, "c": image.shape[layout.index("c")], "f": extent(FILTERS, rng)}
+    weights = draft.argument(*(known[letter] for letter in layers.FILTERS[layout]))
+    return Value(layers.conv2d(draft, image, weights, window, layout), layout)
+
+
+def _depthwise(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | None:
+    window = Window(rng.choice((3, 3, 5)), stride=rng.choice((1, 1, 2)))
+    image = _around(draft, made[-1], window, rng)
+    if image is None:
+        return None
+    weights = draft.argument(window.side, window.side, image.shape[3])
+    return Value(layers.depthwise(draft, image, weights, window), "nhwc")
+
+
+def _pool(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | None:
+    image, layout = made[-1].tensor, _layout(made[-1])
+    window = Window(rng.choice((2, 2, 3)), stride=rng.choice((2, 2, 1)))
+    if not _holds(image, window, layout):
+        return None
+    if rng.random() < 0.6:
+        return Value(layers.pool(draft, image, window, "max", layout), layout)
+    sums = layers.pool(draft, image, window, "sum", layout)
+    return Value(layers.scaled(draft, sums, window.side**-2), layout)
+
+
+def _relu(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    return Value(layers.relu(draft, made[-1].tensor), made[-1].kind)
+
+
+def _bias(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    along = 1 if made[-1].kind == "nchw" else len(made[-1].shape) - 1
+    row = draft.argument(made[-1].shape[along])
+    with_relu = rng.random() < 0.3
+    return Value(layers.bias(draft, made[-1].tensor, row, along, with_relu=with_relu), made[-1].kind)
+
+
+def _add(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    others = [one.tensor for one in made[:-1] if one.shape == made[-1].shape and one.kind == made[-1].kind]
+    other = rng.choice(others) if others else draft.argument(*made[-1].shape)
+    return Value(layers.add(draft, made[-1].tensor, other), made[-1].kind)
+
+
+def _softmax(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    return Value(layers.softmax(draft, made[-1].tensor), made[-1].kind)
+
+
+def _layer_norm(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    width = made[-1].shape[1]
+    return Value(
+        layers.layer_norm(draft, made[-1].tensor, draft.argument(width), draft.argument(width)), "matrix"
+    )
+
+
+def _reduced(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    spec = rng.choice(("mn->m", "mn->n"))
+    return Value(layers.reduced(draft, made[-1].tensor, spec, rng.choice(("sum", "max"))), "vector")
+
+
+def _transposed(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    return Value(draft.transposed(made[-1].tensor, (1, 0)), "matrix")
+
+
+def _heads(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | None:
+    """Split each row into heads, and put these first: (m, heads x width) -> (heads, m, width)."""
+    m, n = made[-1].shape
+    widths = [width for width in HEAD_WIDTHS if n % width == 0 and n > width]
+    if not widths:
+        return None
+    width = rng.choice(widths)
+    split = draft.expanded(made[-1].tensor, [[0], [1, 2]], (m, n // width, width))
+    return Value(draft.transposed(split, (1, 0, 2)), "batch")
+
+
+def _joined(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    """Undo what `_heads` does."""
+    rows = draft.transposed(made[-1].tensor, (1, 0, 2))
+    return Value(draft.collapsed(rows, [[0], [1, 2]]), "matrix")
+
+
+def _pixels(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    """Make an NHWC image a matrix with a row for each pixel."""
+    return Value(draft.collapsed(made[-1].tensor, [[0, 1, 2], [3]]), "matrix")
+
+
+def _means(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
+    """Make an image a row of the means of its channels."""
+    image = made[-1].tensor
+    sums = layers.reduced(draft, image, f"{made[-1].kind}->nc")
+    pixels = math.prod(image.shape) // math.prod(sums.shape)
+    return Value(layers.scaled(draft, sums, 1 / pixels), "matrix")
+
+
+def _layout(value: Value) -> Layout:
+    return "nchw" if value.kind == "nchw" else "nhwc"
+
+
+def _around(draft: Draft, value: Value, window: Window, rng: random.Random) -> Tensor | None:
+    """Return an image that a window fits in, perhaps with zeros around it; None where it is too small."""
+    image, layout = value.tensor, _layout(value)
+    if window.side > 1 and rng.random() < 0.4:
+        image = layers.padded(draft, image, window.reach // 2, layout)
+    return image if _holds(image, window, layout) else None
+
+
+def _holds(image: Tensor, window: Window, layout: Layout) -> bool:
+    extents = dict(zip(layout, image.shape, strict=True))
+    return min(window.after(extents["h"]), window.after(extents["w"])) >= 1
+
+
+IMAGES: tuple[Kind, ...] = ("nhwc", "nchw")
+ALL: tuple[Kind, ...] = (*IMAGES, "matrix", "batch", "vector")
+
+STEPS = (
+    Step(("matrix",), 6, _matmul),
+    Step(("matrix",), 2, _matmul_bt),
+    Step(("matrix",), 2, _matmul_at),
+    Step(("batch",), 5, _batched),
+    Step(("batch",), 3, _scores),
+    Step(IMAGES, 8, _conv2d),
+    Step(("nhwc",), 3, _depthwise),
+    Step(IMAGES, 3, _pool),
+    Step(ALL, 4, _relu),
+    Step((*IMAGES, "matrix", "batch"), 3, _bias),
+    Step(ALL, 3, _add),
+    Step(("matrix", "batch"), 2, _softmax),
+    Step(("matrix",), 2, _layer_norm),
+    Step(("matrix",), 1, _reduced),
+    Step(("matrix",), 1, _transposed),
+    Step(("matrix",), 1, _heads),
+    Step(("batch",), 1, _joined),
+    Step(("nhwc",), 1, _pixels),
+    Step(IMAGES, 1, _means),
+)

@@ -1,0 +1,56 @@
+"""What steps of random programs pass on: tensors that are known to be images, matrices, ..."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from burnish.tasks.mlir_schedules.draft import Draft
+from burnish.tasks.mlir_schedules.texts import Tensor
+
+Kind = Literal["nhwc", "nchw", "matrix", "batch", "vector"]
+
+SIDES = (7, 14, 28, 56, 112)  # of images in networks
+CHANNELS = (3, 16, 24, 32, 64, 96, 128, 192, 256, 512)
+ROWS = (1, 32, 49, 64, 128, 196, 256, 512, 784, 1024)
+WIDTHS = (64, 128, 192, 256, 384, 512, 768, 1024, 2048, 3072)
+HEADS = (2, 4, 8, 12, 16)
+HEAD_WIDTHS = (32, 64)
+UNUSUAL = 0.3  # of the extents are random
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor, and what its dimensions are."""
+
+    tensor: Tensor
+    kind: Kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return its extents."""
+        return self.tensor.shape
+
+
+def first_value(draft: Draft, rng: random.Random) -> Value:
+    """Add the argument that a program begins with."""
+    kind: Kind = rng.choice(("nhwc", "nhwc", "nchw", "matrix", "matrix", "batch"))
+    if kind == "matrix":
+        shape = [extent(ROWS, rng), extent(WIDTHS, rng)]
+    elif kind == "batch":
+        shape = [rng.choice(HEADS), extent(ROWS[:7], rng), extent(HEAD_WIDTHS, rng)]
+    else:
+        side, channels = extent(SIDES, rng), extent(CHANNELS, rng)
+        shape = [1, side, side, channels] if kind == "nhwc" else [1, channels, side, side]
+    return Value(draft.argument(*shape), kind)
+
+
+def extent(usual: Sequence[int], rng: random.Random) -> int:
+    """Draw an extent: one of the usual, or any from the least to the largest, each octave as often."""
+    if rng.random() >= UNUSUAL:
+        return rng.choice(usual)
+    least, most = min(usual), max(usual)
+    low = least << rng.randrange((most // least).bit_length())
+    return rng.randint(low, min(most, 2 * low))
