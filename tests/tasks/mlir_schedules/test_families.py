@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.tasks.mlir_schedules import sets
 from burnish.tasks.mlir_schedules.draft import Draft
 from burnish.tasks.mlir_schedules.families import FAMILIES, find
 from burnish.tasks.mlir_schedules.reading import normal_text
+from burnish.tasks.mlir_schedules.reference import evaluate, signature
 from burnish.tasks.mlir_schedules.texts import Window, generic
 
+Array = NDArray[Any]
 COMPUTE = {  # what programs have beside fills
     "matmul": ["matmul"],
     "matmul-bias-relu": ["matmul", "generic", "generic"],
@@ -65,6 +71,8 @@ def test_every_shape_of_a_family_is_a_program(family: str) -> None:
         ("conv2d-dilated:5x6x8x4", "(tensor<1x9x10x4x>, tensor<3x3x4x8x>) -> tensor<1x5x6x8x>"),
         ("conv2d-padded:5x6x8x4", "(tensor<1x5x6x4x>, tensor<3x3x4x8x>) -> tensor<1x5x6x8x>"),
         ("depthwise:5x6x8", "(tensor<1x7x8x8x>, tensor<3x3x8x>) -> tensor<1x5x6x8x>"),
+        ("depthwise-nchw:5x6x8", "(tensor<1x8x7x8x>, tensor<8x3x3x>) -> tensor<1x8x5x6x>"),
+        ("maxpool-nchw:6x8x3", "(tensor<1x3x6x8x>) -> tensor<1x3x3x4x>"),
         ("maxpool:6x8x3", "(tensor<1x6x8x3x>) -> tensor<1x3x4x3x>"),
         ("add:4", "(tensor<4x>, tensor<4x>) -> tensor<4x>"),
         ("bias-relu:2x3x4", "(tensor<2x3x4x>, tensor<4x>) -> tensor<2x3x4x>"),
@@ -75,6 +83,49 @@ def test_every_shape_of_a_family_is_a_program(family: str) -> None:
 )
 def test_extents_are_those_of_the_name(name: str, expected: str) -> None:
     assert types(normal_text(find(name), name)) == f"func.func @main{expected}"
+
+
+def softmax(scores: Array) -> Array:
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.asarray(powers / powers.sum(-1, keepdims=True))
+
+
+def layer_norm(rows: Array, scale: Array, shift: Array) -> Array:
+    centred = rows - rows.mean(1, keepdims=True)
+    return np.asarray(centred / np.sqrt(rows.var(1, keepdims=True) + 1e-5) * scale + shift)
+
+
+def dilated(image: Array, weights: Array) -> Array:
+    rows, columns = (extent - 4 for extent in image.shape[1:3])
+    taps = [(i, j) for i in range(3) for j in range(3)]
+    moved = (image[:, 2 * i :, 2 * j :][:, :rows, :columns] @ weights[i, j] for i, j in taps)
+    return np.asarray(sum(moved))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("matmul-at:2x3x5", lambda a, b: a.T @ b),
+        ("matmul-bt:2x3x5", lambda a, b: a @ b.T),
+        ("batch-matmul-bt:7x2x3x5", lambda a, b: a @ b.transpose(0, 2, 1)),
+        ("matmul-bias-relu:2x3x5", lambda a, b, row: np.maximum(a @ b + row, 0)),
+        ("mlp:2x3x4x5", lambda a, v, r, w, s: np.maximum(a @ v + r, 0) @ w + s),
+        ("attention:2x3x4", lambda q, k, v: softmax(q @ k.transpose(0, 2, 1) / 2) @ v),
+        ("conv2d-dilated:5x6x8x4", dilated),
+        ("sumpool:4x6x3", lambda a: a.reshape(1, 2, 2, 3, 2, 3).sum((2, 4))),
+        ("maxpool-nchw:4x6x3", lambda a: a.reshape(1, 3, 2, 2, 3, 2).max((3, 5))),
+        ("bias-relu:2x3x4", lambda a, row: np.maximum(a + row, 0)),
+        ("softmax:3x4", softmax),
+        ("layer-norm:3x4", layer_norm),
+        ("sum-columns:3x4", lambda a: a.sum(0)),
+        ("max-rows:3x4", lambda a: a.max(1)),
+    ],
+)
+def test_programs_compute_what_their_names_say(name: str, expected: Callable[..., Array]) -> None:
+    text, rng = normal_text(find(name), name), np.random.default_rng(0)
+    inputs = [rng.standard_normal(one.shape) for one in signature(text).inputs]
+    (output,) = evaluate(text, inputs)
+    np.testing.assert_allclose(output, expected(*inputs), rtol=1e-6)
 
 
 def test_reductions_run_along_what_is_not_written() -> None:
@@ -106,6 +157,14 @@ def test_points_are_the_multiply_adds_of_contractions() -> None:
         draft = Draft()
         FAMILIES[name.partition(":")[0]].write(draft, *map(int, name.partition(":")[2].split("x")))
         assert draft.points == points
+
+
+def test_what_is_in_sets_can_be_measured() -> None:
+    for family in FAMILIES.values():
+        for shape in family.shapes:
+            draft = Draft()
+            family.write(draft, *shape)
+            assert 5_000 < draft.points < 1.25e9 and draft.size_bytes < 80e6
 
 
 @pytest.mark.parametrize(

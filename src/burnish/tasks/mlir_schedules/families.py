@@ -1,14 +1,14 @@
 """Kinds of programs by name and extents: `matmul:512x512x512`, `conv2d:56x56x64x64`, `mlp:128x768x3072x768`.
 
-Matrices are m x n, products have k in between. Images are single, NHWC: of convolutions h, w and f (filters)
-are the output's, c is the input's; of pools all are the input's.
+Matrices are m x n, products have k in between. Images are single, NHWC where the name does not say
+NCHW: of convolutions h, w and f (filters) are the output's, c is the input's; of pools all are the input's.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -55,15 +55,17 @@ class OpFamily:
 
 
 def _matmul(draft: Draft, m: int, n: int, k: int, spec: str = "mk,kn->mn") -> Tensor:
-    extents = {"m": m, "n": n, "k": k}
-    operands = [draft.argument(*(extents[letter] for letter in part)) for part in spec[:-4].split(",")]
-    return layers.matmul(draft, operands[0], operands[1], spec)
+    return _product(draft, {"m": m, "n": n, "k": k}, spec)
 
 
 def _batched(draft: Draft, b: int, m: int, n: int, k: int, spec: str = "bmk,bkn->bmn") -> Tensor:
-    extents = {"b": b, "m": m, "n": n, "k": k}
-    operands = [draft.argument(*(extents[letter] for letter in part)) for part in spec[:-5].split(",")]
-    return layers.matmul(draft, operands[0], operands[1], spec)
+    return _product(draft, {"b": b, "m": m, "n": n, "k": k}, spec)
+
+
+def _product(draft: Draft, extents: Mapping[str, int], spec: str) -> Tensor:
+    parts = spec.partition("->")[0].split(",")
+    left, right = (draft.argument(*(extents[letter] for letter in part)) for part in parts)
+    return layers.matmul(draft, left, right, spec)
 
 
 def _matmul_relu(draft: Draft, m: int, n: int, k: int) -> Tensor:
@@ -83,10 +85,14 @@ def _mlp(draft: Draft, rows: int, *widths: int) -> Tensor:
     return value
 
 
+def _image(draft: Draft, h: int, w: int, c: int, layout: Layout = "nhwc") -> Tensor:
+    known = {"n": 1, "h": h, "w": w, "c": c}
+    return draft.argument(*(known[letter] for letter in layout))
+
+
 def _conv2d(window: Window, layout: Layout, draft: Draft, *extents: int) -> Tensor:
     h, w, f, c = extents
-    known = {"n": 1, "h": window.before(h), "w": window.before(w), "c": c}
-    image = draft.argument(*(known[letter] for letter in layout))
+    image = _image(draft, window.before(h), window.before(w), c, layout)
     return _filtered(draft, image, f, window, layout)
 
 
@@ -104,14 +110,17 @@ def _filtered(draft: Draft, image: Tensor, filters: int, window: Window, layout:
     return layers.conv2d(draft, image, weights, window, layout)
 
 
-def _depthwise(window: Window, draft: Draft, h: int, w: int, c: int) -> Tensor:
-    image = draft.argument(1, window.before(h), window.before(w), c)
-    return layers.depthwise(draft, image, draft.argument(window.side, window.side, c), window)
+def _depthwise(window: Window, layout: Layout, draft: Draft, *extents: int) -> Tensor:
+    h, w, c = extents
+    image = _image(draft, window.before(h), window.before(w), c, layout)
+    known = {"h": window.side, "w": window.side, "c": c}
+    weights = draft.argument(*(known[letter] for letter in layout[1:]))
+    return layers.depthwise(draft, image, weights, window, layout)
 
 
 def _separable(draft: Draft, h: int, w: int, f: int, c: int) -> Tensor:
     """Add what MobileNet is made of: a filter for each channel, then one over all channels."""
-    value = layers.relu(draft, _depthwise(Window(3), draft, h, w, c))
+    value = layers.relu(draft, _depthwise(Window(3), "nhwc", draft, h, w, c))
     return layers.relu(draft, _filtered(draft, value, f, Window(1)))
 
 
@@ -123,10 +132,12 @@ def _residual(draft: Draft, h: int, w: int, c: int) -> Tensor:
     return layers.relu(draft, layers.add(draft, value, image))
 
 
-def _pool(window: Window, reduction: Reduction, draft: Draft, h: int, w: int, c: int) -> Tensor:
+def _pool(window: Window, op: tuple[Layout, Reduction], draft: Draft, *extents: int) -> Tensor:
+    h, w, c = extents
+    layout, reduction = op
     if min(h, w) < window.side:
         raise InputError(f"a pool of {h}x{w}x{c}: expected h and w of {window.side} or more")
-    return layers.pool(draft, draft.argument(1, h, w, c), window, reduction)
+    return layers.pool(draft, _image(draft, h, w, c, layout), window, reduction, layout)
 
 
 def _add(draft: Draft, *extents: int) -> Tensor:
@@ -192,13 +203,15 @@ FAMILIES: dict[str, OpFamily] = {
     "conv2d-nchw-strided": _conv(shapes.CONV2D_STRIDED, Window(3, stride=2), "nchw"),
     "conv2d-padded": OpFamily(HWFC, _conv2d_padded, shapes.CONV2D_FEW),
     "conv2d-relu": OpFamily(HWFC, _conv2d_relu, shapes.CONV2D_FEW),
-    "depthwise": OpFamily(HWC, partial(_depthwise, Window(3)), shapes.DEPTHWISE),
-    "depthwise-strided": OpFamily(HWC, partial(_depthwise, Window(3, stride=2)), shapes.DEPTHWISE),
+    "depthwise": OpFamily(HWC, partial(_depthwise, Window(3), "nhwc"), shapes.DEPTHWISE),
+    "depthwise-strided": OpFamily(HWC, partial(_depthwise, Window(3, stride=2), "nhwc"), shapes.DEPTHWISE),
+    "depthwise-nchw": OpFamily(HWC, partial(_depthwise, Window(3), "nchw"), shapes.DEPTHWISE),
     "separable": OpFamily(HWFC, _separable, shapes.SEPARABLE),
     "residual": OpFamily(HWC, _residual, shapes.RESIDUAL),
-    "maxpool": OpFamily(HWC, partial(_pool, Window(2, stride=2), "max"), shapes.POOLED),
-    "maxpool-3x3": OpFamily(HWC, partial(_pool, Window(3, stride=2), "max"), shapes.POOLED),
-    "sumpool": OpFamily(HWC, partial(_pool, Window(2, stride=2), "sum"), shapes.POOLED),
+    "maxpool": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nhwc", "max")), shapes.POOLED),
+    "maxpool-3x3": OpFamily(HWC, partial(_pool, Window(3, stride=2), ("nhwc", "max")), shapes.POOLED),
+    "maxpool-nchw": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nchw", "max")), shapes.POOLED),
+    "sumpool": OpFamily(HWC, partial(_pool, Window(2, stride=2), ("nhwc", "sum")), shapes.POOLED),
     "add": OpFamily(SOME, _add, shapes.ELEMENTWISE),
     "relu": OpFamily(SOME, _relu, shapes.ELEMENTWISE),
     "bias-relu": OpFamily(SOME, _bias_relu, shapes.ELEMENTWISE),

@@ -8,14 +8,14 @@ from __future__ import annotations
 import random
 
 from burnish.tasks.mlir_schedules.draft import Draft
-from burnish.tasks.mlir_schedules.steps import STEPS, Step
-from burnish.tasks.mlir_schedules.values import Value, first_value
+from burnish.tasks.mlir_schedules.random_layers import LAYERS, Layer
+from burnish.tasks.mlir_schedules.random_values import Value, first_value
 
 VERSION = 1  # one more whenever a seed gives another program
-MOST_STEPS = 10
+MOST_LAYERS = 10
 FEWEST_POINTS, MOST_POINTS = 10**5, 2 * 10**9  # of all iteration spaces: the multiply-adds of contractions
 MOST_BYTES = 64 << 20  # of all arguments and of what all ops write
-TRIES = 20  # of another step, where one does not fit
+TRIES = 20  # of another layer, where one does not fit
 
 
 def random_text(seed: int) -> str:
@@ -25,18 +25,18 @@ def random_text(seed: int) -> str:
         draft = Draft()
         made = [first_value(draft, rng)]
         if _fits(draft):
-            draft = _extended(draft, made, rng.randint(1, MOST_STEPS), rng)
+            draft = _extended(draft, made, rng.randint(1, MOST_LAYERS), rng)
         if len(made) > 1 and _fits(draft) and draft.points >= FEWEST_POINTS:
             return draft.text(made[-1].tensor)
 
 
 def _extended(draft: Draft, made: list[Value], count: int, rng: random.Random) -> Draft:
-    """Return a draft with `count` more steps, or as many as fit; what they make is added to `made`."""
+    """Return a draft with `count` more layers, or as many as fit; what they make is added to `made`."""
     tries = 0
     while count and tries < TRIES:
-        step = _drawn(made[-1], rng)
+        layer = _drawn(made[-1], rng)
         longer = draft.copy()
-        value = step.write(longer, made, rng)
+        value = layer.write(longer, made, rng)
         if value is not None and _fits(longer):
             draft, count, tries = longer, count - 1, 0
             made.append(value)
@@ -44,10 +44,10 @@ def _extended(draft: Draft, made: list[Value], count: int, rng: random.Random) -
     return draft
 
 
-def _drawn(value: Value, rng: random.Random) -> Step:
-    """Draw a step that takes values of a kind."""
-    known = [step for step in STEPS if value.kind in step.kinds]
-    return rng.choices(known, [step.weight for step in known])[0]
+def _drawn(value: Value, rng: random.Random) -> Layer:
+    """Draw a layer that takes values of a kind."""
+    known = [layer for layer in LAYERS if value.kind in layer.kinds]
+    return rng.choices(known, [layer.weight for layer in known])[0]
 
 
 def _fits(draft: Draft) -> bool:

@@ -37,11 +37,14 @@ def conv2d(draft: Draft, image: Tensor, weights: Tensor, window: Window, layout:
     return draft.named(op, (image, weights), out, points, window.attributes)
 
 
-def depthwise(draft: Draft, image: Tensor, weights: Tensor, window: Window) -> Tensor:
-    """Add a convolution of each channel of an NHWC image by itself; weights are HWC."""
-    out = draft.filled(_moved(image, window, "nhwc", image.shape[3]))
+def depthwise(
+    draft: Draft, image: Tensor, weights: Tensor, window: Window, layout: Layout = "nhwc"
+) -> Tensor:
+    """Add a convolution of each channel of an image by itself; weights are HWC, for NCHW images CHW."""
+    out = draft.filled(_moved(image, window, layout, image.shape[layout.index("c")]))
     points = math.prod(out.shape) * window.side**2
-    return draft.named("depthwise_conv_2d_nhwc_hwc", (image, weights), out, points, window.attributes)
+    op = f"depthwise_conv_2d_{layout}_{layout[1:]}"
+    return draft.named(op, (image, weights), out, points, window.attributes)
 
 
 def pool(

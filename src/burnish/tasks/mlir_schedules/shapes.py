@@ -21,10 +21,10 @@ def images(sides: Sequence[int], *channels: Sequence[int]) -> list[tuple[int, ..
 
 
 # m, n, k
-TRANSFORMER_MATMULS: Shapes = [  # BERT, BERT large, GPT-2, DistilBERT: projections and feed-forward layers
-    (rows, *layer)
-    for rows in (64, 128, 256, 512)
-    for layer in ((768, 768), (3072, 768), (768, 3072), (2304, 768), (1024, 1024), (4096, 1024), (1024, 4096))
+TRANSFORMER_MATMULS: Shapes = [  # BERT, GPT-2, DistilBERT, BERT large: projections and feed-forward layers
+    *[(rows, *layer) for rows in (64, 128, 256, 512) for layer in ((768, 768), (3072, 768), (768, 3072))],
+    *[(rows, 2304, 768) for rows in (64, 128, 256, 512)],
+    *[(rows, *layer) for rows in (64, 128, 256) for layer in ((1024, 1024), (4096, 1024), (1024, 4096))],
 ]
 CLASSIFIERS: Shapes = [  # the last layers of ResNet-18, ResNet-50, MobileNet, VGG, at some batches
     (batch, *layer)
@@ -126,7 +126,7 @@ DEPTHWISE: Shapes = [
     (7, 7, 1024),
 ]
 POOLED: Shapes = [
-    *images((14, 28, 56, 112), (16, 32, 64, 128, 256)),
+    *images((14, 28, 56, 112), (32, 64, 128, 256)),
     (224, 224, 64),
     (14, 14, 512),
     (28, 28, 512),

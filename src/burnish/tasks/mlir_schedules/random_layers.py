@@ -1,4 +1,4 @@
-"""The steps of random programs: each adds a layer behind a value, or says that it cannot."""
+"""The layers of random programs: each adds its ops behind a value, or says that it cannot."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from burnish.tasks.mlir_schedules import layers
 from burnish.tasks.mlir_schedules.draft import Draft
 from burnish.tasks.mlir_schedules.layers import Layout
+from burnish.tasks.mlir_schedules.random_values import (
+    CHANNELS,
+    HEAD_WIDTHS,
+    ROWS,
+    WIDTHS,
+    Kind,
+    Value,
+    extent,
+)
 from burnish.tasks.mlir_schedules.texts import Tensor, Window
-from burnish.tasks.mlir_schedules.values import CHANNELS, HEAD_WIDTHS, ROWS, WIDTHS, Kind, Value, extent
 
 Writer = Callable[[Draft, Sequence[Value], random.Random], Value | None]
 
@@ -20,7 +28,7 @@ SIDES = (1, 1, 3, 3, 3, 5, 7)  # of windows
 
 
 @dataclass(frozen=True)
-class Step:
+class Layer:
     """A layer that random programs have."""
 
     kinds: tuple[Kind, ...]  # of the values that it takes
@@ -76,12 +84,14 @@ def _conv2d(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | 
 
 
 def _depthwise(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | None:
+    layout = _layout(made[-1])
     window = Window(rng.choice((3, 3, 5)), stride=rng.choice((1, 1, 2)))
     image = _around(draft, made[-1], window, rng)
     if image is None:
         return None
-    weights = draft.argument(window.side, window.side, image.shape[3])
-    return Value(layers.depthwise(draft, image, weights, window), "nhwc")
+    known = {"h": window.side, "w": window.side, "c": image.shape[layout.index("c")]}
+    weights = draft.argument(*(known[letter] for letter in layout[1:]))
+    return Value(layers.depthwise(draft, image, weights, window, layout), layout)
 
 
 def _pool(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | None:
@@ -182,24 +192,24 @@ def _holds(image: Tensor, window: Window, layout: Layout) -> bool:
 IMAGES: tuple[Kind, ...] = ("nhwc", "nchw")
 ALL: tuple[Kind, ...] = (*IMAGES, "matrix", "batch", "vector")
 
-STEPS = (
-    Step(("matrix",), 6, _matmul),
-    Step(("matrix",), 2, _matmul_bt),
-    Step(("matrix",), 2, _matmul_at),
-    Step(("batch",), 5, _batched),
-    Step(("batch",), 3, _scores),
-    Step(IMAGES, 8, _conv2d),
-    Step(("nhwc",), 3, _depthwise),
-    Step(IMAGES, 3, _pool),
-    Step(ALL, 4, _relu),
-    Step((*IMAGES, "matrix", "batch"), 3, _bias),
-    Step(ALL, 3, _add),
-    Step(("matrix", "batch"), 2, _softmax),
-    Step(("matrix",), 2, _layer_norm),
-    Step(("matrix",), 1, _reduced),
-    Step(("matrix",), 1, _transposed),
-    Step(("matrix",), 1, _heads),
-    Step(("batch",), 1, _joined),
-    Step(("nhwc",), 1, _pixels),
-    Step(IMAGES, 1, _means),
+LAYERS = (
+    Layer(("matrix",), 6, _matmul),
+    Layer(("matrix",), 2, _matmul_bt),
+    Layer(("matrix",), 2, _matmul_at),
+    Layer(("batch",), 5, _batched),
+    Layer(("batch",), 3, _scores),
+    Layer(IMAGES, 8, _conv2d),
+    Layer(IMAGES, 3, _depthwise),
+    Layer(IMAGES, 3, _pool),
+    Layer(ALL, 4, _relu),
+    Layer((*IMAGES, "matrix", "batch"), 3, _bias),
+    Layer(ALL, 3, _add),
+    Layer(("matrix", "batch"), 2, _softmax),
+    Layer(("matrix",), 2, _layer_norm),
+    Layer(("matrix",), 1, _reduced),
+    Layer(("matrix",), 1, _transposed),
+    Layer(("matrix",), 1, _heads),
+    Layer(("batch",), 1, _joined),
+    Layer(("nhwc",), 1, _pixels),
+    Layer(IMAGES, 1, _means),
 )

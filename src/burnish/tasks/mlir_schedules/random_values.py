@@ -1,4 +1,4 @@
-"""What steps of random programs pass on: tensors that are known to be images, matrices, ..."""
+"""What layers of random programs pass on: tensors that are known to be images, matrices, ..."""
 
 from __future__ import annotations
 
