@@ -1,0 +1,127 @@
+"""Programs of torch's modules, by torch-mlir: their weights are arguments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import InputError, MissingTool
+from burnish.tasks.mlir_schedules.bindings import bindings
+from burnish.tasks.mlir_schedules.import_cleaning import cleaned
+
+if TYPE_CHECKING:
+    from torch import nn
+
+INSTALL = "pip install 'burnish[train,mlir]'"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A program, and which of a module's parameters it takes after the inputs."""
+
+    text: str
+    parameters: tuple[str, ...]  # and buffers
+    transposed: frozenset[str]  # of them: weights that it takes as rows of inputs, columns of outputs
+
+    def weights(self, module: nn.Module) -> list[NDArray[np.float32]]:
+        """Return a module's parameters as the program takes them: in its order, and in C order."""
+        state = _state(module)
+        found = {name: state[name].numpy() for name in self.parameters}
+        turned = {name: array.T if name in self.transposed else array for name, array in found.items()}
+        return [np.ascontiguousarray(turned[name], dtype=np.float32) for name in self.parameters]
+
+
+def import_module(module: nn.Module, example_inputs: Sequence[Any], name: str = "main") -> Imported:
+    """Return the program of a module in evaluation mode, for inputs of the shapes of examples.
+
+    Raises:
+        InputError: it has operations, shapes or elements that programs do not have.
+        MissingTool: torch or MLIR is not installed.
+    """
+    try:
+        import torch
+    except ImportError:
+        raise MissingTool(f"torch is not installed: {INSTALL}") from None
+    bindings("ir")
+    if module.training:
+        raise InputError(f"{type(module).__name__} is in training mode; expected module.eval()")
+    for place, value in enumerate(example_inputs):
+        if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
+            found = getattr(value, "dtype", type(value).__name__)
+            raise InputError(f"input {place} is {found}; programs take tensors of torch.float32")
+    state = _state(module)
+    layers = [path for path, part in module.named_modules() if isinstance(part, torch.nn.Linear)]
+    turned = frozenset(f"{path}.weight".lstrip(".") for path in layers) & set(state)
+    values = [value.t().contiguous() if key in turned else value for key, value in state.items()]
+    plain = _functional(module, tuple(state), turned, len(example_inputs))
+    try:
+        text = cleaned(_exported(plain, (*example_inputs, *values), name))
+    except InputError as error:
+        raise InputError(f"{type(module).__name__} cannot be imported: {error}") from None
+    return Imported(text, tuple(state), turned)
+
+
+def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
+    """Return torch-mlir's module, linalg on tensors.
+
+    Raises:
+        InputError: torch cannot trace it, or torch-mlir has no form of an operation.
+    """
+    import torch
+    from torch_mlir import fx
+    from torch_mlir.compiler_utils import TorchMlirCompilerError
+    from torch_mlir.extras.fx_importer import FxImporter
+
+    from burnish.tasks.mlir_schedules.import_decompositions import decompositions
+
+    said: list[str] = []
+
+    def listen(diagnostic: Any) -> bool:
+        said.append(str(diagnostic.message).partition(": %")[0].splitlines()[0])
+        return True
+
+    context = bindings("ir").Context()
+    bindings("dialects.torch").register_dialect(context)
+    listener = context.attach_diagnostic_handler(listen)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            return fx.export_and_import(
+                module,
+                *inputs,
+                output_type="linalg-on-tensors",
+                func_name=name,
+                decomposition_table=decompositions(),
+                fx_importer=FxImporter(context=context),
+            )
+    except TorchMlirCompilerError as error:
+        raise InputError(said[0] if said else str(error)) from None
+    except (RuntimeError, ValueError, TypeError, AssertionError, NotImplementedError) as error:
+        raise InputError(next(iter(str(error).splitlines()), type(error).__name__)) from None
+    finally:
+        listener.detach()
+
+
+def _state(module: nn.Module) -> dict[str, Any]:
+    """Return parameters and buffers by name, those that are not floats left out: counters of batch norms."""
+    named = [*module.named_parameters(), *module.named_buffers()]
+    return {name: value.detach() for name, value in named if value.is_floating_point()}
+
+
+def _functional(module: nn.Module, names: tuple[str, ...], turned: frozenset[str], inputs: int) -> nn.Module:
+    """Return a module without parameters, which takes those of another one after its inputs."""
+    from torch import nn
+    from torch.func import functional_call
+
+    class Functional(nn.Module):
+        def forward(self, *values: Any) -> Any:
+            pairs = zip(names, values[inputs:], strict=True)
+            state = {name: value.t() if name in turned else value for name, value in pairs}
+            return functional_call(module, state, values[:inputs])
+
+    return Functional()
