@@ -119,11 +119,9 @@ def _check(operation: Any) -> None:
         known = ", ".join(dialect.rstrip(".") for dialect in DIALECTS)
         raise InputError(f"{operation.name} is needed; programs have operations of {known}")
     line = str(operation).strip().splitlines()[0][:120]
-    if operation.name == "arith.constant" and hasattr(operation.results[0].type, "shape"):
-        if not isinstance(operation.attributes["value"], bindings("ir").DenseElementsAttr):
-            raise InputError(
-                f"a constant in '{line}'; expected a parameter or a buffer, which is an argument"
-            )
+    dense = bindings("ir").DenseElementsAttr | bindings("ir").FloatAttr | bindings("ir").IntegerAttr
+    if operation.name == "arith.constant" and not isinstance(operation.attributes["value"], dense):
+        raise InputError(f"a constant in '{line}'; expected a parameter or a buffer: they are arguments")
     for value in (*operation.operands, *operation.results):
         kind = value.type
         if hasattr(kind, "shape") and (not kind.has_static_shape or str(kind.element_type) != ELEMENT):
