@@ -52,7 +52,7 @@ def signature(text: str) -> Signature:
     _module, function = program_function(text)
     kind = function.type
     name = function.attributes["sym_name"].value
-    return Signature(name, tuple(map(_tensor, kind.inputs)), tuple(map(_tensor, kind.results)))
+    return Signature(name, tuple(map(tensor_type, kind.inputs)), tuple(map(tensor_type, kind.results)))
 
 
 def evaluate(text: str, inputs: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
@@ -64,7 +64,7 @@ def evaluate(text: str, inputs: Sequence[NDArray[Any]]) -> list[NDArray[np.float
     """
     _module, function = program_function(text, GENERALIZE)
     block = function.regions[0].blocks[0]
-    shapes = [_tensor(argument.type).shape for argument in block.arguments]
+    shapes = [tensor_type(argument.type).shape for argument in block.arguments]
     if shapes != [array.shape for array in inputs]:
         raise ProgramError(f"inputs of the shapes {[array.shape for array in inputs]}; expected {shapes}")
     known: Known = {}
@@ -98,7 +98,12 @@ def program_function(text: str, pipeline: str = "") -> tuple[Any, Any]:
     return module, functions[0].opview
 
 
-def _tensor(kind: Any) -> TensorType:
+def tensor_type(kind: Any) -> TensorType:
+    """Return the type of a tensor of floats.
+
+    Raises:
+        ProgramError: it is something else, or its extents are not known.
+    """
     if not isinstance(kind, bindings("ir").RankedTensorType) or not kind.has_static_shape:
         raise ProgramError(f"a function takes or returns {kind}; expected tensors of static shapes")
     return TensorType(tuple(kind.shape), str(kind.element_type))
