@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from torch.nn import functional
 
 pytest.importorskip("torch_mlir")
 
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, MissingTool
 from burnish.tasks.mlir_schedules.import_torch import import_module
 from burnish.tasks.mlir_schedules.networks import (
     NETWORKS,
@@ -68,7 +69,12 @@ def assert_function(function: Callable[..., Any], *inputs: Any) -> str:
     return assert_equal(Applied(function), *inputs)
 
 
-@pytest.mark.parametrize("name", SMALL)
+SLOW = ("mobilenet",)  # to import: torch-mlir takes seconds
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in SMALL]
+)
 def test_networks_are_what_torch_computes(name: str) -> None:
     network = SMALL[name]()
     text = assert_equal(network.module, network.example())
@@ -135,7 +141,9 @@ def test_functions_need_floats_alone(name: str) -> None:
 
 def test_masks_become_part_of_what_they_mask() -> None:
     causal = partial(functional.scaled_dot_product_attention, is_causal=True)
-    assert_function(causal, drawn(1, 2, 5, 4), drawn(1, 2, 5, 4), drawn(1, 2, 5, 4))
+    parts = [drawn(1, 2, 5, 4), drawn(1, 2, 5, 4) * 2, drawn(1, 2, 5, 4) + 1]
+    assert_function(causal, *parts)
+    assert_function(functional.scaled_dot_product_attention, *parts, drawn(5, 5))
     triangle = Applied(
         lambda value: value.masked_fill(torch.ones(5, 5).triu(1) > 0, float("-inf")).softmax(-1)
     )
@@ -158,13 +166,14 @@ def test_what_is_computed_once_stays_so() -> None:
 
 
 def test_weights_are_arguments_in_the_order_of_their_names() -> None:
-    module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8)).eval()
+    linear = torch.nn.Linear(4, 8)
+    module = torch.nn.Sequential(linear, torch.nn.BatchNorm1d(8)).eval()
     found = import_module(module, [drawn(5, 4)])
     assert found.parameters == ("0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var")
     assert found.transposed == {"0.weight"}
     first = found.weights(module)[0]
     assert first.flags.c_contiguous
-    np.testing.assert_array_equal(first, module[0].weight.detach().numpy().T)
+    np.testing.assert_array_equal(first, linear.weight.detach().numpy().T)
 
 
 def test_functions_have_the_name_that_is_asked_for() -> None:
@@ -194,3 +203,10 @@ def test_modules_in_training_and_other_inputs_are_refused() -> None:
         import_module(torch.nn.Dropout(), [drawn(4)])
     with pytest.raises(InputError, match=r"input 0 is torch.int64; programs take tensors of torch.float32"):
         import_module(torch.nn.ReLU().eval(), [torch.arange(4)])
+
+
+def test_without_torch_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = torch.nn.ReLU().eval()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingTool, match=r"pip install 'burnish\[train,mlir\]'"):
+        import_module(module, [])

@@ -121,7 +121,7 @@ def _check(operation: Any) -> None:
     line = str(operation).strip().splitlines()[0][:120]
     dense = bindings("ir").DenseElementsAttr | bindings("ir").FloatAttr | bindings("ir").IntegerAttr
     if operation.name == "arith.constant" and not isinstance(operation.attributes["value"], dense):
-        raise InputError(f"a constant in '{line}'; expected a parameter or a buffer: they are arguments")
+        raise InputError(f"a constant in '{line}'; expected a parameter or a buffer of floats, an argument")
     for value in (*operation.operands, *operation.results):
         kind = value.type
         if hasattr(kind, "shape") and (not kind.has_static_shape or str(kind.element_type) != ELEMENT):

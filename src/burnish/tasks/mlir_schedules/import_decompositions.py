@@ -24,13 +24,12 @@ def decompositions() -> dict[Any, Any]:
     }
 
 
-def _batch_norm(
-    value: Any, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float
-) -> tuple[Any, Any, Any]:
+def _batch_norm(value: Any, weight: Any, bias: Any, *rest: Any) -> tuple[Any, Any, Any]:
     """Scale and shift each channel: what depends on the input is one product and one sum an element."""
     import torch
 
-    scale = torch.rsqrt(variance + eps)
+    mean, variance, _momentum, epsilon = rest
+    scale = torch.rsqrt(variance + epsilon)
     if weight is not None:
         scale = scale * weight
     shift = -mean * scale if bias is None else bias - mean * scale
@@ -92,20 +91,15 @@ def _linear(value: Any, weight: Any, bias: Any = None) -> Any:
     return result if bias is None else result + bias
 
 
-def _attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Any:
+def _attention(query: Any, key: Any, value: Any, attn_mask: Any = None, *rest: Any, **options: Any) -> Any:
+    """Weigh rows of `value`; the probability of dropping something, which may be in `rest`, is 0 here."""
     import torch
 
-    scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    is_causal = rest[1] if len(rest) > 1 else options.get("is_causal", False)
+    factor = options.get("scale")
+    if options.get("enable_gqa"):
+        raise NotImplementedError("attention of grouped queries; repeat the keys and values instead")
+    scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if factor is None else factor)
     if is_causal:
         rows, columns = (torch.arange(scores.shape[axis], dtype=scores.dtype) for axis in (-2, -1))
         scores = torch.where(columns[None, :] <= rows[:, None], scores, float("-inf"))

@@ -34,7 +34,7 @@ class TensorType:
 
 
 @dataclass(frozen=True)
-class Signature:
+class FunctionType:
     """A program's function, from outside."""
 
     name: str
@@ -42,7 +42,7 @@ class Signature:
     outputs: tuple[TensorType, ...]
 
 
-def signature(text: str) -> Signature:
+def signature(text: str) -> FunctionType:
     """Return the name and the types of a program's function.
 
     Raises:
@@ -52,7 +52,7 @@ def signature(text: str) -> Signature:
     _module, function = program_function(text)
     kind = function.type
     name = function.attributes["sym_name"].value
-    return Signature(name, tuple(map(tensor_type, kind.inputs)), tuple(map(tensor_type, kind.results)))
+    return FunctionType(name, tuple(map(tensor_type, kind.inputs)), tuple(map(tensor_type, kind.results)))
 
 
 def evaluate(text: str, inputs: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
