@@ -197,6 +197,12 @@ void bind_jit(nb::module_ &m) {
       .def("__call__", &ArrayFunction::call, "inputs"_a, "outputs"_a,
            nb::sig("def __call__(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> int"));
   m.def("parallel_function", [] { return reinterpret_cast<uintptr_t>(&burnish_parallel); });
+  m.def( // of a function that another compiler left at an address
+      "time_calls",
+      [](uintptr_t address, const std::vector<uint64_t> &pointers, int samples, double batch_seconds, bool passing) {
+        return time_calls(reinterpret_cast<Compiled>(address), pointers, samples, batch_seconds, passing);
+      },
+      "address"_a, "pointers"_a, "samples"_a, "batch_seconds"_a, "passing"_a = false, Without());
   m.def("compile_object", &object_file, "ir"_a, "passes"_a, "machine"_a);
 }
 

@@ -24,7 +24,10 @@ Machine host_machine();
 // A CPU by LLVM's name ("x86-64-v3", "skylake"), with all the features that it has.
 Machine machine_of(const std::string &cpu);
 
-// A compiled function `void NAME(ptr pointers)`, of an array of pointers to what it works on.
+// A compiled function, of an array of pointers to what it works on.
+using Compiled = void (*)(const uint64_t *);
+
+// A compiled function `void NAME(ptr pointers)`.
 class Kernel {
 public:
   // Compile the text of a module, after a pipeline of LLVM's passes ("default<O1>"; "" for none).
@@ -33,15 +36,19 @@ public:
 
   void run(const std::vector<uint64_t> &pointers) const;
 
-  // The CPU seconds of this thread for a call, or the seconds that pass, of each of `samples` batches that take
-  // `batch_seconds` at least; of one call alone where that takes longer than all of them.
+  // See time_calls.
   std::vector<double> time(const std::vector<uint64_t> &pointers, int samples, double batch_seconds,
                            bool passing) const;
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit_;
-  void (*function_)(const uint64_t *) = nullptr;
+  Compiled function_ = nullptr;
 };
+
+// The CPU seconds of this thread for a call, or the seconds that pass, of each of `samples` batches that take
+// `batch_seconds` at least; of one call alone where that takes longer than all of them.
+std::vector<double> time_calls(Compiled function, const std::vector<uint64_t> &pointers, int samples,
+                               double batch_seconds, bool passing);
 
 // The object file that the same text is compiled to, to be linked into a program.
 std::string compile_object(const std::string &ir, const std::string &passes, const Machine &machine);

@@ -12,12 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.tasks.mlir_schedules import sets
-from burnish.tasks.mlir_schedules.draft import Draft
-from burnish.tasks.mlir_schedules.families import FAMILIES, find
 from burnish.tasks.mlir_schedules.reading import normal_text
-from burnish.tasks.mlir_schedules.reference import evaluate, signature
-from burnish.tasks.mlir_schedules.texts import Window, generic
+from burnish.tasks.mlir_schedules.reference.evaluate import evaluate, signature
+from burnish.tasks.mlir_schedules.writing import sets
+from burnish.tasks.mlir_schedules.writing.draft import Draft
+from burnish.tasks.mlir_schedules.writing.families import FAMILIES, find
+from burnish.tasks.mlir_schedules.writing.texts import Window, generic
 
 Array = NDArray[Any]
 COMPUTE = {  # what programs have beside fills

@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
-from burnish.tasks.mlir_schedules import generator
-from burnish.tasks.mlir_schedules.generator import random_text
 from burnish.tasks.mlir_schedules.reading import normal_text
+from burnish.tasks.mlir_schedules.writing import generator
+from burnish.tasks.mlir_schedules.writing.generator import random_text
 
 SEEDS = range(60)
 FEATURES = (

@@ -16,8 +16,8 @@ from torch.nn import functional
 pytest.importorskip("torch_mlir")
 
 from burnish.core.errors import InputError, MissingTool
-from burnish.tasks.mlir_schedules.import_torch import import_module
-from burnish.tasks.mlir_schedules.networks import (
+from burnish.tasks.mlir_schedules.from_torch.modules import import_module
+from burnish.tasks.mlir_schedules.from_torch.networks import (
     NETWORKS,
     Network,
     bert_layer,
@@ -25,9 +25,9 @@ from burnish.tasks.mlir_schedules.networks import (
     mobilenet,
     resnet18,
 )
-from burnish.tasks.mlir_schedules.reference import evaluate, signature
-from burnish.tasks.mlir_schedules.reference_inputs import inputs_of
-from burnish.tasks.mlir_schedules.reference_work import tolerance
+from burnish.tasks.mlir_schedules.reference.evaluate import evaluate, signature
+from burnish.tasks.mlir_schedules.reference.inputs import inputs_of
+from burnish.tasks.mlir_schedules.reference.work import tolerance
 
 SMALL: dict[str, Callable[[], Network]] = {
     "resnet18": partial(resnet18, side=32, width=4, classes=10),

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
-from burnish.tasks.mlir_schedules import bindings, sets
-from burnish.tasks.mlir_schedules.families import FAMILIES, find
-from burnish.tasks.mlir_schedules.generator import random_text
+from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.programs import MlirSource, is_text, program
+from burnish.tasks.mlir_schedules.writing import sets
+from burnish.tasks.mlir_schedules.writing.families import FAMILIES, find
+from burnish.tasks.mlir_schedules.writing.generator import random_text
 
 SOURCE = MlirSource()
 PRODUCT = """

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 pytest.importorskip("torch_mlir")
 
 from burnish.core.errors import ProgramError
-from burnish.tasks.mlir_schedules.reference import TensorType, evaluate, signature
+from burnish.tasks.mlir_schedules.reference.evaluate import TensorType, evaluate, signature
 from tests.tasks.mlir_schedules.written import Shape, generic, named, program
 
 Array = NDArray[Any]

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("torch_mlir")
 
-from burnish.tasks.mlir_schedules.reference import evaluate
-from burnish.tasks.mlir_schedules.reference_inputs import inputs_of
-from burnish.tasks.mlir_schedules.reference_work import flops, tolerance
+from burnish.tasks.mlir_schedules.reference.evaluate import evaluate
+from burnish.tasks.mlir_schedules.reference.inputs import inputs_of
+from burnish.tasks.mlir_schedules.reference.work import flops, tolerance
 from tests.tasks.mlir_schedules.written import generic, named
 
 

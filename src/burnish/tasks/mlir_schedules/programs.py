@@ -20,11 +20,11 @@ from pathlib import Path
 from burnish.core.errors import InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.program_source import FileSource, Loaded
-from burnish.tasks.mlir_schedules import families, sets
-from burnish.tasks.mlir_schedules.families import FAMILIES
-from burnish.tasks.mlir_schedules.generator import random_text
 from burnish.tasks.mlir_schedules.reading import LANGUAGE, normal_text
-from burnish.tasks.mlir_schedules.sets import RANDOM, SETS, SPLITS
+from burnish.tasks.mlir_schedules.writing import families, sets
+from burnish.tasks.mlir_schedules.writing.families import FAMILIES
+from burnish.tasks.mlir_schedules.writing.generator import random_text
+from burnish.tasks.mlir_schedules.writing.sets import RANDOM, SETS, SPLITS
 
 SUFFIXES = (".mlir",)
 SEEDS = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18}))?")

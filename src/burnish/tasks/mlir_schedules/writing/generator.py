@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import random
 
-from burnish.tasks.mlir_schedules.draft import Draft
-from burnish.tasks.mlir_schedules.random_layers import LAYERS, Layer
-from burnish.tasks.mlir_schedules.random_values import Value, first_value
+from burnish.tasks.mlir_schedules.writing.draft import Draft
+from burnish.tasks.mlir_schedules.writing.random_layers import LAYERS, Layer
+from burnish.tasks.mlir_schedules.writing.random_values import Value, first_value
 
 VERSION = 1  # one more whenever a seed gives another program
 MOST_LAYERS = 10

@@ -7,10 +7,10 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from burnish.tasks.mlir_schedules import layers
-from burnish.tasks.mlir_schedules.draft import Draft
-from burnish.tasks.mlir_schedules.layers import Layout
-from burnish.tasks.mlir_schedules.random_values import (
+from burnish.tasks.mlir_schedules.writing import layers
+from burnish.tasks.mlir_schedules.writing.draft import Draft
+from burnish.tasks.mlir_schedules.writing.layers import Layout
+from burnish.tasks.mlir_schedules.writing.random_values import (
     CHANNELS,
     HEAD_WIDTHS,
     ROWS,
@@ -19,7 +19,7 @@ from burnish.tasks.mlir_schedules.random_values import (
     Value,
     extent,
 )
-from burnish.tasks.mlir_schedules.texts import Tensor, Window
+from burnish.tasks.mlir_schedules.writing.texts import Tensor, Window
 
 Writer = Callable[[Draft, Sequence[Value], random.Random], Value | None]
 

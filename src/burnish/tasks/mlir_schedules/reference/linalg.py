@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from burnish.tasks.mlir_schedules.reference_bodies import Array, Known, value_of
-from burnish.tasks.mlir_schedules.reference_views import contract, extents_of, view
+from burnish.tasks.mlir_schedules.reference.bodies import Array, Known, value_of
+from burnish.tasks.mlir_schedules.reference.views import contract, extents_of, view
 
 COMBINED: Mapping[str, Any] = {
     "arith.addf": np.add,
@@ -113,7 +113,7 @@ def combination(yielded: Any, output: Any) -> tuple[str, Any] | None:
 
 def _at_once(domain: Domain, views: Sequence[Array], known: Known) -> list[Array] | None:
     """Return the outputs' new values, of extent 1 where loops are reduced; None where terms need an order."""
-    own: Known = ChainMap({}, known)  # type: ignore[arg-type]
+    own: Known = ChainMap({}, known)
     own.update(zip(domain.arguments, views, strict=True))
     indices = _indices(domain, ())
     if not domain.reduced:
@@ -148,7 +148,7 @@ def _in_turn(domain: Domain, views: Sequence[Array], known: Known) -> list[Array
     parallel = [1 if loop in domain.reduced else extent for loop, extent in enumerate(domain.extents)]
     states = [np.broadcast_to(array, parallel) for array in views[domain.inputs :]]
     for point in np.ndindex(*(domain.extents[loop] for loop in domain.reduced)):
-        own: Known = ChainMap({}, known)  # type: ignore[arg-type]
+        own: Known = ChainMap({}, known)
         inputs = [_at(array, domain.reduced, point) for array in views[: domain.inputs]]
         own.update(zip(domain.arguments, [*inputs, *states], strict=True))
         indices = _indices(domain, point)

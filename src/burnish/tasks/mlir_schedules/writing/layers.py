@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from burnish.tasks.mlir_schedules.draft import Draft, extents_of
-from burnish.tasks.mlir_schedules.texts import LOWEST, Tensor, Window, maps
+from burnish.tasks.mlir_schedules.writing.draft import Draft, extents_of
+from burnish.tasks.mlir_schedules.writing.texts import LOWEST, Tensor, Window, maps
 
 Layout = Literal["nhwc", "nchw"]
 Reduction = Literal["sum", "max"]

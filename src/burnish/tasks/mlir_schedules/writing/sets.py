@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.tasks.mlir_schedules.families import FAMILIES
+from burnish.tasks.mlir_schedules.writing.families import FAMILIES
 
 SPLITS = ("train", "test", "all")
 HELD_OUT = 10  # one of so many names is in the test split

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import ProgramError
 from burnish.tasks.mlir_schedules.bindings import bindings, parse, run_passes
-from burnish.tasks.mlir_schedules.reference_bodies import (
+from burnish.tasks.mlir_schedules.reference.bodies import (
     CONVERSIONS,
     FUNCTIONS,
     Array,
@@ -20,7 +20,7 @@ from burnish.tasks.mlir_schedules.reference_bodies import (
     dtype_of,
     value_of,
 )
-from burnish.tasks.mlir_schedules.reference_linalg import generic, softmax
+from burnish.tasks.mlir_schedules.reference.linalg import generic, softmax
 
 GENERALIZE = "func.func(linalg-generalize-named-ops)"
 

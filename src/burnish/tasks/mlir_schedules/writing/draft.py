@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from burnish.tasks.mlir_schedules import texts
-from burnish.tasks.mlir_schedules.texts import ITEMSIZE, Expression, Tensor, Window
+from burnish.tasks.mlir_schedules.writing import texts
+from burnish.tasks.mlir_schedules.writing.texts import ITEMSIZE, Expression, Tensor, Window
 
 
 class Draft:

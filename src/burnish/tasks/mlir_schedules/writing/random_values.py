@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from burnish.tasks.mlir_schedules.draft import Draft
-from burnish.tasks.mlir_schedules.texts import Tensor
+from burnish.tasks.mlir_schedules.writing.draft import Draft
+from burnish.tasks.mlir_schedules.writing.texts import Tensor
 
 Kind = Literal["nhwc", "nchw", "matrix", "batch", "vector"]
 

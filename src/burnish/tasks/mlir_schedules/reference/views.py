@@ -10,7 +10,7 @@ import numpy as np
 
 from burnish.core.errors import ProgramError
 from burnish.tasks.mlir_schedules.bindings import bindings
-from burnish.tasks.mlir_schedules.reference_bodies import Array
+from burnish.tasks.mlir_schedules.reference.bodies import Array
 
 
 def extents_of(maps: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[int]:
@@ -53,7 +53,8 @@ def view(array: Array, indexing: Any, extents: Sequence[int], writeable: bool = 
         steps = [step + factor * stride for step, factor in zip(steps, factors, strict=True)]
         start.append(constant)
     shape = [count if step else 1 for count, step in zip(extents, steps, strict=True)]
-    return np.lib.stride_tricks.as_strided(array[(*start, ...)], shape, steps, writeable=writeable)
+    begin: Array = array[tuple(slice(index, None) for index in start)]
+    return np.lib.stride_tricks.as_strided(begin, shape, steps, writeable=writeable)
 
 
 def contract(one: Array, other: Array, extents: Sequence[int], reduced: Sequence[int]) -> Array:

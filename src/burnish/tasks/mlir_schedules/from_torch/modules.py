@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import InputError, MissingTool
 from burnish.tasks.mlir_schedules.bindings import bindings
-from burnish.tasks.mlir_schedules.import_cleaning import cleaned
+from burnish.tasks.mlir_schedules.from_torch.cleaning import cleaned
 
 if TYPE_CHECKING:
     from torch import nn
@@ -77,7 +77,7 @@ def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
     from torch_mlir.compiler_utils import TorchMlirCompilerError
     from torch_mlir.extras.fx_importer import FxImporter
 
-    from burnish.tasks.mlir_schedules.import_decompositions import decompositions
+    from burnish.tasks.mlir_schedules.from_torch.decompositions import decompositions
 
     said: list[str] = []
 

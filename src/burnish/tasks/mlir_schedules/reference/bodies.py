@@ -102,7 +102,8 @@ def _element(kind: Any) -> Any:
 
 
 def _ordered(one: Array, other: Array) -> Array:
-    return ~(np.isnan(one) | np.isnan(other))
+    ordered: Array = ~(np.isnan(one) | np.isnan(other))
+    return ordered
 
 
 def _divided(one: Array, other: Array) -> Array:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from burnish.tasks.mlir_schedules.reference import GENERALIZE, program_function
-from burnish.tasks.mlir_schedules.reference_linalg import domain_of
+from burnish.tasks.mlir_schedules.reference.evaluate import GENERALIZE, program_function
+from burnish.tasks.mlir_schedules.reference.linalg import domain_of
 
 SOFTMAX_OPERATIONS = 5  # of an element: the largest, a difference, a power, a sum, a quotient
 FREE = frozenset(

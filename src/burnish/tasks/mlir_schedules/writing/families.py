@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.tasks.mlir_schedules import layers, shapes
-from burnish.tasks.mlir_schedules.draft import Draft
-from burnish.tasks.mlir_schedules.layers import Layout, Reduction
-from burnish.tasks.mlir_schedules.texts import Tensor, Window
+from burnish.tasks.mlir_schedules.writing import layers, shapes
+from burnish.tasks.mlir_schedules.writing.draft import Draft
+from burnish.tasks.mlir_schedules.writing.layers import Layout, Reduction
+from burnish.tasks.mlir_schedules.writing.texts import Tensor, Window
 
 ANY = "..."  # after the last of the extents, of which there may be more
 NUMBERS = re.compile(r"[1-9]\d{0,8}(x[1-9]\d{0,8}){0,15}")

@@ -1,0 +1,43 @@
+"""MLIR schedules: how the ops of a linalg program are tiled, fused, packed and vectorized."""
+
+from __future__ import annotations
+
+from burnish.core.program_source import ProgramSource
+from burnish.core.task import Presentation, Task
+from burnish.tasks.mlir_schedules.actions import ACTIONS
+from burnish.tasks.mlir_schedules.baselines import BASELINES
+from burnish.tasks.mlir_schedules.objectives import OBJECTIVES
+from burnish.tasks.mlir_schedules.observations import OBSERVATIONS
+from burnish.tasks.mlir_schedules.outputs import behaviour, describe, write_schedule
+from burnish.tasks.mlir_schedules.session import open_program, toolchain
+
+__all__ = ["TASK"]
+
+LANGUAGE = "mlir"
+
+
+def _source() -> ProgramSource:
+    from burnish.tasks.mlir_schedules.programs import MlirSource  # which workers do not need
+
+    return MlirSource()
+
+
+TASK = Task(
+    name="mlir_schedules",
+    version=0,
+    language=LANGUAGE,
+    actions=ACTIONS,
+    observations=OBSERVATIONS,
+    objectives=OBJECTIVES,
+    open=open_program,
+    baselines=BASELINES,
+    reference="naive",
+    max_steps=60,
+    max_trace=120,
+    title="MLIRSchedules",
+    make_source=_source,
+    emitters={".mlir": write_schedule},
+    behaviour=behaviour,
+    toolchain=toolchain,
+    shown=Presentation(("seconds",), describe=describe),
+)

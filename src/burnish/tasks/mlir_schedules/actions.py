@@ -1,0 +1,65 @@
+"""What can be done to a linalg op: the actions' texts."""
+
+from __future__ import annotations
+
+MOST_DIMENSIONS = 8  # of an op's iterators that can be named
+SIZES = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    10,
+    12,
+    14,
+    16,
+    20,
+    24,
+    28,
+    30,
+    32,
+    48,
+    56,
+    60,
+    64,
+    96,
+    102,
+    112,
+    128,
+    192,
+    256,
+    512,
+)
+SHARED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+SPLIT_SIZES = (2, 4, 6, 7, 8, 12, 14, 16, 24, 32, 48, 64)
+PAD_SIZES = (4, 8, 16)
+PACKED_OPERANDS = 2
+PACKED_LOOPS = 4
+FUSED_LOOPS = 6
+UNROLL_FACTORS = (2, 3, 4, 8, 16)
+CURSOR = ("next", "done")  # which change no op
+
+ACTIONS = (
+    "next",
+    "done",
+    *(f"tile({d}, {size})" for d in range(MOST_DIMENSIONS) for size in SIZES),
+    *(f"tile_parallel({d}, {size})" for d in range(MOST_DIMENSIONS) for size in SHARED_SIZES),
+    *(f"split({d}, {size})" for d in range(MOST_DIMENSIONS) for size in SPLIT_SIZES),
+    *(f"pad({d}, {size})" for d in range(MOST_DIMENSIONS) for size in PAD_SIZES),
+    *(f"interchange({i}, {j})" for i in range(MOST_DIMENSIONS) for j in range(i + 1, MOST_DIMENSIONS)),
+    *(
+        f"pack({operand}, {loops})"
+        for operand in range(PACKED_OPERANDS)
+        for loops in range(1, PACKED_LOOPS + 1)
+    ),
+    *(f"fuse({loops})" for loops in range(1, FUSED_LOOPS + 1)),
+    "im2col",
+    "decompose",
+    "vectorize",
+    "hoist",
+    *(f"unroll({factor})" for factor in UNROLL_FACTORS),
+)
+INDEX = {text: number for number, text in enumerate(ACTIONS)}

@@ -1,0 +1,8 @@
+"""What a schedule is compared with."""
+
+from __future__ import annotations
+
+from burnish.core.task import Opener
+from burnish.tasks.mlir_schedules.session import open_program
+
+BASELINES: dict[str, Opener] = {"naive": open_program}

@@ -1,0 +1,77 @@
+"""What an action makes of a site, beside the module: its loops, its stage, the sites that are born."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from burnish.core.action import Action
+from burnish.tasks.mlir_schedules.ops import Op
+from burnish.tasks.mlir_schedules.sites import Site, Sites, TilingLoop
+
+RESHAPES = ("split", "pad", "interchange", "pack", "fuse", "im2col", "decompose")
+"""After these, ops are looked at anew; what the others make of an op is known."""
+
+
+def changed(sites: Sites, site: Site, text: str, found: Mapping[str, Op], reader: Site | None) -> Sites:
+    """Return the sites after an action.
+
+    Args:
+        sites: Before.
+        site: Where the action is.
+        text: The action's.
+        found: The ops of the module afterwards, if the action is one of RESHAPES.
+        reader: The op that reads what the site makes, for `fuse`.
+    """
+    action = Action.parse(text)
+    numbers = [int(parameter) for parameter in action.parameters]
+    if action.kind in RESHAPES:
+        return _reshaped(sites.scanned(found), site, action.kind, numbers, reader)
+    match action.kind:
+        case "tile" | "tile_parallel":
+            return sites.put(_tiled(site, *numbers, shared=action.kind == "tile_parallel"))
+        case "vectorize":
+            return sites.put(replace(site, stage="vectors"))
+        case "hoist":
+            return sites.put(replace(site, stage="hoisted"))
+    return sites.put(_unrolled(site, numbers[0]))
+
+
+def _tiled(site: Site, dimension: int, size: int, *, shared: bool) -> Site:
+    op = site.op
+    trips = op.extents[dimension] // size
+    loop = TilingLoop(f"{site.name}/{site.made}", dimension, size, trips, op.reduces[dimension], shared)
+    tiled = replace(op, extents=_with(op.extents, dimension, size))
+    return replace(site, op=tiled, loops=(*site.loops, loop), made=site.made + 1, own=site.own + 1)
+
+
+def _unrolled(site: Site, factor: int) -> Site:
+    loop = site.loops[-1]
+    if factor < loop.trips:
+        left = replace(loop, step=loop.step * factor, trips=loop.trips // factor)
+        return replace(site, loops=(*site.loops[:-1], left), unrolled=site.unrolled * factor)
+    return replace(site, loops=site.loops[:-1], own=site.own - 1, unrolled=site.unrolled * factor)
+
+
+def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader: Site | None) -> Sites:
+    site = sites.by_name.get(before.name)
+    if kind == "split":
+        tail = sites.by_name[f"{before.name}.tail"]
+        return sites.put(replace(tail, loops=before.loops, own=before.own))
+    if site and kind == "interchange":
+        one, other = numbers
+        moved = {one: other, other: one}
+        loops = tuple(
+            replace(loop, dimension=moved.get(loop.dimension, loop.dimension)) for loop in before.own_loops
+        )
+        return sites.put(replace(site, loops=(*before.loops[: len(before.loops) - before.own], *loops)))
+    if site and kind == "pack":
+        return sites.put(replace(site, packed=(*before.packed, numbers[0])))
+    if site and kind == "fuse":
+        assert reader
+        return sites.put(replace(site, loops=reader.loops[: numbers[0]], own=0))
+    return sites
+
+
+def _with(values: tuple[int, ...], at: int, value: int) -> tuple[int, ...]:
+    return (*values[:at], value, *values[at + 1 :])

@@ -1,0 +1,142 @@
+"""Scheduled modules as functions of this process, on arrays of NumPy: compiled, run, checked, timed."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish import _native
+from burnish.core.errors import CompilerCrash, Miscompiled
+from burnish.tasks.loop_nests.kernel import aligned
+from burnish.tasks.mlir_schedules import bindings, lowering
+from burnish.tasks.mlir_schedules.payload import KERNEL, Payload
+from burnish.tasks.mlir_schedules.reference.evaluate import evaluate, signature
+from burnish.tasks.mlir_schedules.reference.inputs import DTYPES, inputs_of
+from burnish.tasks.mlir_schedules.reference.work import tolerance
+
+OPTIMIZATION = 3  # LLVM's level
+SAMPLES = 10
+BATCH_SECONDS = 1e-3
+
+Arrays = Sequence[NDArray[Any]]
+
+
+class LoweringFailed(CompilerCrash):
+    """MLIR cannot make code of a schedule."""
+
+
+class CompiledSchedule:
+    """A payload's machine code."""
+
+    def __init__(self, payload: Payload) -> None:
+        """Compile a copy.
+
+        Raises:
+            LoweringFailed: a pass fails, or the code needs a function that is not there.
+        """
+        self.payload = payload
+        self.module = lowered(payload)
+        engine = bindings.bindings("execution_engine").ExecutionEngine
+        with bindings.context():
+            self.engine = engine(self.module, opt_level=OPTIMIZATION)
+            self.address = int(self.engine.raw_lookup(KERNEL) or 0)
+        if not self.address:
+            raise LoweringFailed("the code cannot be linked: it calls a function that is not there")
+
+    def run(self, arrays: Arrays) -> None:
+        """Compute: arrays in C order are the program's inputs, then its outputs."""
+        pointers = _Pointers(arrays)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)(pointers.all.ctypes.data)
+
+    def seconds(self, arrays: Arrays, samples: int = SAMPLES) -> float:
+        """Return the least CPU time of a call."""
+        pointers = _Pointers(arrays)
+        times: list[float] = _native.time_calls(self.address, pointers.all.tolist(), samples, BATCH_SECONDS)
+        return min(times)
+
+
+class _Pointers:
+    """What compiled code is called with: for each array the address of a pointer to it."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.data = np.array([array.ctypes.data for array in arrays], dtype=np.uint64)
+        self.all = self.data.ctypes.data + self.data.itemsize * np.arange(len(arrays), dtype=np.uint64)
+
+
+def lowered(payload: Payload) -> Any:
+    """Return a copy of a payload's module in LLVM's dialect.
+
+    Raises:
+        LoweringFailed: a pass fails.
+    """
+    module = bindings.clone(payload.module)
+    try:
+        lowering.finish(module)
+        lowering.lower(module)
+    except bindings.bindings("ir").MLIRError as error:
+        raise LoweringFailed(bindings.first_line(str(error))) from None
+    return module
+
+
+def code_digest(module: Any) -> str:
+    """Return the identity of lowered code: 32 hexadecimal digits."""
+    return hashlib.blake2b(str(module).encode(), digest_size=16).hexdigest()
+
+
+class Trial:
+    """Random arrays for a program, and what it must make of them."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def inputs(self) -> list[NDArray[Any]]:
+        """The inputs."""
+        return inputs_of(self.text)
+
+    @cached_property
+    def expected(self) -> list[NDArray[np.float64]]:
+        """What NumPy computes in double precision."""
+        return evaluate(self.text, self.inputs)
+
+    @cached_property
+    def outputs(self) -> list[NDArray[Any]]:
+        """Arrays for what is computed."""
+        types = signature(self.text).outputs
+        first = len(self.inputs)
+        return [aligned(one.shape, DTYPES[one.dtype], first + i) for i, one in enumerate(types)]
+
+    @property
+    def arrays(self) -> Arrays:
+        """The inputs, then the outputs."""
+        return [*self.inputs, *self.outputs]
+
+    @cached_property
+    def tolerances(self) -> list[float]:
+        """How far each output may be off, relative to 1 + its largest value."""
+        return [tolerance(self.text, one.dtype) for one in signature(self.text).outputs]
+
+    def check(self, compiled: CompiledSchedule) -> None:
+        """Run and compare.
+
+        Raises:
+            Miscompiled: something else comes out.
+        """
+        for array in self.outputs:
+            array.fill(np.nan)
+        compiled.run(self.arrays)
+        for number, (array, expected) in enumerate(zip(self.outputs, self.expected, strict=True)):
+            scale = 1 + np.abs(expected, where=np.isfinite(expected), out=np.zeros_like(expected)).max()
+            wrong = ~np.isclose(array, expected, rtol=0, atol=self.tolerances[number] * scale, equal_nan=True)
+            if wrong.any():
+                where = tuple(int(i) for i in np.argwhere(wrong)[0])
+                raise Miscompiled(
+                    f"result {number}{list(where)} is {array[where]}, not {expected[where]}; "
+                    f"{wrong.sum()} of {wrong.size} elements differ"
+                )

@@ -1,0 +1,124 @@
+"""From a scheduled module to LLVM's dialect: copies of packed operands, vectors, buffers, loops.
+
+What is done here is the same for every schedule. `finishing` is transforms, and part of a printed schedule;
+the passes come after it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burnish.tasks.mlir_schedules import bindings, payload
+from burnish.tasks.mlir_schedules.payload import ANY
+from burnish.tasks.mlir_schedules.transforms import Script
+
+COPIED = 64  # elements of a row that one vector copies, at most
+BUFFERS = (
+    "eliminate-empty-tensors,empty-tensor-to-alloc-tensor,"
+    "one-shot-bufferize{bufferize-function-boundaries=true "
+    "function-boundary-type-conversion=identity-layout-map},canonicalize,cse,buffer-deallocation-pipeline"
+)
+LOOPS = "convert-linalg-to-loops,scf-forall-to-for,canonicalize,cse"
+LLVM = (
+    "expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=true},convert-scf-to-cf,"
+    "canonicalize,cse,convert-vector-to-llvm{reassociate-fp-reductions=true},convert-ub-to-llvm,"
+    "convert-math-to-llvm,convert-math-to-libm,expand-strided-metadata,lower-affine,finalize-memref-to-llvm,"
+    "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,"
+    "convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},reconcile-unrealized-casts"
+)
+VECTORS = (  # patterns that are applied together, one group after the other
+    ("vector.cast_away_vector_leading_one_dim", "canonicalization"),
+    (
+        "vector.reorder_multi_reduction_dims lowering_strategy = innerparallel",
+        "vector.multi_reduction_flattening lowering_strategy = innerparallel",
+        "vector.multi_reduction_unrolling lowering_strategy = innerparallel",
+    ),
+    (
+        "vector.lower_contraction lowering_strategy = outerproduct",
+        "vector.lower_outerproduct",
+        "vector.lower_transpose lowering_strategy = shuffle_1d",
+        "canonicalization",
+    ),
+)
+
+
+def finish(module: Any) -> str:
+    """Apply what comes after every schedule; return the transforms."""
+    pads = Script("pads")
+    if _all(module, "linalg.softmax"):
+        found = pads.find_all("linalg.softmax")
+        parts = pads.new("parts")
+        pads.add(f"{parts} = transform.structured.decompose_interface {found} : ({ANY}) -> {ANY}")
+    pads.clean()
+    found = pads.find_all("tensor.pad")
+    pads.add(
+        f"{pads.new('copies')} = transform.structured.rewrite_in_destination_passing_style {found} : "
+        f"({ANY}) -> {ANY}"
+    )
+    payload.apply(module, str(pads))
+    rest = Script("end")
+    _vectorize_copies(module, rest)
+    rest.clean()
+    for group in VECTORS:
+        rest.patterns(*group)
+    rest.add(f"transform.apply_cse to {rest.find_all('func.func')} : {ANY}")
+    payload.apply(module, str(rest))
+    return str(pads) + str(rest)
+
+
+def lower(module: Any) -> None:
+    """Bring a finished module to LLVM's dialect: the kernel takes a pointer for each array.
+
+    Raises:
+        torch_mlir.ir.MLIRError: a pass fails.
+    """
+    bindings.run_passes(module, BUFFERS)
+    _copies_to_linalg(module)
+    bindings.run_passes(module, LOOPS)
+    bindings.run_passes(module, LLVM)
+
+
+def _vectorize_copies(module: Any, script: Script) -> None:
+    """Copy rows of what is packed by vectors."""
+    copies = _all(module, "linalg.copy")
+    if not copies:
+        return
+    handles = script.split_handle(script.find_all("linalg.copy"), len(copies))
+    for copy, handle in zip(copies, handles, strict=True):
+        shape = tuple(copy.operands[0].type.shape)
+        width = max((size for size in range(1, COPIED + 1) if shape[-1] % size == 0), default=1)
+        sizes = [1] * (len(shape) - 1) + [width if width < shape[-1] else 0]
+        loops = sum(1 for size in sizes if size)
+        if width < 4 or not loops:
+            continue
+        tiled = script.new("row")
+        results = [tiled, *(script.new("loop") for _ in range(loops))]
+        types = ", ".join([ANY] * len(results))
+        script.add(
+            f"{', '.join(results)} = transform.structured.tile_using_for {handle} tile_sizes {sizes} : "
+            f"({ANY}) -> ({types})"
+        )
+        script.add(f"transform.structured.vectorize {tiled} : {ANY}")
+
+
+def _copies_to_linalg(module: Any) -> None:
+    """Make copies of strided memory loops: as calls they need a library that is not there."""
+    ir, linalg = bindings.bindings("ir"), bindings.bindings("dialects.linalg")
+    with bindings.context(), ir.Location.unknown():
+        for copy in _all(module, "memref.copy"):
+            with ir.InsertionPoint(copy):
+                linalg.copy(copy.operands[0], outs=[copy.operands[1]])
+            copy.erase()
+
+
+def _all(module: Any, kind: str) -> list[Any]:
+    ir = bindings.bindings("ir")
+    found: list[Any] = []
+
+    def visit(operation: Any) -> Any:
+        if operation.name == kind:
+            found.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found

@@ -1,0 +1,17 @@
+"""What is minimised: the time of a call."""
+
+from __future__ import annotations
+
+from burnish.core.objective import Objective
+
+OBJECTIVES = {
+    "seconds": Objective(
+        "seconds",
+        "s",
+        "CPU time of a call, the least of several, with arrays in caches as far as they fit",
+        dense=False,
+        by_site=False,
+        noisy=True,
+        heading="seconds",
+    ),
+}

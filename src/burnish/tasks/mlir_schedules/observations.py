@@ -1,0 +1,295 @@
+"""What a program looks like: its ops as rows, as a graph, as text.
+
+A row has what MLIR-RL's representation has (Bendib et al. 2024, arXiv:2409.11068): the iteration domain, the
+access matrices, counts of operations, the loops so far; and what was made of the op.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.objective import GraphArrays, Observation
+from burnish.core.trace import split_entry
+from burnish.core.view import Observed
+from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX, MOST_DIMENSIONS
+from burnish.tasks.mlir_schedules.legality import MOST_LOOPS
+from burnish.tasks.mlir_schedules.ops import Op
+from burnish.tasks.mlir_schedules.sites import Site, TilingLoop
+
+if TYPE_CHECKING:
+    from burnish.tasks.mlir_schedules.session import ScheduleSession
+
+OPERANDS = 4  # whose accesses are seen
+TENSOR_DIMENSIONS = 4  # the last ones of each
+NEIGHBOURS = 4  # ops that an op reads
+HISTORY = 48  # actions
+BITS = 32.0  # that logarithms are divided by
+KINDS = (
+    "fill",
+    "generic",
+    "matmul",
+    "batch_matmul",
+    "conv_2d_nhwc_hwcf",
+    "conv_2d_nchw_fchw",
+    "depthwise_conv_2d_nhwc_hwc",
+    "pooling_nhwc_max",
+    "pooling_nhwc_sum",
+    "softmax",
+    "add",
+    "transpose",
+    "reduce",
+    "other",
+)
+COMPUTED = ("addf", "subf", "mulf", "divf", "maximumf", "cmpf", "exp", "tanh", "erf", "sqrt", "other")
+STAGES = ("op", "vectors", "hoisted")
+
+DIMENSION_COLUMNS = tuple(
+    f"{what} of iterator {i}" for i in range(MOST_DIMENSIONS) for what in ("extent", "is reduced", "tiles")
+)
+LOOP_COLUMNS = tuple(
+    f"{what} of loop {i}"
+    for i in range(MOST_LOOPS)
+    for what in ("iterator", "step", "trips", "is reduced", "is shared")
+)
+ACCESS_COLUMNS = tuple(
+    f"operand {operand}, dimension {d}, {what}"
+    for operand in range(OPERANDS)
+    for d in range(TENSOR_DIMENSIONS)
+    for what in ("extent", *(f"iterator {i}" for i in range(MOST_DIMENSIONS)))
+)
+COLUMNS = (
+    "is there",
+    "is at the cursor",
+    *KINDS,
+    *STAGES,
+    "points",
+    "reads",
+    "readers",
+    "loops",
+    "bodies",
+    "packed 0",
+    "packed 1",
+    *COMPUTED,
+    *DIMENSION_COLUMNS,
+    *LOOP_COLUMNS,
+    *ACCESS_COLUMNS,
+)
+NODE_COLUMNS = (
+    "kind",
+    "stage",
+    "cursor",
+    "points",
+    "loops",
+    *(f"extent {i}" for i in range(MOST_DIMENSIONS)),
+)
+
+OBSERVATIONS: dict[str, Observation] = {
+    item.name: item
+    for item in (
+        Observation(
+            "op",
+            "The op at the cursor; sizes are log2 / 32, the innermost loop is the first",
+            shape=(len(COLUMNS),),
+            dtype="float32",
+            low=-1,
+            columns=COLUMNS,
+        ),
+        Observation(
+            "neighbours",
+            "The op that reads the one at the cursor, that one, and four ops that it reads, as rows of `op`",
+            shape=(2 + NEIGHBOURS, len(COLUMNS)),
+            dtype="float32",
+            low=-1,
+            columns=COLUMNS,
+        ),
+        Observation(
+            "ops",
+            "All ops in the program's order, as rows of `op`",
+            kind="sequence",
+            shape=(len(COLUMNS),),
+            dtype="float32",
+            low=-1,
+            columns=COLUMNS,
+        ),
+        Observation(
+            "graph",
+            "A node for each op; an edge from what is made to its reader, with the operand as its position",
+            kind="graph",
+            shape=(len(NODE_COLUMNS),),
+            columns=NODE_COLUMNS,
+        ),
+        Observation(
+            "history",
+            "How often each action was applied at the cursor's op, and its place among the last there",
+            shape=(2, len(ACTIONS)),
+            dtype="float32",
+            columns=("times", "recency"),
+        ),
+        Observation("runtime", "Seconds of a call", shape=(1,), dtype="float64", noisy=True),
+        Observation("program", "The program as it was opened", kind="text"),
+        Observation("module", "The module with what was done so far", kind="text"),
+        Observation("schedule", "What was done, in the transform dialect", kind="text"),
+    )
+}
+
+
+def observe(session: ScheduleSession, space: str) -> Observed:
+    """Return one of OBSERVATIONS."""
+    return _OBSERVE[space](session)
+
+
+def op(session: ScheduleSession) -> NDArray[np.float32]:
+    """Return float32[F]: the op at the cursor; zeros behind the first one."""
+    site = session.ops.by_name.get(session.cursor)
+    return row(session, site) if site else np.zeros(len(COLUMNS), dtype=np.float32)
+
+
+def neighbours(session: ScheduleSession) -> NDArray[np.float32]:
+    """Return float32[2 + NEIGHBOURS, F]."""
+    rows = np.zeros((2 + NEIGHBOURS, len(COLUMNS)), dtype=np.float32)
+    known = session.ops.by_name
+    if site := known.get(session.cursor):
+        readers = session.ops.readers(site.name)
+        made = [known[name] for name in dict.fromkeys(site.op.reads) if name in known]
+        for number, one in enumerate([readers[0] if readers else None, site, *made[:NEIGHBOURS]]):
+            if one:
+                rows[number] = row(session, one)
+    return rows
+
+
+def ops(session: ScheduleSession) -> NDArray[np.float32]:
+    """Return float32[N, F]."""
+    found = [row(session, site) for site in session.ops.by_name.values()]
+    return np.array(found, dtype=np.float32).reshape(len(found), len(COLUMNS))
+
+
+def row(session: ScheduleSession, site: Site) -> NDArray[np.float32]:
+    """Return float32[F]: an op and its loops."""
+    op = site.op
+    kind = op.kind if op.kind in KINDS else "other"
+    found = [1.0, float(site.name == session.cursor)]
+    found += [float(kind == one) for one in KINDS] + [float(site.stage == one) for one in STAGES]
+    found += [_log(op.points), len(op.reads) / 8, len(session.ops.readers(site.name)) / 8]
+    found += [len(site.loops) / MOST_LOOPS, _log(site.unrolled), *(float(i in site.packed) for i in range(2))]
+    found += _computed(op) + _dimensions(site) + _loops(site.loops) + _accesses(op)
+    return np.array(found, dtype=np.float32)
+
+
+def _computed(op: Op) -> list[float]:
+    counts = dict.fromkeys(COMPUTED, 0)
+    for name, count in op.computes.items():
+        short = name.partition(".")[2]
+        counts[short if short in counts else "other"] += count
+    return [count / 8 for count in counts.values()]
+
+
+def _dimensions(site: Site) -> list[float]:
+    tiles = [0] * MOST_DIMENSIONS
+    for loop in site.own_loops:
+        tiles[loop.dimension] += 1
+    found = []
+    for i in range(MOST_DIMENSIONS):
+        there = i < len(site.op.extents)
+        found += [_log(site.op.extents[i]) if there else 0.0]
+        found += [float(there and site.op.reduces[i]), tiles[i] / 4]
+    return found
+
+
+def _loops(loops: tuple[TilingLoop, ...]) -> list[float]:
+    found = [0.0] * len(LOOP_COLUMNS)
+    for number, loop in enumerate(reversed(loops[-MOST_LOOPS:])):
+        found[5 * number : 5 * number + 5] = [
+            (1 + loop.dimension) / MOST_DIMENSIONS,
+            _log(loop.step),
+            _log(loop.trips),
+            float(loop.reduces),
+            float(loop.shared),
+        ]
+    return found
+
+
+def _accesses(op: Op) -> list[float]:
+    width = 1 + MOST_DIMENSIONS
+    found = np.zeros((OPERANDS, TENSOR_DIMENSIONS, width), dtype=np.float32)
+    for operand, (access, shape) in enumerate(zip(op.accesses[:OPERANDS], op.shapes[:OPERANDS], strict=True)):
+        pairs = list(zip(access, shape, strict=True))[-TENSOR_DIMENSIONS:]
+        for place, (factors, extent) in enumerate(pairs, TENSOR_DIMENSIONS - len(pairs)):
+            found[operand, place, 0] = _log(extent)
+            known = factors[:-1][:MOST_DIMENSIONS]
+            found[operand, place, 1 : 1 + len(known)] = known
+    return list(map(float, found.ravel()))
+
+
+def graph(session: ScheduleSession) -> GraphArrays:
+    """Return the ops and what they read."""
+    sites = session.ops.by_name
+    numbers = {name: number for number, name in enumerate(sites)}
+    nodes = np.zeros((len(sites), len(NODE_COLUMNS)), dtype=np.int64)
+    edges = []
+    for number, site in enumerate(sites.values()):
+        kind = site.op.kind if site.op.kind in KINDS else "other"
+        extents = site.op.extents[:MOST_DIMENSIONS]
+        nodes[number, :5] = [
+            KINDS.index(kind),
+            STAGES.index(site.stage),
+            int(site.name == session.cursor),
+            min(site.op.points, np.iinfo(np.int64).max),
+            len(site.loops),
+        ]
+        nodes[number, 5 : 5 + len(extents)] = extents
+        for place, name in enumerate(site.op.reads):
+            if name in numbers:
+                edges.append((numbers[name], number, 0, place))
+    return GraphArrays(nodes, np.array(edges, dtype=np.int64).reshape(len(edges), 4))
+
+
+def history(session: ScheduleSession) -> NDArray[np.float32]:
+    """Return float32[2, n]: how often an action was applied at the cursor's op, and how lately."""
+    found = np.zeros((2, len(ACTIONS)), dtype=np.float32)
+    there = [text for site, text in map(split_entry, session.trace) if site in ("", session.cursor)][
+        -HISTORY:
+    ]
+    for number, text in enumerate(there, 1):
+        found[0, INDEX[text]] += 1 / 4
+        found[1, INDEX[text]] = number / len(there)
+    return found
+
+
+def _log(value: float) -> float:
+    return math.log2(value) / BITS if value > 0 else 0.0
+
+
+def _runtime(session: ScheduleSession) -> NDArray[np.float64]:
+    return np.array([session.measure("seconds")])
+
+
+def _program(session: ScheduleSession) -> str:
+    return session.program.content.decode()
+
+
+def _module(session: ScheduleSession) -> str:
+    return str(session.payload.module)
+
+
+def _schedule(session: ScheduleSession) -> str:
+    from burnish.tasks.mlir_schedules.outputs import schedule_text
+
+    return schedule_text(session)
+
+
+_OBSERVE: Mapping[str, Callable[[ScheduleSession], Observed]] = {
+    "op": op,
+    "neighbours": neighbours,
+    "ops": ops,
+    "graph": graph,
+    "history": history,
+    "runtime": _runtime,
+    "program": _program,
+    "module": _module,
+    "schedule": _schedule,
+}

@@ -1,0 +1,181 @@
+"""What is known of an op: its iteration domain, how its operands are accessed, what it reads and computes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from burnish.tasks.mlir_schedules import bindings
+from burnish.tasks.mlir_schedules.payload import SITE
+
+Row = tuple[int, ...]
+Matrix = tuple[Row, ...]
+"""A row for each dimension of a tensor: the factors of the op's iterators, and a constant."""
+
+PASSED = ("tensor.extract_slice", "tensor.cast", "tensor.pad", "tensor.expand_shape", "tensor.collapse_shape")
+
+
+@dataclass(frozen=True)
+class Op:
+    """A linalg op, as it is now: one tile of what it was, where it is tiled."""
+
+    site: str
+    kind: str  # without the dialect: "matmul", "generic"
+    extents: tuple[int, ...]  # of the iterators
+    reduces: tuple[bool, ...]  # which iterators are reduced over
+    accesses: tuple[Matrix, ...]  # of inputs, then outputs
+    shapes: tuple[tuple[int, ...], ...]  # of the same
+    reads: tuple[str, ...]  # the sites that made these; "" for arguments and constants
+    outputs: int  # how many of them are written
+    computes: Mapping[str, int] = field(hash=False, default_factory=dict)  # ops of arith and math for a point
+
+    @property
+    def points(self) -> int:
+        """The size of the iteration domain."""
+        return math.prod(self.extents)
+
+    @property
+    def inputs(self) -> int:
+        """How many operands are only read."""
+        return len(self.accesses) - self.outputs
+
+    def is_projected(self, operand: int) -> bool:
+        """Return whether each dimension of an operand is one iterator by itself."""
+        rows = self.accesses[operand]
+        return all(sorted(row[:-1])[-1:] == [1] and sum(row[:-1]) == 1 and not row[-1] for row in rows)
+
+
+def scan(module: Any) -> dict[str, Op]:
+    """Return the ops of a module that have a site, by site, in the module's order."""
+    ir = bindings.bindings("ir")
+    found: dict[str, Op] = {}
+
+    def visit(operation: Any) -> Any:
+        if SITE in operation.attributes:
+            op = describe(operation)
+            found[op.site] = op
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def describe(operation: Any) -> Op:
+    """Return what is known of a linalg op."""
+    outputs = len(operation.results)
+    shapes = tuple(_shape(value) for value in operation.operands)
+    kind = operation.name.partition(".")[2]
+    if kind == "softmax":
+        rank = len(shapes[0])
+        dimension = operation.attributes["dimension"].value
+        accesses: tuple[Matrix, ...] = (_identity(rank), _identity(rank))
+        extents, reduces = shapes[0], tuple(i == dimension for i in range(rank))
+    else:
+        maps = [
+            attribute.value for attribute in bindings.bindings("dialects.linalg").get_indexing_maps(operation)
+        ]
+        accesses = tuple(tuple(_row(result, one.n_dims) for result in one.results) for one in maps)
+        extents = _extents(accesses, shapes, maps[0].n_dims)
+        written = {row[:-1].index(1) for access in accesses[-outputs:] for row in access if 1 in row[:-1]}
+        reduces = tuple(i not in written for i in range(len(extents)))
+    return Op(
+        operation.attributes[SITE].value,
+        kind,
+        extents,
+        reduces,
+        accesses,
+        shapes,
+        tuple(_maker(value) for value in operation.operands),
+        outputs,
+        _computes(operation),
+    )
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    kind = value.type
+    return tuple(kind.shape) if hasattr(kind, "shape") else ()
+
+
+def _identity(rank: int) -> Matrix:
+    return tuple(tuple(int(i == j) for j in range(rank + 1)) for i in range(rank))
+
+
+def _row(expression: Any, rank: int) -> Row:
+    """Return the factors of an affine expression, and its constant."""
+    ir = bindings.bindings("ir")
+    row = [0] * (rank + 1)
+
+    def add(part: Any, factor: int) -> None:
+        if isinstance(part, ir.AffineDimExpr):
+            row[part.position] += factor
+        elif isinstance(part, ir.AffineConstantExpr):
+            row[-1] += factor * part.value
+        elif isinstance(part, ir.AffineAddExpr):
+            add(part.lhs, factor)
+            add(part.rhs, factor)
+        elif isinstance(part, ir.AffineMulExpr):
+            add(part.lhs, factor * ir.AffineConstantExpr(part.rhs).value)
+
+    add(expression, 1)
+    return tuple(row)
+
+
+def _extents(accesses: tuple[Matrix, ...], shapes: tuple[tuple[int, ...], ...], rank: int) -> tuple[int, ...]:
+    """Return how far each iterator goes: as far as a dimension that it indexes alone."""
+    extents = [1] * rank
+    for access, shape in zip(accesses, shapes, strict=True):
+        for row, extent in zip(access, shape, strict=True):
+            alone = [i for i, factor in enumerate(row[:-1]) if factor]
+            if len(alone) == 1 and row[alone[0]] == 1 and not row[-1]:
+                extents[alone[0]] = extent
+    return tuple(extents)
+
+
+def _maker(value: Any) -> str:
+    """Return the site that a value comes from, through slices and loops; "" where there is none."""
+    ir = bindings.bindings("ir")
+    while True:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            loop = owner.owner
+            if loop.name not in ("scf.for", "scf.forall"):
+                return ""
+            number = ir.BlockArgument(value).arg_number
+            if loop.name == "scf.for":  # the induction variable, and three bounds before what is carried
+                value = loop.operands[number + 2]
+            else:
+                value = loop.operands[len(loop.operands) - (len(owner.arguments) - number)]
+            continue
+        if SITE in owner.attributes:
+            return str(owner.attributes[SITE].value)
+        if owner.name not in PASSED:
+            return _made_in(owner, value)
+        value = owner.operands[0]
+
+
+def _made_in(loop: Any, value: Any) -> str:
+    """Return the site that a loop's result comes from."""
+    if loop.name not in ("scf.for", "scf.forall"):
+        return ""
+    ir = bindings.bindings("ir")
+    last = list(loop.regions[0].blocks[0].operations)[-1].operation
+    number = ir.OpResult(value).result_number
+    if loop.name == "scf.forall":
+        inserts = list(last.regions[0].blocks[0].operations)
+        return _maker(inserts[number].operation.operands[0])
+    inner = last.operands[number]
+    while not isinstance(inner.owner, ir.Block) and inner.owner.name == "tensor.insert_slice":
+        inner = inner.owner.operands[0]
+    return "" if isinstance(inner.owner, ir.Block) else _maker(inner)
+
+
+def _computes(operation: Any) -> dict[str, int]:
+    """Return how often each op of arith and math is in the body."""
+    names: list[str] = []
+    for region in operation.regions:
+        for block in region.blocks:
+            names += [op.operation.name for op in block.operations]
+    return dict(Counter(name for name in names if name.startswith(("arith.", "math."))))

@@ -1,0 +1,68 @@
+"""What is written of a schedule, what is shown of it, and whether it is right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from burnish.core.behaviour import Behaviour
+from burnish.core.errors import Miscompiled
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.core.session import Session
+from burnish.tasks.mlir_schedules import bindings, lowering
+from burnish.tasks.mlir_schedules.payload import naming, sequence
+from burnish.tasks.mlir_schedules.reference.work import flops
+
+if TYPE_CHECKING:
+    from burnish.tasks.mlir_schedules.session import ScheduleSession
+
+GIGA = 1e9
+
+
+class AsNumPyDoes(Behaviour):
+    """What a schedule makes of random arrays, as far as that is not what NumPy does: "" where it is."""
+
+    same = "computes what NumPy does, as"
+
+    def run(self, session: Session, expected: str | None = None) -> str:
+        """Measure, which compares; see Behaviour."""
+        try:
+            session.measure("seconds")
+        except Miscompiled as error:
+            return str(error)
+        return ""
+
+    def differences(self, seen: str, expected: str) -> list[str]:
+        """See Behaviour."""
+        return [seen] if seen else []
+
+
+def behaviour(program: Program) -> Behaviour:
+    """Return what to compare a program's schedules by."""
+    return AsNumPyDoes()
+
+
+def schedule_text(session: ScheduleSession) -> str:
+    """Return the schedule as a named sequence, for the module that the program is opened as.
+
+    `mlir-opt --transform-interpreter` of the same version applies it; what follows are passes alone.
+    """
+    finished = lowering.finish(bindings.clone(session.payload.module))
+    return sequence(naming(session.shared.opened.module) + "".join(session.script) + finished)
+
+
+def write_schedule(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
+    """Return a file that ends in .mlir: the schedule, after the trace as comments."""
+    steps = "".join(f"// {entry}\n" for entry in session.trace)
+    return (steps + _text(session, "schedule")).encode()
+
+
+def describe(program: Program, session: Session, result: Result) -> str:
+    """Return how fast a schedule is."""
+    work = flops(program.content.decode())
+    rates = {"burnish": result.cost, **result.baselines}
+    return "GFLOP/s: " + ", ".join(f"{name} {work / seconds / GIGA:.3g}" for name, seconds in rates.items())
+
+
+def _text(session: Session, space: str) -> str:
+    return cast(str, session.observe(space))

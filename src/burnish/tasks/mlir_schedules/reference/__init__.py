@@ -1,0 +1,1 @@
+"""What a program must compute, in NumPy, independently of MLIR's lowering."""

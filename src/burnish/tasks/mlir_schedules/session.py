@@ -1,0 +1,199 @@
+"""One program, and what its ops were made into so far."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from burnish.core.errors import UnknownName
+from burnish.core.program import Program
+from burnish.core.recent import Recent
+from burnish.core.session import Session
+from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.view import Mask, Observed
+from burnish.tasks.mlir_schedules import bindings
+from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX
+from burnish.tasks.mlir_schedules.changes import RESHAPES, changed
+from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial
+from burnish.tasks.mlir_schedules.legality import legal
+from burnish.tasks.mlir_schedules.objectives import OBJECTIVES
+from burnish.tasks.mlir_schedules.observations import OBSERVATIONS, observe
+from burnish.tasks.mlir_schedules.ops import scan
+from burnish.tasks.mlir_schedules.payload import Payload, TransformFailed, open_payload
+from burnish.tasks.mlir_schedules.sites import Site, Sites
+from burnish.tasks.mlir_schedules.transforms import write
+
+KEPT = 4096  # schedules whose time is remembered
+
+
+@dataclass
+class Shared:
+    """What sessions of one program have in common."""
+
+    trial: Trial
+    opened: Payload  # before any action
+    seconds: Recent[str, float] = field(default_factory=lambda: Recent(KEPT))  # by the code
+
+
+class ScheduleSession(Session):
+    """Linalg ops as sites, in the program's order; actions on the whole program are on the op at the cursor.
+
+    The cursor begins at the last op and goes to the first: a consumer has its loops before its producers
+    are computed in them.
+    """
+
+    has_cursor = True
+
+    def __init__(self, payload: Payload, sites: Sites, shared: Shared, program: Program) -> None:
+        super().__init__(ACTIONS, reopen=partial(open_program, program))
+        self.program = program
+        self.payload = payload
+        self.ops = sites
+        self.shared = shared
+        self.cursor = sites.last  # "" behind the first op: done
+        self.script: list[str] = []  # the transforms of each step
+        self._masks: dict[str, Mask] = {}
+        self._compiled: tuple[str, CompiledSchedule] | None = None  # the last one that was measured
+        self._told = ""  # the code whose time was asked for last
+
+    def sites(self) -> tuple[str, ...]:
+        """Return the ops' names."""
+        return tuple(self.ops.by_name)
+
+    def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
+        """Return what can be done to an op; the cursor moves on the whole program only."""
+        name = self.cursor if site == WHOLE_PROGRAM else site
+        if name not in self.ops.by_name:
+            return np.zeros(len(ACTIONS), dtype=bool)
+        if name not in self._masks:
+            found = self.ops.by_name[name]
+            self._masks[name] = legal(found, partial(self._fuses, found))
+        mask = self._masks[name].copy()
+        if site == WHOLE_PROGRAM:
+            mask[INDEX["next"]] = mask[INDEX["done"]] = True
+        return mask
+
+    def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
+        """Move the cursor, or transform the op there or at a site."""
+        self.check_legal(action, site)
+        text = ACTIONS[action]
+        if text in ("next", "done"):
+            self.cursor = self._before(self.cursor) if text == "next" else ""
+            self.record(action, WHOLE_PROGRAM)
+            return True
+        found = self.ops.by_name[site or self.cursor]
+        reader = self._reader(found) if text.startswith("fuse") else None
+        lines = write(found, text, len(self.script), reader)
+        self.payload = self.payload.transformed(lines)
+        kind = text.partition("(")[0]
+        ops = scan(self.payload.module) if kind in RESHAPES else {}
+        self.ops = changed(self.ops, found, text, ops, reader)
+        if self.cursor and self.cursor not in self.ops.by_name:
+            self.cursor = self.ops.last
+        self.script.append(lines)
+        self._masks = {}
+        self.record(action, found.name)
+        return True
+
+    def observe(self, space: str) -> Observed:
+        """Return one of OBSERVATIONS."""
+        if space not in OBSERVATIONS:
+            raise UnknownName.among("observation", space, OBSERVATIONS)
+        return observe(self, space)
+
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """Return the seconds of a call that computes what NumPy does; ops have no cost of their own.
+
+        Asked again in the same state, it measures again, so that a comparison has more than one figure.
+        """
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        if site:
+            return 0.0
+        key = self.digest()
+        again, self._told = key == self._told, key
+        return self.seconds(again)
+
+    def costs(self, objective: str) -> dict[str, float]:
+        """Return nothing: ops have no cost of their own."""
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        return {}
+
+    def seconds(self, again: bool = False) -> float:
+        """Return the CPU time of a call, as it was measured last, or measured again.
+
+        Raises:
+            LoweringFailed: MLIR makes no code of it.
+            Miscompiled: it does not compute what NumPy does.
+        """
+        key = self.digest()
+        known = self.shared.seconds.get(key)
+        if known is None or again:
+            known = self.compiled().seconds(self.shared.trial.arrays)
+            self.shared.seconds.put(key, known)
+        return known
+
+    def compiled(self) -> CompiledSchedule:
+        """Return the code, whose outputs were compared."""
+        key = self.digest()
+        if self._compiled is None or self._compiled[0] != key:
+            compiled = CompiledSchedule(self.payload)
+            self.shared.trial.check(compiled)
+            self._compiled = key, compiled
+        return self._compiled[1]
+
+    def digest(self) -> str:
+        """Return the digest of the module and the cursor."""
+        text = f"{self.payload.module}\n{self.cursor}"
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def fork(self) -> ScheduleSession:
+        """Return a session with the same module, which is changed by none; they share what was measured."""
+        copy = ScheduleSession(self.payload, self.ops, self.shared, self.program)
+        copy.trace, copy.cursor, copy.script = list(self.trace), self.cursor, list(self.script)
+        copy._masks = self._masks
+        return copy
+
+    def _before(self, name: str) -> str:
+        """Return the op before one in the program, "" before the first."""
+        names = list(self.ops.by_name)
+        number = names.index(name)
+        return names[number - 1] if number else ""
+
+    def _reader(self, site: Site) -> Site | None:
+        """Return the op that reads what one makes; None where there are several, none, or vectors."""
+        readers = self.ops.readers(site.name)
+        return readers[0] if len(readers) == 1 and readers[0].stage == "op" else None
+
+    def _fuses(self, site: Site, loops: int) -> bool:
+        """Return whether an op can be computed in so many outer loops of the op that reads it: tried."""
+        reader = self._reader(site)
+        if reader is None or site.stage != "op" or site.loops or loops > len(reader.loops):
+            return False
+        try:
+            self.payload.transformed(write(site, f"fuse({loops})", len(self.script), reader))
+        except TransformFailed:
+            return False
+        return True
+
+
+def open_program(program: Program) -> ScheduleSession:
+    """Open a program: each op as MLIR has it.
+
+    Raises:
+        ProgramError: it cannot be read.
+        MissingTool: MLIR is not installed.
+    """
+    text = program.content.decode(errors="replace")
+    payload = open_payload(text, program.name)
+    sites = Sites({}).scanned(scan(payload.module))
+    return ScheduleSession(payload, sites, Shared(Trial(text), payload), program)
+
+
+def toolchain() -> dict[str, str]:
+    """Return the version of MLIR's wheel."""
+    return {"mlir": bindings.version() or "none"}

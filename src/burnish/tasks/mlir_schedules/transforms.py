@@ -1,0 +1,260 @@
+"""Actions as ops of the transform dialect: each finds its op by the attribute that names the site."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from burnish.core.action import Action
+from burnish.tasks.mlir_schedules.payload import ANY, LOOP, SITE, annotation
+from burnish.tasks.mlir_schedules.sites import Site
+
+CLEANING = (
+    "canonicalization",
+    "linalg.tiling_canonicalization",
+    "scf.for_loop_canonicalization",
+    "tensor.merge_consecutive_insert_extract_slice",
+)
+PAD = '!transform.op<"tensor.pad">'
+
+
+class Script:
+    """Lines of a named sequence, each value with a name of its own."""
+
+    def __init__(self, step: int | str) -> None:
+        self.step = step  # tells the values of one step from another's
+        self.lines: list[str] = []
+        self._count = 0
+
+    def __str__(self) -> str:
+        return "".join(f"    {line}\n" for line in self.lines)
+
+    def new(self, stem: str) -> str:
+        """Return the name of a new value."""
+        self._count += 1
+        return f"%{stem}_{self.step}_{self._count}"
+
+    def add(self, line: str) -> None:
+        """Append a line."""
+        self.lines.append(line)
+
+    def find(self, key: str, value: str) -> str:
+        """Match the ops with an attribute."""
+        handle = self.new("op")
+        self.add(
+            f'{handle} = transform.structured.match attributes{{{key} = "{value}"}} '
+            f"in %module : ({ANY}) -> {ANY}"
+        )
+        return handle
+
+    def find_all(self, kind: str) -> str:
+        """Match all ops of a kind: 'scf.for'."""
+        handle = self.new("all")
+        self.add(f'{handle} = transform.structured.match ops{{["{kind}"]}} in %module : ({ANY}) -> {ANY}')
+        return handle
+
+    def annotate(self, handle: str, key: str, value: str) -> None:
+        """Give an op an attribute."""
+        text = annotation(handle, key, value, self.new("name"))
+        self.lines += [line.strip() for line in text.splitlines()]
+
+    def split_handle(self, handle: str, count: int) -> list[str]:
+        """Return a handle for each of several ops."""
+        if count == 1:
+            return [handle]
+        parts = [self.new("part") for _ in range(count)]
+        types = ", ".join([ANY] * count)
+        self.add(f"{', '.join(parts)} = transform.split_handle {handle} : ({ANY}) -> ({types})")
+        return parts
+
+    def producer(self, handle: str, operand: int, kind: str = ANY) -> str:
+        """Find the op that makes an operand."""
+        made = self.new("made")
+        self.add(f"{made} = transform.get_producer_of_operand {handle}[{operand}] : ({ANY}) -> {kind}")
+        return made
+
+    def patterns(self, *names: str) -> None:
+        """Apply rewrite patterns to the function."""
+        function = self.find_all("func.func")
+        self.add(f"transform.apply_patterns to {function} {{")
+        self.lines += [f"  transform.apply_patterns.{name}" for name in names]
+        self.add(f"}} : {ANY}")
+
+    def clean(self) -> None:
+        """Simplify the function: slices of slices, constants that are there twice, what nobody uses."""
+        self.patterns(*CLEANING)
+        self.add(f"transform.apply_cse to {self.find_all('func.func')} : {ANY}")
+
+
+def write(site: Site, text: str, step: int, reader: Site | None = None) -> str:
+    """Return the transforms of an action at a site.
+
+    Args:
+        site: As it is before.
+        text: The action's.
+        step: The number of the step, for the names of values.
+        reader: The op that reads what the site makes, for `fuse`.
+    """
+    action = Action.parse(text)
+    script = Script(step)
+    numbers = [int(parameter) for parameter in action.parameters]
+    if action.kind == "fuse":
+        assert reader
+        _fuse(script, site, reader, numbers[0])
+    else:
+        _WRITERS[action.kind](script, site, *numbers)
+    return str(script)
+
+
+def _tile(script: Script, site: Site, dimension: int, size: int) -> None:
+    op, (tiled, loop) = script.find(SITE, site.name), (script.new("tiled"), script.new("loop"))
+    sizes = [size if i == dimension else 0 for i in range(len(site.op.extents))]
+    script.add(
+        f"{tiled}, {loop} = transform.structured.tile_using_for {op} tile_sizes {sizes} : "
+        f"({ANY}) -> ({ANY}, {ANY})"
+    )
+    script.annotate(loop, LOOP, f"{site.name}/{site.made}")
+
+
+def _tile_parallel(script: Script, site: Site, dimension: int, size: int) -> None:
+    op, (tiled, loop) = script.find(SITE, site.name), (script.new("tiled"), script.new("loop"))
+    sizes = [size if i == dimension else 0 for i in range(len(site.op.extents))]
+    script.add(
+        f"{tiled}, {loop} = transform.structured.tile_using_forall {op} tile_sizes {sizes} : "
+        f"({ANY}) -> ({ANY}, {ANY})"
+    )
+    script.annotate(loop, LOOP, f"{site.name}/{site.made}")
+
+
+def _split(script: Script, site: Site, dimension: int, size: int) -> None:
+    op, both = script.find(SITE, site.name), script.new("both")
+    extent = site.op.extents[dimension]
+    script.add(
+        f"{both} = transform.structured.split {op} after {extent - extent % size} "
+        f"{{dimension = {dimension}}} : {ANY}"
+    )
+    script.annotate(script.split_handle(both, 2)[1], SITE, f"{site.name}.tail")
+
+
+def _pad(script: Script, site: Site, dimension: int, size: int) -> None:
+    op = script.find(SITE, site.name)
+    handles = [script.new(stem) for stem in ("padded", "pad", "copy")]
+    zeros = ", ".join("0.0 : f32" for _ in site.op.accesses)
+    script.add(
+        f"{', '.join(handles)} = transform.structured.pad {op} pad_to_multiple_of [{size}] "
+        f'{{padding_values = [{zeros}], padding_dimensions = [{dimension}], copy_back_op = "none"}} : '
+        f"({ANY}) -> ({ANY}, {ANY}, {ANY})"
+    )
+    script.clean()
+
+
+def _interchange(script: Script, site: Site, one: int, other: int) -> None:
+    handle = script.find(SITE, site.name)
+    if site.op.kind != "generic":
+        general = script.new("generic")
+        script.add(f"{general} = transform.structured.generalize {handle} : ({ANY}) -> {ANY}")
+        handle = general
+    order = list(range(len(site.op.extents)))
+    order[one], order[other] = order[other], order[one]
+    result = script.new("interchanged")
+    script.add(
+        f"{result} = transform.structured.interchange {handle} iterator_interchange = {order} : "
+        f"({ANY}) -> {ANY}"
+    )
+    script.annotate(result, SITE, site.name)
+
+
+def _pack(script: Script, site: Site, operand: int, loops: int) -> None:
+    script.clean()
+    op = script.find(SITE, site.name)
+    padded, pads, copies, hoisted = (script.new(stem) for stem in ("padded", "pads", "copies", "packed"))
+    count = len(site.op.accesses)
+    values = ", ".join("0.0 : f32" for _ in range(count))
+    flags = [int(number == operand) for number in range(count)]
+    script.add(
+        f"{padded}, {pads}, {copies} = transform.structured.pad {op} {{padding_values = [{values}], "
+        f"padding_dimensions = {list(range(len(site.op.extents)))}, nofold_flags = {flags}, "
+        f'copy_back_op = "none"}} : ({ANY}) -> ({ANY}, {ANY}, {ANY})'
+    )
+    made = script.producer(padded, operand, PAD)
+    script.add(f"{hoisted} = transform.structured.hoist_pad {made} by {loops} loops : ({PAD}) -> {ANY}")
+
+
+def _fuse(script: Script, site: Site, reader: Site, loops: int) -> None:
+    op, loop = script.find(SITE, site.name), script.find(LOOP, reader.loops[loops - 1].name)
+    fused, around = script.new("fused"), script.new("loop")
+    script.add(
+        f"{fused}, {around} = transform.structured.fuse_into_containing_op {op} into {loop} : "
+        f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
+    )
+    script.annotate(around, LOOP, reader.loops[loops - 1].name)
+    script.add(f"transform.apply_dce to {script.find_all('func.func')} : {ANY}")
+
+
+def _im2col(script: Script, site: Site) -> None:
+    op = script.find(SITE, site.name)
+    columns, product = script.new("columns"), script.new("reshaped")
+    script.add(
+        f"{columns}, {product} = transform.structured.convert_conv2d_to_img2col {op} : "
+        f"({ANY}) -> ({ANY}, {ANY})"
+    )
+    script.annotate(columns, SITE, f"{site.name}.columns")
+    script.annotate(script.producer(product, 0), SITE, site.name)
+
+
+def _decompose(script: Script, site: Site) -> None:
+    op, parts = script.find(SITE, site.name), script.new("parts")
+    kind = "decompose_interface" if site.op.kind == "softmax" else "decompose"
+    script.add(f"{parts} = transform.structured.{kind} {op} : ({ANY}) -> {ANY}")
+    if kind == "decompose":
+        script.annotate(parts, SITE, site.name)
+        return
+    handles = {"": parts}
+    for part, (reader, operand) in SOFTMAX_PARTS.items():
+        handles[part] = script.producer(handles[reader], operand)
+    for part, handle in handles.items():
+        script.annotate(handle, SITE, f"{site.name}.{part}" if part else site.name)
+
+
+SOFTMAX_PARTS = {  # which operand of which part each is; the last part is the quotient
+    "exp": ("", 0),
+    "sum": ("", 1),
+    "zero": ("sum", 1),
+    "max": ("exp", 1),
+    "low": ("max", 1),
+}
+
+
+def _vectorize(script: Script, site: Site) -> None:
+    op = script.find(SITE, site.name)
+    script.add(f"transform.structured.vectorize {op} {{create_named_contraction}} : {ANY}")
+
+
+def _hoist(script: Script, site: Site) -> None:
+    """Keep what every iteration reads and writes in registers, as far out as that goes."""
+    script.clean()
+    for _ in range(2):
+        for loop in reversed(site.loops):
+            if not loop.shared:
+                handle = script.find(LOOP, loop.name)
+                script.add(f"transform.loop.hoist_loop_invariant_subsets {handle} : {ANY}")
+        script.patterns("vector.cast_away_vector_leading_one_dim", "canonicalization")
+
+
+def _unroll(script: Script, site: Site, factor: int) -> None:
+    loop = script.find(LOOP, site.loops[-1].name)
+    script.add(f"transform.loop.unroll {loop} {{factor = {factor}}} : {ANY}")
+
+
+_WRITERS: dict[str, Callable[..., None]] = {
+    "tile": _tile,
+    "tile_parallel": _tile_parallel,
+    "split": _split,
+    "pad": _pad,
+    "interchange": _interchange,
+    "pack": _pack,
+    "im2col": _im2col,
+    "decompose": _decompose,
+    "vectorize": _vectorize,
+    "hoist": _hoist,
+    "unroll": _unroll,
+}

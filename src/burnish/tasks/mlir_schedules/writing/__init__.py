@@ -1,0 +1,1 @@
+"""Programs that are written here: by name, by seed."""
