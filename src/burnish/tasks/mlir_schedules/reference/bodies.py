@@ -108,7 +108,8 @@ def _ordered(one: Array, other: Array) -> Array:
 
 def _divided(one: Array, other: Array) -> Array:
     quotient = np.abs(one) // np.abs(other)
-    return np.sign(one) * np.sign(other) * quotient
+    signed: Array = np.sign(one) * np.sign(other) * quotient
+    return signed
 
 
 def _rounded(value: Array) -> Array:

@@ -53,8 +53,8 @@ def view(array: Array, indexing: Any, extents: Sequence[int], writeable: bool = 
         steps = [step + factor * stride for step, factor in zip(steps, factors, strict=True)]
         start.append(constant)
     shape = [count if step else 1 for count, step in zip(extents, steps, strict=True)]
-    begin: Array = array[tuple(slice(index, None) for index in start)]
-    return np.lib.stride_tricks.as_strided(begin, shape, steps, writeable=writeable)
+    first: tuple[Any, ...] = (*start, ...)  # with the dots, no scalar comes out
+    return np.lib.stride_tricks.as_strided(array[first], shape, steps, writeable=writeable)
 
 
 def contract(one: Array, other: Array, extents: Sequence[int], reduced: Sequence[int]) -> Array:
