@@ -34,6 +34,7 @@ SIZES = (
     512,
 )
 SHARED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+REDUCTION_SIZES = (4, 8, 16, 32, 64)
 SPLIT_SIZES = (2, 4, 6, 7, 8, 12, 14, 16, 24, 32, 48, 64)
 PAD_SIZES = (4, 8, 16)
 PACKED_OPERANDS = 2
@@ -47,6 +48,7 @@ ACTIONS = (
     "done",
     *(f"tile({d}, {size})" for d in range(MOST_DIMENSIONS) for size in SIZES),
     *(f"tile_parallel({d}, {size})" for d in range(MOST_DIMENSIONS) for size in SHARED_SIZES),
+    *(f"tile_reduction({d}, {size})" for d in range(MOST_DIMENSIONS) for size in REDUCTION_SIZES),
     *(f"split({d}, {size})" for d in range(MOST_DIMENSIONS) for size in SPLIT_SIZES),
     *(f"pad({d}, {size})" for d in range(MOST_DIMENSIONS) for size in PAD_SIZES),
     *(f"interchange({i}, {j})" for i in range(MOST_DIMENSIONS) for j in range(i + 1, MOST_DIMENSIONS)),

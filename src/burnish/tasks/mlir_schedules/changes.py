@@ -9,7 +9,7 @@ from burnish.core.action import Action
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.sites import Site, Sites, TilingLoop
 
-RESHAPES = ("split", "pad", "interchange", "pack", "fuse", "im2col", "decompose")
+RESHAPES = ("tile_reduction", "split", "pad", "interchange", "pack", "fuse", "im2col", "decompose")
 """After these, ops are looked at anew; what the others make of an op is known."""
 
 
@@ -56,8 +56,19 @@ def _unrolled(site: Site, factor: int) -> Site:
 def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader: Site | None) -> Sites:
     site = sites.by_name.get(before.name)
     if kind == "split":
-        tail = sites.by_name[f"{before.name}.tail"]
+        tail = sites.by_name[before.next_tail]
+        sites = sites.put(replace(sites.by_name[before.name], split=before.split + 1))
         return sites.put(replace(tail, loops=before.loops, own=before.own))
+    if site and kind == "tile_reduction":
+        dimension, size = numbers
+        trips = before.op.extents[dimension] // size
+        loop = TilingLoop(f"{site.name}/{before.made}", dimension, size, trips, True)
+        for name in ("start", "combined"):
+            born = sites.by_name[f"{site.name}.{name}"]
+            sites = sites.put(replace(born, loops=before.loops))
+        loops = (*before.loops, loop)
+        made, own = before.made + 1, before.own + 1
+        return sites.put(replace(site, loops=loops, made=made, own=own, holds=len(before.loops)))
     if site and kind == "interchange":
         one, other = numbers
         moved = {one: other, other: one}
@@ -69,6 +80,7 @@ def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader:
         return sites.put(replace(site, packed=(*before.packed, numbers[0])))
     if site and kind == "fuse":
         assert reader
+        sites = sites.put(replace(reader, holds=max(reader.holds, numbers[0])))
         return sites.put(replace(site, loops=reader.loops[: numbers[0]], own=0))
     return sites
 

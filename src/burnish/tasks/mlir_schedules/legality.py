@@ -9,6 +9,7 @@ import numpy as np
 from burnish.core.action import Action
 from burnish.core.view import Mask
 from burnish.tasks.mlir_schedules.actions import ACTIONS, CURSOR
+from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.sites import Site
 
 MOST_LOOPS = 12  # around one op
@@ -69,16 +70,24 @@ def _tile_parallel(site: Site, fuses: Fuses, dimension: int, size: int) -> bool:
     return all(loop.shared for loop in site.loops)
 
 
+def _tile_reduction(site: Site, fuses: Fuses, dimension: int, size: int) -> bool:
+    op = site.op
+    if op.kind != "generic" or not op.reduces[dimension] or op.outputs != 1:
+        return False
+    plain = all(map(op.is_projected, range(len(op.accesses))))
+    return plain and _tile(site, fuses, dimension, size) and not site.packed
+
+
 def _split(site: Site, _: Fuses, dimension: int, size: int) -> bool:
     op = site.op
-    if op.kind == "softmax" or site.packed:
+    if op.kind == "softmax" or site.own:
         return False
     extent = op.extents[dimension]
     return size < extent and extent % size != 0
 
 
 def _pad(site: Site, fuses: Fuses, dimension: int, size: int) -> bool:
-    return _split(site, fuses, dimension, size) and _is_product(site) and not site.loops
+    return _split(site, fuses, dimension, size) and is_product(site.op) and not site.loops
 
 
 def _interchange(site: Site, _: Fuses, one: int, other: int) -> bool:
@@ -89,7 +98,7 @@ def _interchange(site: Site, _: Fuses, one: int, other: int) -> bool:
 
 def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:
     """Copy outside of some loops, of which at least one goes through the copy."""
-    if not _is_product(site) or loops > site.own or operand in site.packed:
+    if not is_product(site.op) or loops > site.own or operand in site.packed:
         return False
     used = {i for row in site.op.accesses[operand] for i, factor in enumerate(row[:-1]) if factor}
     inner = site.loops[len(site.loops) - loops :]
@@ -123,7 +132,7 @@ def _hoist(site: Site, _: Fuses) -> bool:
 
 
 def _unroll(site: Site, _: Fuses, factor: int) -> bool:
-    if not site.own:
+    if not site.own or len(site.loops) <= site.holds:
         return False
     loop = site.loops[-1]
     bodies = site.unrolled * factor
@@ -132,9 +141,8 @@ def _unroll(site: Site, _: Fuses, factor: int) -> bool:
     return not loop.shared and loop.trips % factor == 0
 
 
-def _is_product(site: Site) -> bool:
+def is_product(op: Op) -> bool:
     """Return whether an op adds up products of operands that are indexed by single iterators."""
-    op = site.op
     products = op.computes.get("arith.mulf") == 1 == op.computes.get("arith.addf")
     plain = all(map(op.is_projected, range(len(op.accesses))))
     return products and sum(op.computes.values()) == 2 and op.inputs == 2 and any(op.reduces) and plain
@@ -148,6 +156,7 @@ def _has_windows(site: Site) -> bool:
 _RULES: dict[str, Callable[..., bool]] = {
     "tile": _tile,
     "tile_parallel": _tile_parallel,
+    "tile_reduction": _tile_reduction,
     "split": _split,
     "pad": _pad,
     "interchange": _interchange,
@@ -161,7 +170,7 @@ _RULES: dict[str, Callable[..., bool]] = {
 }
 OF_OPS = tuple(kind for kind in _RULES if kind not in ("hoist", "unroll"))
 OF_VECTORS = ("hoist", "unroll")
-OF_DIMENSIONS = ("tile", "tile_parallel", "split", "pad", "interchange")
+OF_DIMENSIONS = ("tile", "tile_reduction", "tile_parallel", "split", "pad", "interchange")
 _NUMBERED: dict[str, list[tuple[int, tuple[int, ...]]]] = {kind: [] for kind in _RULES}
 for _index, _action in enumerate(map(Action.parse, ACTIONS)):
     if _action.kind not in CURSOR:

@@ -34,11 +34,18 @@ class Site:
     packed: tuple[int, ...] = ()  # operands
     own: int = 0  # of `loops`, so many were made for this op: the last ones
     unrolled: int = 1  # bodies of the innermost loop
+    split: int = 0  # how often: so many tails were born
+    holds: int = 0  # outer loops in which other ops are computed, too
 
     @property
     def name(self) -> str:
         """The site's name."""
         return self.op.site
+
+    @property
+    def next_tail(self) -> str:
+        """The name of the site that the next split gives birth to."""
+        return f"{self.name}.tail{self.split + 1 if self.split else ''}"
 
     @property
     def own_loops(self) -> tuple[TilingLoop, ...]:

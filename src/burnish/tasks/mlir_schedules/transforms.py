@@ -125,6 +125,24 @@ def _tile_parallel(script: Script, site: Site, dimension: int, size: int) -> Non
     script.annotate(loop, LOOP, f"{site.name}/{site.made}")
 
 
+def _tile_reduction(script: Script, site: Site, dimension: int, size: int) -> None:
+    """Reduce to so many partial results by a loop, and those to one behind it."""
+    op = script.find(SITE, site.name)
+    start, partial, combined, loop = (script.new(stem) for stem in ("start", "partial", "combined", "loop"))
+    sizes = [size if i == dimension else 0 for i in range(len(site.op.extents))]
+    script.add(
+        f"{start}, {partial}, {combined}, {loop} = transform.structured.tile_reduction_using_for {op} "
+        f"by tile_sizes = {sizes} : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})"
+    )
+    for handle, name in (
+        (start, f"{site.name}.start"),
+        (partial, site.name),
+        (combined, f"{site.name}.combined"),
+    ):
+        script.annotate(handle, SITE, name)
+    script.annotate(loop, LOOP, f"{site.name}/{site.made}")
+
+
 def _split(script: Script, site: Site, dimension: int, size: int) -> None:
     op, both = script.find(SITE, site.name), script.new("both")
     extent = site.op.extents[dimension]
@@ -132,7 +150,7 @@ def _split(script: Script, site: Site, dimension: int, size: int) -> None:
         f"{both} = transform.structured.split {op} after {extent - extent % size} "
         f"{{dimension = {dimension}}} : {ANY}"
     )
-    script.annotate(script.split_handle(both, 2)[1], SITE, f"{site.name}.tail")
+    script.annotate(script.split_handle(both, 2)[1], SITE, site.next_tail)
 
 
 def _pad(script: Script, site: Site, dimension: int, size: int) -> None:
@@ -248,6 +266,7 @@ def _unroll(script: Script, site: Site, factor: int) -> None:
 _WRITERS: dict[str, Callable[..., None]] = {
     "tile": _tile,
     "tile_parallel": _tile_parallel,
+    "tile_reduction": _tile_reduction,
     "split": _split,
     "pad": _pad,
     "interchange": _interchange,
