@@ -17,7 +17,7 @@ from shipped.compilers import ENVIRONMENT
 from shipped.projects import Project
 
 DEADLINE_SECONDS = 600
-LEAST_SECONDS = 4.0  # of user time that each build is timed for: of three short runs it moved by 14 %
+LEAST_SECONDS = 4.0  # of CPU time that each build is timed for: of three short runs it moved by 14 %
 MOST_ROUNDS = 40  # of runs that take less than a tenth of a second
 
 
@@ -27,7 +27,7 @@ class Ran:
 
     printed: bytes  # and whatever files it wrote
     code: int
-    user_seconds: float
+    cpu_seconds: float
 
     @property
     def digest(self) -> str:
@@ -43,7 +43,7 @@ def run_all(project: Project, built: Built, inputs: Path) -> list[Ran]:
 def time_in_turns(
     project: Project, builds: Sequence[Built], inputs: Path, rounds: int
 ) -> list[list[list[float]]]:
-    """Return the user CPU seconds of each run, for each build, in each round; all builds take turns.
+    """Return the CPU seconds of each run, for each build, in each round; all builds take turns.
 
     Short runs have more rounds than are asked for, until a build was timed for LEAST_SECONDS.
 
@@ -56,7 +56,7 @@ def time_in_turns(
         while turn < rounds or (turn < MOST_ROUNDS and sum(seconds[0][number]) < LEAST_SECONDS):
             order = range(len(builds)) if turn % 2 else reversed(range(len(builds)))
             for which in order:
-                seconds[which][number].append(_run(command, project, builds[which], inputs).user_seconds)
+                seconds[which][number].append(_run(command, project, builds[which], inputs).cpu_seconds)
             turn += 1
     return seconds
 
@@ -83,14 +83,14 @@ def _run(command: str, project: Project, built: Built, inputs: Path) -> Ran:
         printed = b"\0".join([done.stdout, *files])
     for path in (str(built.folder), scratch):
         printed = printed.replace(path.encode(), b".")
-    return Ran(printed, done.returncode, done.user_seconds)
+    return Ran(printed, done.returncode, done.cpu_seconds)
 
 
 @dataclass(frozen=True)
 class _Done:
     stdout: bytes  # and stderr
     returncode: int
-    user_seconds: float
+    cpu_seconds: float
 
 
 def _shell(command: str, words: Mapping[str, str], directory: str) -> _Done:
@@ -114,7 +114,7 @@ def _shell(command: str, words: Mapping[str, str], directory: str) -> _Done:
             signal.alarm(0)
         started.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
-        return _Done(output.read(), started.returncode, used.ru_utime)
+        return _Done(output.read(), started.returncode, used.ru_utime + used.ru_stime)
 
 
 def _words(project: Project, built: Built, inputs: Path) -> dict[str, str]:
