@@ -44,7 +44,7 @@ def main() -> None:
 
 def worth(programs: Iterator[Program], objective: str) -> dict[str, float]:
     """Return for each action the per cent of a program's bytes that it gains, at functions that gain."""
-    gains: dict[str, list[float]] = {text: [] for text in ACTIONS if text != OUTLINE}
+    gains: dict[str, list[float]] = {text: [] for text in ACTIONS if text not in OUTLINE}
     for program in programs:
         root = TASK.open(program)
         before = root.site_costs(objective)

@@ -29,19 +29,22 @@ using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu
 // Function, which is "" for all that are not named: names of skipped passes; 0, 1 or 2 of Priority; its seed.
 using ByFunction = nb::typed<nb::dict, nb::str, nb::typed<nb::tuple, nb::typed<nb::sequence, nb::str>, int, int>>;
 
-Decisions decisions(const ByFunction &given, bool outline) {
+template <class Choice> Choice choice(const char *name, int number) {
+  if (number < 0 || number > 2)
+    throw InputError(std::string(name) + " " + std::to_string(number) + " is none of 0, 1, 2");
+  return static_cast<Choice>(number);
+}
+
+Decisions decisions(const ByFunction &given, int outline) {
   Decisions found;
-  found.outline = outline;
+  found.outline = choice<Outline>("outline", outline);
   for (auto [name, value] : given) {
     std::string function = encoded(name);
     FunctionDecisions &one = function.empty() ? found.others : found.functions[function];
     auto tuple = nb::cast<nb::tuple>(value);
     for (nb::handle pass : nb::cast<nb::sequence>(tuple[0]))
       one.skipped.insert(nb::cast<std::string>(pass));
-    int priority = nb::cast<int>(tuple[1]);
-    if (priority < 0 || priority > static_cast<int>(Priority::noisy))
-      throw InputError("priority " + std::to_string(priority) + " is none of 0, 1, 2");
-    one.priority = static_cast<Priority>(priority);
+    one.priority = choice<Priority>("priority", nb::cast<int>(tuple[1]));
     one.seed = nb::cast<uint64_t>(tuple[2]);
   }
   return found;
@@ -69,7 +72,7 @@ struct WithLog : Generated {
   std::optional<EvictionLog> log;
 };
 
-WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFunction &given, bool outline, bool scores,
+WithLog generate_code(const Module &module, const BackEnd &back_end, const ByFunction &given, int outline, bool scores,
                       bool gate, const std::optional<Evict> &evict, std::optional<uint64_t> seed, bool log,
                       const std::optional<Counts> &counts, bool like_stock) {
   Decisions found = decisions(given, outline);
@@ -151,18 +154,21 @@ void bind_codegen(nb::module_ &m) {
       .def_prop_ro(
           "counted_executed", [](const WithLog &made) { return decoded(made.counted_executed); },
           nb::sig("def counted_executed(self) -> list[tuple[str, float]]"))
+      .def_prop_ro(
+          "computed_gotos", [](const WithLog &made) { return decoded(made.computed_gotos); },
+          nb::sig("def computed_gotos(self) -> list[tuple[str, int]]"))
       .def_prop_ro("optional", [](const WithLog &made) { return made.optional; })
       .def_prop_ro("evictions", &log_of,
                    nb::sig("def evictions(self) -> tuple[list[str], "
                            "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None, None))], "
                            "typing.Annotated[numpy.typing.NDArray[numpy.int64], dict(shape=(None,))], "
                            "typing.Annotated[numpy.typing.NDArray[numpy.int64], dict(shape=(None,))]] | None"));
-  m.def("generate_code", &generate_code, "module"_a, "back_end"_a, "decisions"_a, "outline"_a = false,
-        "scores"_a = false, "gate"_a = false, "evict"_a = nb::none(), "seed"_a = nb::none(), "log_evictions"_a = false,
+  m.def("generate_code", &generate_code, "module"_a, "back_end"_a, "decisions"_a, "outline"_a = 0, "scores"_a = false,
+        "gate"_a = false, "evict"_a = nb::none(), "seed"_a = nb::none(), "log_evictions"_a = false,
         "counts"_a = nb::none(), "like_stock"_a = false,
         nb::sig(
             "def generate_code(module: Module, back_end: BackEnd, decisions: collections.abc.Mapping[str, tuple["
-            "collections.abc.Sequence[str], int, int]], outline: bool = False, scores: bool = False, "
+            "collections.abc.Sequence[str], int, int]], outline: int = 0, scores: bool = False, "
             "gate: bool = False, evict: EvictionNetwork | collections.abc.Callable[[str, "
             "typing.Annotated[numpy.typing.NDArray[numpy.float32], dict(shape=(None,), writable=False)]], "
             "int | None] | None = None, seed: int | None = None, log_evictions: bool = False, "

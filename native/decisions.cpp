@@ -8,6 +8,7 @@
 #include "llvm/CodeGen/LiveInterval.h"
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
@@ -124,7 +125,7 @@ char Naming::ID;
 using Costs = std::vector<std::pair<std::string, double>>;
 
 using Frequency = function_ref<double(const MachineBasicBlock &)>;
-using Weigh = double (*)(const MachineFunction &, Frequency);
+using Weigh = double (*)(const MachineFunction &, Frequency, const MachineModuleInfo &);
 
 // Weighs a function by its static block frequencies, where it comes in the pipeline; also by how often its blocks were
 // executed, where they were counted.
@@ -134,17 +135,19 @@ struct Weighing final : MachineFunctionPass {
       : MachineFunctionPass(ID), weigh(weigh), costs(costs), counts(counts), counted(counted) {}
   bool runOnMachineFunction(MachineFunction &function) override {
     const auto &frequencies = getAnalysis<MachineBlockFrequencyInfoWrapperPass>().getMBFI();
+    const MachineModuleInfo &machine = getAnalysis<MachineModuleInfoWrapperPass>().getMMI();
     auto of_call = [&](const MachineBasicBlock &block) { return frequencies.getBlockFreqRelativeToEntryBlock(&block); };
-    costs.emplace_back(function.getName().str(), weigh(function, of_call));
+    costs.emplace_back(function.getName().str(), weigh(function, of_call, machine));
     if (!counts)
       return false;
     std::vector<double> executed = counts->of(function, frequencies);
     auto of_run = [&](const MachineBasicBlock &block) { return executed[block.getNumber()]; };
-    counted.emplace_back(function.getName().str(), weigh(function, of_run));
+    counted.emplace_back(function.getName().str(), weigh(function, of_run, machine));
     return false;
   }
   void getAnalysisUsage(AnalysisUsage &usage) const override {
     usage.addRequired<MachineBlockFrequencyInfoWrapperPass>();
+    usage.addRequired<MachineModuleInfoWrapperPass>();
     usage.setPreservesAll();
     MachineFunctionPass::getAnalysisUsage(usage);
   }
@@ -155,20 +158,41 @@ struct Weighing final : MachineFunctionPass {
 };
 char Weighing::ID;
 
-double allocation_score(const MachineFunction &function, Frequency frequency) {
+double allocation_score(const MachineFunction &function, Frequency frequency, const MachineModuleInfo &) {
   const TargetInstrInfo &target = *function.getSubtarget().getInstrInfo();
   auto cheap = [&](const MachineInstr &instruction) { return target.isReMaterializable(instruction); };
   return calculateRegAllocScore(function, frequency, cheap).getScore();
 }
 
-double executed(const MachineFunction &function, Frequency frequency) {
+double executed(const MachineFunction &function, Frequency frequency, const MachineModuleInfo &machine) {
   double sum = 0;
   for (const MachineBasicBlock &block : function) {
-    auto counts = [](const MachineInstr &instruction) { return !instruction.isMetaInstruction(); };
-    sum += frequency(block) * llvm::count_if(block, counts);
+    double once = 0;
+    for (const MachineInstr &instruction : block)
+      if (!instruction.isMetaInstruction())
+        once += 1 + outlined_instructions(instruction, machine);
+    sum += frequency(block) * once;
   }
   return sum;
 }
+
+// Counts the places of computed gotos where code generation ends. Tail duplication gives each block that ends in one
+// a jump of its own, by which the processor tells what is next.
+struct CountingGotos final : MachineFunctionPass {
+  static char ID;
+  explicit CountingGotos(std::vector<std::pair<std::string, int64_t>> &found) : MachineFunctionPass(ID), found(found) {}
+  bool runOnMachineFunction(MachineFunction &function) override {
+    if (int64_t places = llvm::count_if(function, is_computed_goto))
+      found.emplace_back(function.getName().str(), places);
+    return false;
+  }
+  void getAnalysisUsage(AnalysisUsage &usage) const override {
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+  std::vector<std::pair<std::string, int64_t>> &found;
+};
+char CountingGotos::ID;
 
 // Puts our passes between the target's.
 class Generation final : public CodegenHook, legacy::PassManagerBase {
@@ -190,7 +214,7 @@ public:
       passes->add(new PriorityPass(decisions));
     if (request.policy)
       passes->add(create_eviction_pass(*request.policy));
-    if (decisions.outline) {
+    if (decisions.outline != Outline::none) {
       target.setMachineOutliner(true);
       target.setSupportsDefaultOutlining(true);
     }
@@ -214,12 +238,16 @@ private:
       passes->add(new Naming(gate));
     after_loops = loops;
     AnalysisID id = pass->getPassID();
-    if (decisions.outline && pass->getPassName() == "Machine Outliner") { // x86 has no functions that it is for
-      delete pass;
+    if (decisions.outline != Outline::none && pass->getPassName() == "Machine Outliner") {
+      delete pass; // x86 has no functions that it is for
+      if (decisions.outline == Outline::seldom)
+        passes->add(create_often_executed_pass());
       pass = createMachineOutlinerPass(RunOutliner::AlwaysOutline);
     }
-    if (request.scores && pass->getPassName() == "Free MachineFunction")
+    if (request.scores && pass->getPassName() == "Free MachineFunction") {
       weigh(executed, generated.executed, generated.counted_executed);
+      passes->add(new CountingGotos(generated.computed_gotos));
+    }
     passes->add(pass); // which may destroy it
     if (request.scores && id == &VirtRegRewriterID)
       weigh(allocation_score, generated.allocation_scores, generated.counted_scores);

@@ -4,6 +4,7 @@
 #include "codegen.h"
 #include "evictions.h"
 #include "module.h"
+#include "outlined.h"
 
 #include <set>
 #include <unordered_map>
@@ -26,12 +27,12 @@ struct FunctionDecisions {
 struct Decisions {
   FunctionDecisions others; // of functions that are not named
   std::unordered_map<std::string, FunctionDecisions> functions;
-  bool outline = false; // run the machine outliner
+  Outline outline = Outline::none; // by the machine outliner
 };
 
 // What else to say of a code generation.
 struct GenerationRequest {
-  bool scores = false;                           // of the register allocation, and the instructions that are executed
+  bool scores = false;                           // of the register allocation, instructions that are executed, gotos
   bool gate = false;                             // ask LLVM which passes are optional
   EvictionPolicy *policy = nullptr;              // that is asked which live ranges to evict
   const std::vector<uint64_t> *counts = nullptr; // of all blocks of the module: see block_counts.h
@@ -40,10 +41,12 @@ struct GenerationRequest {
 struct Generated {
   std::string object;
   // Of a call of each function, by static block frequencies: LLVM's calculateRegAllocScore, which weighs copies,
-  // loads, stores and rematerializations; and how many machine instructions are executed.
+  // loads, stores and rematerializations; and how many machine instructions are executed, outlined ones included.
   std::vector<std::pair<std::string, double>> allocation_scores, executed;
   // Likewise, but of all calls together, by how often blocks were counted to be executed.
   std::vector<std::pair<std::string, double>> counted_scores, counted_executed;
+  // From how many places of its machine code a function goes on by a computed goto, of those that do.
+  std::vector<std::pair<std::string, int64_t>> computed_gotos;
   std::vector<std::string> optional; // the passes that the gate was asked about, by the alphabet
 };
 

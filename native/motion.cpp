@@ -35,6 +35,8 @@ bool may_move_code(const Function &function) {
   return !function.hasFnAttribute(Attribute::Naked) && !function.isPresplitCoroutine() && !function.hasGC();
 }
 
+bool is_entered_apart(const BasicBlock &block) { return block.isEHPad() || isa<IndirectBrInst>(block.getTerminator()); }
+
 bool may_merge(const Instruction &instruction) {
   if (instruction.isTerminator() || instruction.isEHPad() || instruction.isVolatile() || instruction.isAtomic() ||
       isa<PHINode, AllocaInst, VAArgInst>(instruction) || !is_plain(instruction.getType()))

@@ -10,6 +10,10 @@ namespace burnish {
 
 bool may_move_code(const llvm::Function &);
 
+// Whether blocks that go to it do not end as one: where an exception comes; and before a computed goto, which code
+// generation repeats in each of them, since interpreters are slower where they share it.
+bool is_entered_apart(const llvm::BasicBlock &);
+
 // Whether equal copies may become one at another place. Not where control comes and goes in other ways than it
 // seems to (exceptions, setjmp, inline assembly, guaranteed tail calls), nor what belongs to its place: a volatile
 // or atomic access, a stack slot or its lifetime.

@@ -406,7 +406,7 @@ private:
         !dominators.isReachableFromEntry(&block) || is_contained(successors(&block), &block) ||
         block.getTerminatingMustTailCall() || block.getTerminatingDeoptimizeCall())
       return false;
-    return none_of(successors(&block), [](BasicBlock *next) { return next->isEHPad(); });
+    return none_of(successors(&block), [](BasicBlock *next) { return is_entered_apart(*next); });
   }
 
   std::optional<Plan> best_of(const Blocks &blocks) {

@@ -3,7 +3,8 @@
 //
 // In place of LLVM's gvn-sink, whose results follow the addresses at which instructions lie. It differs from what
 // simplifycfg sinks: the instructions need not stand in the same order, blocks with equal branches, returns and
-// dead ends count as well, and so do some of a block's predecessors without the others.
+// dead ends count as well, and so do some of a block's predecessors without the others. Blocks before a computed goto
+// stay as they are.
 #pragma once
 
 #include "llvm/IR/PassManager.h"

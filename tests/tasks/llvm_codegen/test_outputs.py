@@ -20,14 +20,14 @@ from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
 from burnish.tasks.llvm_codegen.settings import PIPELINES
 from tests.sources import workload_of
 
-FUNCTION_ACTIONS = [text for text in ACTIONS if text != OUTLINE]
+FUNCTION_ACTIONS = [text for text in ACTIONS if text not in OUTLINE]
 MOST = 12  # entries at a function
 
 
 def random_decisions(source: Program, pipeline: str, rng: np.random.Generator) -> Trace:
     """Decide at random of every function, and sometimes of the program."""
     sites = open_program(source, CodegenOptions(pipeline)).sites()
-    trace = [OUTLINE] if rng.random() < 0.3 else []
+    trace = [OUTLINE[int(rng.integers(len(OUTLINE)))]] if rng.random() < 0.3 else []
     for site in ("", *sites):
         if rng.random() < 0.8:
             chosen = rng.choice(FUNCTION_ACTIONS, size=int(rng.integers(1, MOST + 1)), replace=False)

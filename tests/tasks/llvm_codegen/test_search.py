@@ -41,5 +41,5 @@ def test_it_goes_on_behind_passes() -> None:
 
 
 def test_what_actions_were_worth_is_of_actions_at_functions() -> None:
-    assert {*WORTH} < {*ACTIONS} - {OUTLINE}
+    assert {*WORTH} < {*ACTIONS} - {*OUTLINE}
     assert all(0 < worth < 1 for worth in WORTH.values())

@@ -12,8 +12,7 @@ from burnish.core.env import Env
 from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
 from burnish.core.program import Program, Workload
 from burnish.core.sandbox import Sandbox
-from burnish.tasks.llvm_passes import TASK, modules
-from burnish.tasks.llvm_passes import session as llvm_session
+from burnish.tasks.llvm_passes import TASK, computed_gotos, modules
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES, level_for
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
 from burnish.toolchain import find_tool
@@ -70,7 +69,7 @@ def test_code_is_generated_once_for_a_state(monkeypatch: pytest.MonkeyPatch) -> 
         generated.append(arguments)
         return modules.emit_object(*arguments)
 
-    monkeypatch.setattr(llvm_session, "emit_object", emit)
+    monkeypatch.setattr(computed_gotos, "emit_object", emit)
     session = open_session(program("hash_table.c"))
     session.replay(["clang<Oz>"])
     costs = []

@@ -60,11 +60,13 @@ OMITTED: dict[str, str] = {
 }
 
 SEEDS = 16
-DEFAULT, OUTLINE = "default", "outline"
+DEFAULT = "default"
+# Of the program, in the order of native/outlined.h, Outline; the last one counts.
+OUTLINE = ("outline(seldom)", "outline")
 
 ACTIONS: tuple[str, ...] = (
     DEFAULT,
-    OUTLINE,
+    *OUTLINE,
     *(f"skip({name})" for name in PASSES),
     *(f"allocate({seed})" for seed in range(SEEDS)),
     *(f"noise({seed})" for seed in range(SEEDS)),
@@ -82,7 +84,7 @@ class FunctionDecisions:
     seed: int = 0  # of another priority
 
     def with_action(self, text: str) -> FunctionDecisions:
-        """Return what they are after an action; OUTLINE is not about functions."""
+        """Return what they are after an action; those of OUTLINE are not about functions."""
         name, _, argument = text.rstrip(")").partition("(")
         match name:
             case "default":

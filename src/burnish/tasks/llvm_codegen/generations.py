@@ -29,7 +29,7 @@ class Decided:
 
     others: FunctionDecisions = LLVMS_OWN
     functions: frozenset[tuple[str, FunctionDecisions]] = frozenset()
-    outline: bool = False
+    outline: int = 0  # 0: nothing, else one more than the place in OUTLINE
 
     @property
     def is_llvms(self) -> bool:
@@ -48,6 +48,7 @@ class GeneratedCode:
     position_independent: bool
     spill_costs: Mapping[str, float]  # by function; see native/decisions.h
     executed: Mapping[str, float]  # machine instructions of a call, likewise
+    gotos: Mapping[str, int]  # places of computed gotos, of functions that have any
 
     @cached_property
     def sizes(self) -> _native.Sizes:
@@ -150,8 +151,9 @@ class Generations:
     ) -> tuple[GeneratedCode, Evictions]:
         made = self._made(decided, evict, seed, log)
         scores, executed = dict(made.allocation_scores), dict(made.executed)
+        gotos = dict(made.computed_gotos)
         position_independent = self.opened.module.position_independent
-        return GeneratedCode(made.object, position_independent, scores, executed), logged(made)
+        return GeneratedCode(made.object, position_independent, scores, executed, gotos), logged(made)
 
     def _made(
         self,

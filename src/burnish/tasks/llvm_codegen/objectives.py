@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
 from burnish.core.objective import Objective
+from burnish.tasks.llvm_passes.computed_gotos import gotos, losses
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES as OF_MODULES
-from burnish.tasks.llvm_passes.objectives import slowdown
+from burnish.tasks.llvm_passes.objectives import slowdown, worst_interpreter
 
 if TYPE_CHECKING:
     from burnish.tasks.llvm_codegen.session import CodegenSession
@@ -21,7 +23,8 @@ OBJECTIVES: dict[str, Objective] = {
     "slowdown": replace(
         OF_MODULES["slowdown"],
         description="expected run time in units of the reference's: of each function that of its IR, times "
-        "its executed machine instructions in units of those of LLVM's own code; the mean of order 4",
+        "its executed machine instructions in units of those of LLVM's own code; the mean of order 4; "
+        "or that of the slowest one with computed gotos, of which fewer places are slower, too",
     ),
     SPILL_COST: Objective(
         SPILL_COST,
@@ -63,7 +66,8 @@ def cost(session: CodegenSession, objective: str) -> float:
             return constant / max(1, session.opened.reference_constant_bytes())
         case "slowdown":
             ratios = costs(session, objective)
-            return slowdown(ratios, dict.fromkeys(ratios, 1.0))
+            mean = slowdown(ratios, dict.fromkeys(ratios, 1.0))
+            return worst_interpreter(_gotos(session), lambda: ratios, mean)
         case "spill-cost":
             return max(1.0, sum(session.generation().spill_costs.values()))
         case "executed-spill-cost":
@@ -105,8 +109,19 @@ def _slowdowns(session: CodegenSession) -> dict[str, float]:
     if session.decided().is_llvms:
         return ratios
     stock, executed = session.stock().executed, session.generation().executed
+    lost = _goto_losses(session)
     return {
-        name: ratio * executed[name] / stock[name]
+        name: max(ratio * executed[name] / stock[name], lost.get(name, 0.0))
         for name, ratio in ratios.items()
         if stock.get(name) and name in executed
     }
+
+
+def _goto_losses(session: CodegenSession) -> dict[str, float]:
+    """Return by how much functions are slower for having fewer places of computed gotos."""
+    now = _gotos(session)
+    return losses(now, session.opened.reference_gotos()) if now else {}
+
+
+def _gotos(session: CodegenSession) -> Mapping[str, int]:
+    return gotos(session.opened) if session.decided().is_llvms else session.generation().gotos

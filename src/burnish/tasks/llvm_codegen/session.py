@@ -24,7 +24,7 @@ from burnish.tasks.llvm_passes.origin import Options as ModuleOptions
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_part
 
 _ANYWHERE: Mask = np.ones(len(ACTIONS), dtype=bool)
-_AT_FUNCTION: Mask = np.array([text != OUTLINE for text in ACTIONS])
+_AT_FUNCTION: Mask = np.array([text not in OUTLINE for text in ACTIONS])
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CodegenSession(Session):
         self.generations = generations
         self.others = LLVMS_OWN
         self.functions: dict[str, FunctionDecisions] = {}
-        self.outline = False
+        self.outline = 0  # see Decided
 
     @property
     def opened(self) -> ModuleSession:
@@ -56,7 +56,7 @@ class CodegenSession(Session):
         return self.generations.opened
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Everything may be decided at any time; the outliner is the whole program's."""
+        """Everything may be decided at any time; outlining is the whole program's."""
         if site == WHOLE_PROGRAM:
             return _ANYWHERE.copy()
         return _AT_FUNCTION & self.opened.module.has_function(site)
@@ -66,8 +66,8 @@ class CodegenSession(Session):
         self.check_legal(action, site)
         text = self.actions[action]
         before = self.decided()
-        if text == OUTLINE:
-            self.outline = True
+        if text in OUTLINE:
+            self.outline = 1 + OUTLINE.index(text)
         elif site == WHOLE_PROGRAM:
             self.others = self.others.with_action(text)
         else:

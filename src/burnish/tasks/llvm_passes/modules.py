@@ -67,6 +67,22 @@ def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
         raise InputError(str(error)) from None
 
 
+def emit_described(module: _native.Module, level: str, cpu: str) -> _native.Generated:
+    """Return the same object file with what is known of its code.
+
+    Raises:
+        CompilerCrash, InputError: see `emit_object`.
+    """
+    back_end = _native.BackEnd()
+    back_end.level, back_end.cpu = level, cpu
+    try:
+        return _native.generate_code(module, back_end, {}, scores=True)
+    except _native.FatalError as error:
+        raise CompilerCrash(f"code generation: {error}") from None
+    except _native.PipelineError as error:
+        raise InputError(str(error)) from None
+
+
 def without_unwind_tables(program: Program) -> Program:
     """Return a program as -fno-asynchronous-unwind-tables makes it: tables are left where exceptions pass.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from burnish import _native
@@ -38,4 +38,6 @@ class Origin:
     slowdown: float = 1.0  # by how much the reference is expected to be slower than what it is compared with
     run_time: dict[str, float] | None = None  # of the reference, once somebody has asked;
     constant_bytes: int | None = None  # likewise
+    reference_gotos: Mapping[str, int] | None = None  # likewise
     sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
+    gotos: Recent[str, Mapping[str, int]] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # likewise

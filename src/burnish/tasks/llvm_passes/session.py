@@ -19,7 +19,8 @@ from burnish.core.view import Mask, Observed
 from burnish.core.weighted import factors
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
-from burnish.tasks.llvm_passes.modules import clone_module, emit_object, read_module, run_pass
+from burnish.tasks.llvm_passes.computed_gotos import emit, gotos
+from burnish.tasks.llvm_passes.modules import clone_module, read_module, run_pass
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 from burnish.tasks.llvm_passes.origin import Options, Origin
@@ -140,7 +141,7 @@ class ModuleSession(Session):
     def object_code(self) -> bytes:
         """Return the object file that the back end makes of this state."""
         if self._object is None:
-            self._object = emit_object(self.module, self.options.level, self.options.cpu)
+            self._object = emit(self)
         return self._object
 
     def run_time(self) -> dict[str, float]:
@@ -157,6 +158,13 @@ class ModuleSession(Session):
             costs = self._reference().run_time().items()
             self.origin.run_time = {name: cost / self.origin.slowdown for name, cost in costs}
         return self.origin.run_time
+
+    def reference_gotos(self) -> Mapping[str, int]:
+        """Return the places of the reference's computed gotos; see computed_gotos.py."""
+        if self.origin.reference_gotos is None:
+            reference = self if self.origin.reference is None else self._reference()
+            self.origin.reference_gotos = gotos(reference)
+        return self.origin.reference_gotos
 
     def constant_bytes(self) -> int:
         """Return the bytes of machine code and read-only data, without unwind tables, in this state."""

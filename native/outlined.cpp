@@ -1,0 +1,82 @@
+#include "outlined.h"
+
+#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
+#include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/IR/Function.h"
+
+using namespace llvm;
+
+namespace burnish {
+namespace {
+
+constexpr double SELDOM = 0.2; // of the instructions that a call of a function executes
+// xmlwf, with 17 million such calls, executes 4.4 % more instructions and takes 20 % longer.
+constexpr double CALL_AND_RETURN = 10; // beside the two instructions themselves
+
+int64_t real_instructions(const MachineBasicBlock &block) {
+  return llvm::count_if(block, [](const MachineInstr &instruction) { return !instruction.isMetaInstruction(); });
+}
+
+struct OftenExecuted final : MachineFunctionPass {
+  static char ID;
+  OftenExecuted() : MachineFunctionPass(ID) {}
+
+  bool runOnMachineFunction(MachineFunction &function) override {
+    if (llvm::any_of(function,
+                     is_computed_goto)) { // of its many blocks, each is executed seldom and few are all the time
+      for (MachineBasicBlock &block : function)
+        block.setMachineBlockAddressTaken();
+      return false;
+    }
+    const auto &frequencies = getAnalysis<MachineBlockFrequencyInfoWrapperPass>().getMBFI();
+    auto often = [&](const MachineBasicBlock &block) { return frequencies.getBlockFreqRelativeToEntryBlock(&block); };
+    std::vector<std::pair<double, MachineBasicBlock *>> blocks; // the least often executed first
+    double left = 0;
+    for (MachineBasicBlock &block : function) {
+      blocks.emplace_back(often(block), &block);
+      left += SELDOM * often(block) * real_instructions(block);
+    }
+    llvm::stable_sort(blocks, llvm::less_first());
+    for (auto [times, block] : blocks)
+      if ((left -= times * real_instructions(*block)) < 0)
+        block->setMachineBlockAddressTaken(); // the outliner passes over such; nothing behind it asks
+    return false;
+  }
+
+  void getAnalysisUsage(AnalysisUsage &usage) const override {
+    usage.addRequired<MachineBlockFrequencyInfoWrapperPass>();
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+};
+char OftenExecuted::ID;
+
+} // namespace
+
+MachineFunctionPass *create_often_executed_pass() { return new OftenExecuted(); }
+
+bool is_computed_goto(const MachineBasicBlock &block) {
+  return !block.empty() && block.terminatorIsComputedGotoWithSuccessors();
+}
+
+int64_t real_instructions(const MachineFunction &function) {
+  int64_t sum = 0;
+  for (const MachineBasicBlock &block : function)
+    sum += real_instructions(block);
+  return sum;
+}
+
+double outlined_instructions(const MachineInstr &instruction, const MachineModuleInfo &machine) {
+  if (!instruction.isCall()) // as are those of the last call, which are jumps
+    return 0;
+  for (const MachineOperand &operand : instruction.operands()) {
+    const auto *callee = operand.isGlobal() ? dyn_cast<Function>(operand.getGlobal()) : nullptr;
+    const MachineFunction *code = callee ? machine.getMachineFunction(*callee) : nullptr;
+    if (code && code->isOutlined())
+      return real_instructions(*code) + (instruction.isReturn() ? 0 : CALL_AND_RETURN);
+  }
+  return 0;
+}
+
+} // namespace burnish
