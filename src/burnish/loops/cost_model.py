@@ -23,7 +23,7 @@ FORMAT: Final = 2
 KIND: Final = "schedule-costs"
 
 Floats = NDArray[np.float32]
-SCALE = tuple(COLUMNS.index(name) for name in ("iterations", "operations of one"))
+SCALE = ("iterations", "operations of one")  # the columns, in log2, that times grow with
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,14 @@ class CostModel:
     Attributes:
         task: The id of the task.
         objective: What it predicts.
-        columns: Of the features that it takes, some of COLUMNS.
+        columns: Of the features that it takes, some of `known`.
         vector_bytes: Of the machine whose times it learned.
         mean: float32[F], of the features in training.
         deviation: float32[F].
         layers: The weights float[models, inputs, outputs] and biases float[models, 1, outputs] of each layer.
         card: What else is known of it.
+        known: The columns of the rows that it is given.
+        kind: Of its file: which policy it is a part of.
     """
 
     task: str
@@ -49,20 +51,22 @@ class CostModel:
     deviation: Floats
     layers: tuple[tuple[Floats, Floats], ...]
     card: Mapping[str, Any] = field(default_factory=dict)
+    known: tuple[str, ...] = COLUMNS
+    kind: str = KIND
 
     @cached_property
     def taken(self) -> list[int]:
-        """The numbers of its columns in COLUMNS."""
-        return [COLUMNS.index(name) for name in self.columns]
+        """The numbers of its columns in `known`."""
+        return [self.known.index(name) for name in self.columns]
 
     def statements(self, rows: Floats) -> Floats:
-        """Return log2 of the seconds of statements: float32[N] of float32[N, len(COLUMNS)]."""
+        """Return log2 of the seconds of statements: float32[N] of float32[N, len(known)]."""
         x = np.clip((rows[:, self.taken] - self.mean) / self.deviation, -6, 6)[None]
         for number, (weight, bias) in enumerate(self.layers):
             x = x @ weight + bias
             if number + 1 < len(self.layers):
                 x = np.maximum(x, 0)
-        result: Floats = x.mean(axis=0)[:, 0] + rows[:, list(SCALE)].sum(axis=1)
+        result: Floats = x.mean(axis=0)[:, 0] + rows[:, scale_of(self.known)].sum(axis=1)
         return result
 
     def log2_seconds(self, trees: Sequence[Floats]) -> Floats:
@@ -81,7 +85,7 @@ class CostModel:
             arrays |= {f"{number}.weight": weight.astype(np.float16), f"{number}.bias": bias}
         rest = {
             "format": FORMAT,
-            "kind": KIND,
+            "kind": self.kind,
             "task": self.task,
             "objective": self.objective,
             "columns": self.columns,
@@ -91,17 +95,27 @@ class CostModel:
         write_archive(path, arrays, rest)
 
 
-def load_cost_model(path: Path) -> CostModel:
+def scale_of(known: Sequence[str]) -> list[int]:
+    """Return the numbers of the columns of SCALE."""
+    return [known.index(name) for name in SCALE]
+
+
+def load_cost_model(path: Path, known: tuple[str, ...] = COLUMNS, kind: str = KIND) -> CostModel:
     """Read what `save` wrote.
+
+    Args:
+        path: The file.
+        known: The columns of the rows that it will be given.
+        kind: What it must be.
 
     Raises:
         InputError: it is not that, or for other features.
     """
     try:
         arrays, rest = read_archive(path, FORMAT)
-        if rest["kind"] != KIND:
+        if rest["kind"] != kind:
             raise InputError(f"it is of kind {rest['kind']}")
-        if unknown := [name for name in rest["columns"] if name not in COLUMNS]:
+        if unknown := [name for name in rest["columns"] if name not in known]:
             raise InputError(f"it takes {unknown[0]!r}, which is no feature any more; train it anew")
         return CostModel(
             rest["task"],
@@ -112,6 +126,8 @@ def load_cost_model(path: Path) -> CostModel:
             arrays["deviation"],
             tuple(_layers(arrays)),
             rest["card"],
+            known,
+            kind,
         )
     except DAMAGE as error:
         raise InputError(f"{path}: not a cost model of schedules: {error}") from None

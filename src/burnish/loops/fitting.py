@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from burnish.loops.cost_model import SCALE, CostModel
+from burnish.loops.cost_model import CostModel, scale_of
 from burnish.tasks.loop_nests.features import COLUMNS
 
 Floats = NDArray[np.float32]
@@ -81,6 +81,7 @@ def fit(
     task: str,
     objective: str,
     vector_bytes: int,
+    known: tuple[str, ...] = COLUMNS,
 ) -> CostModel:
     """Return a cost model of measured schedules."""
     torch.manual_seed(seed)
@@ -88,7 +89,7 @@ def fit(
     rows = np.concatenate([one for nest in measured for one in nest.features])
     mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-3
     operations = [
-        [np.exp2(one[:, list(SCALE)].sum(axis=1)).sum() for one in nest.features] for nest in measured
+        [np.exp2(one[:, scale_of(known)].sum(axis=1)).sum() for one in nest.features] for nest in measured
     ]
     rates = np.concatenate([nest.seconds / each for nest, each in zip(measured, operations, strict=True)])
     network = _Networks(rows.shape[1], float(np.log2(rates).mean()), config)
@@ -103,7 +104,7 @@ def fit(
         order = rng.permutation(len(measured))
         for begin in range(0, len(order), config.nests_of_batch):
             chosen = [measured[i] for i in order[begin : begin + config.nests_of_batch]]
-            loss = _loss(network, chosen, mean, deviation, config)
+            loss = _loss(network, chosen, (mean, deviation), scale_of(known), config)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -113,21 +114,21 @@ def fit(
         (weight.detach().numpy(), bias.detach().numpy())
         for weight, bias in zip(network.weights, network.biases, strict=True)
     )
-    return CostModel(task, objective, COLUMNS, vector_bytes, mean, deviation, layers)
+    return CostModel(task, objective, known, vector_bytes, mean, deviation, layers, known=known)
 
 
 def _loss(
     network: _Networks,
     chosen: Sequence[MeasuredNest],
-    mean: Floats,
-    deviation: Floats,
+    normal: tuple[Floats, Floats],
+    scaled: list[int],
     config: LearningConfig,
 ) -> Tensor:
     rows = np.concatenate([one for nest in chosen for one in nest.features])
     trees = [one for nest in chosen for one in nest.features]
     tree = torch.from_numpy(np.repeat(np.arange(len(trees)), [len(one) for one in trees]))
-    x = torch.from_numpy(np.clip((rows - mean) / deviation, -6, 6))
-    scale = torch.from_numpy(rows[:, list(SCALE)].sum(axis=1))
+    x = torch.from_numpy(np.clip((rows - normal[0]) / normal[1], -6, 6))
+    scale = torch.from_numpy(rows[:, scaled].sum(axis=1))
     log2 = network(x) + scale  # [models, N]
     most = torch.full((log2.shape[0], len(trees)), -torch.inf).scatter_reduce(
         1, tree.expand(log2.shape[0], -1), log2, "amax"

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from burnish.core.trace import Trace, entry
-from burnish.tasks.mlir_schedules.actions import INDEX, REDUCTION_SIZES, SIZES, SPLIT_SIZES, UNROLL_FACTORS
-from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_BODIES, MOST_POINTS, is_product
+from burnish.tasks.mlir_schedules.actions import INDEX
+from burnish.tasks.mlir_schedules.legality import DECOMPOSED, is_product
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 
@@ -22,7 +22,6 @@ Rng = np.random.Generator
 Class = Literal["product", "convolution", "window", "pointwise", "reduction", "left"]
 
 CONVOLUTION = "conv_2d_nhwc_hwcf"
-LEFT = 0.12  # of the ops without products, whose loops LLVM may vectorize as well
 WINDOWS = ("depthwise_conv_2d_nhwc_hwc", "pooling_nhwc_max", "pooling_nhwc_sum")
 
 
@@ -62,10 +61,15 @@ def splits(op: Op, sketch: OpSketch) -> list[tuple[int, int, Op, Op]]:
     for dimension, size in sketch.tile:
         extent = op.extents[dimension]
         if extent % size:
-            tail = _with_extent(op, dimension, extent % size)
-            op = _with_extent(op, dimension, extent - extent % size)
+            tail = with_extent(op, dimension, extent % size)
+            op = with_extent(op, dimension, extent - extent % size)
             found.append((dimension, size, op, tail))
     return found
+
+
+def with_extent(op: Op, dimension: int, extent: int) -> Op:
+    """Return an op with another extent of an iterator."""
+    return replace(op, extents=(*op.extents[:dimension], extent, *op.extents[dimension + 1 :]))
 
 
 def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
@@ -102,205 +106,6 @@ def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
     if sketch.unroll > 1 and inner % sketch.unroll == 0 and inner:
         texts.append(f"unroll({sketch.unroll})")
     return (*(entry(text, site) for text in texts), *behind)
-
-
-def draw(op: Op, lanes: int, rng: Rng) -> OpSketch | None:
-    """Draw a sketch of an op; None where it is left to LLVM, as it always is where its class has none.
-
-    Args:
-        op: As the program has it.
-        lanes: Elements of a vector register.
-        rng: Of all choices.
-    """
-    kind = class_of(op)
-    if kind not in _DRAWN or (kind in ("pointwise", "reduction") and rng.random() < LEFT):
-        return None
-    return _DRAWN[kind](op, lanes, rng)
-
-
-def _product(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    rows, columns, depths = _roles(op)
-    if columns is None:
-        return _dot(op, lanes, rng)
-    width = _width(op.extents[columns], lanes, rng)
-    registers = 28 if lanes == 16 else 14
-    most = max(1, registers // -(-width // lanes))
-    height = _height(op.extents[rows], most, rng) if rows is not None else 1
-    tile = [(columns, width)] + ([(rows, height)] if rows is not None else [])
-    if rng.random() < 0.25:
-        tile.reverse()
-    depth = max(depths, key=lambda i: op.extents[i])
-    ones = [i for i in range(len(op.extents)) if i not in (rows, columns, depth)]
-    blocks: list[tuple[int, int]] = [(i, 1) for i in ones if not op.reduces[i]]
-    if rows is not None and op.extents[rows] > 8 * height and rng.random() < 0.3:
-        blocks.append((rows, int(rng.choice([4, 8, 16, 20])) * height))
-    if op.extents[depth] > 128 and rng.random() < 0.5:
-        blocks.append((depth, int(rng.choice([64, 128, 256, 512]))))
-    if op.extents[columns] > 8 * width and rng.random() < 0.15:
-        blocks.append((columns, int(rng.choice([4, 8])) * width))
-    inner = [(i, 1) for i in ones if op.reduces[i]] + [(depth, int(rng.choice([1, 1, 1, 2, 4])))]
-    packs = _packs(op, columns, tile, blocks, rng)
-    sketch = OpSketch(tuple(tile), tuple(blocks), packs, tuple(inner), 0, _unroll(rng))
-    return _with_tails(op, sketch, lanes, rng)
-
-
-def _roles(op: Op) -> tuple[int | None, int | None, list[int]]:
-    """Return the iterator of a tile's rows, that of its vectors, and those that are reduced."""
-    used = [{i for row in access for i, factor in enumerate(row[:-1]) if factor} for access in op.accesses]
-    written = [row[:-1].index(1) for row in op.accesses[-1]]
-    depths = [i for i, reduced in enumerate(op.reduces) if reduced]
-    columns = written[-1] if written else None
-    if columns is None or sum(columns in one for one in used[:2]) != 1:
-        return None, None, depths
-    reader = next(number for number in range(2) if columns in used[number])
-    rows = [i for i in written if i in used[1 - reader] and i not in used[reader] and op.extents[i] > 1]
-    return (max(rows, key=lambda i: op.extents[i]) if rows else None), columns, depths
-
-
-def _packs(
-    op: Op, columns: int, tile: list[tuple[int, int]], blocks: list[tuple[int, int]], rng: Rng
-) -> tuple[tuple[int, int], ...]:
-    """Draw which operands are copied: the one that is read by vectors, the other one, both."""
-    reader = next(number for number in range(2) if any(row[columns] for row in op.accesses[number]))
-    made = [(i, size) for i, size in (*blocks, *tile) if size < op.extents[i]]
-    found = []
-    if made and rng.random() < 0.6:
-        loops = int(rng.integers(1, min(3, len(made)) + 1))
-        if any(row[made[-k][0]] for k in range(1, loops + 1) for row in op.accesses[reader]):
-            found.append((reader, loops))
-    if made and rng.random() < 0.2:
-        loops = int(rng.integers(1, min(3, len(made)) + 1))
-        if any(row[made[-k][0]] for k in range(1, loops + 1) for row in op.accesses[1 - reader]):
-            found.append((1 - reader, loops))
-    return tuple(found)
-
-
-def _dot(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw how products are added up where no vector is written."""
-    return _reduction(op, lanes, rng)
-
-
-def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    width = _width(op.extents[3], lanes, rng)
-    registers = 28 if lanes == 16 else 14
-    height = _height(op.extents[2], max(1, registers // -(-width // lanes)), rng)
-    tile = [(3, width), (2, height)]
-    if rng.random() < 0.3:
-        tile.reverse()
-    blocks = [(0, 1), (1, 1)]
-    if rng.random() < 0.3:
-        tile, blocks = [tile[0], (1, 1), tile[1]], [(0, 1)]
-    step = int(rng.choice([1, 1, 2]))
-    sketch = OpSketch(tuple(tile), tuple(blocks), (), ((4, 1), (5, 1), (6, step)), 0, _unroll(rng))
-    return _with_tails(op, sketch, lanes, rng)
-
-
-def _window(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    width = _width(op.extents[3], lanes, rng, most=8)
-    height = _height(op.extents[2], max(1, 16 * lanes // width), rng)
-    tile = [(2, height), (3, width)]
-    if rng.random() < 0.3:
-        tile.reverse()
-    sketch = OpSketch(tuple(tile), ((0, 1), (1, 1)), (), ((4, 1), (5, 1)), 0, int(rng.choice([1, 2, 3])))
-    return _with_tails(op, sketch, lanes, rng)
-
-
-def _pointwise(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw a tile of the innermost iterators of what is written, of at most some vectors."""
-    order = [row[:-1].index(1) for row in op.accesses[-1]]
-    tile: list[tuple[int, int]] = []
-    room = lanes * int(rng.choice([1, 2, 4, 8]))
-    for dimension in reversed(order):
-        extent = op.extents[dimension]
-        if room <= 1:
-            tile.append((dimension, 1))
-        elif extent <= room:
-            tile.append((dimension, extent))
-            room //= extent
-        else:
-            size = max(size for size in SIZES if size <= room)
-            tile.append((dimension, size))
-            room = 1
-    if _is_transposed(op) and len(order) > 1 and rng.random() < 0.8:
-        tile = _square(op, order, lanes)
-    sketch = OpSketch(tuple(reversed(tile)), hoist=False, unroll=int(rng.choice([1, 2, 4])))
-    return _with_tails(op, sketch, lanes, rng)
-
-
-def _is_transposed(op: Op) -> bool:
-    """Return whether an operand's innermost iterator is not that of what is written."""
-    last = op.accesses[-1][-1] if op.accesses[-1] else ()
-    return any(access and access[-1] != last and any(access[-1][:-1]) for access in op.accesses[:-1])
-
-
-def _square(op: Op, order: list[int], lanes: int) -> list[tuple[int, int]]:
-    other = next(
-        access[-1][:-1].index(1)
-        for access in op.accesses[:-1]
-        if access and access[-1] != op.accesses[-1][-1] and any(access[-1][:-1])
-    )
-    sides = {order[-1]: lanes, other: lanes}
-    return [(i, min(sides.get(i, 1), op.extents[i])) for i in reversed(order)]
-
-
-def _reduction(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw vectors along what is written, or along what is reduced where that is innermost in memory."""
-    inner = next((access[-1] for access in op.accesses if access and any(access[-1][:-1])), None)
-    dimension = inner[:-1].index(1) if inner else len(op.extents) - 1
-    size = min(op.extents[dimension], lanes * int(rng.choice([1, 2, 4, 8])))
-    size = max(one for one in (*SIZES, size) if one <= size)
-    if op.reduces[dimension]:
-        rows = [i for i, reduced in enumerate(op.reduces) if not reduced]
-        height = int(rng.choice([1, 1, 2, 4, 8]))
-        tile = [(i, height if i == rows[-1] and height * size <= MOST_POINTS else 1) for i in rows]
-        depth = [(i, 1) for i, reduced in enumerate(op.reduces) if reduced and i != dimension]
-        partial = int(size in REDUCTION_SIZES and op.kind == "generic" and rng.random() < 0.7)
-        sketch = OpSketch(tuple(tile), (), (), (*depth, (dimension, size)), partial, _unroll(rng))
-    else:
-        others = [(i, 1) for i, reduced in enumerate(op.reduces) if not reduced and i != dimension]
-        depth = [(i, 1) for i, reduced in enumerate(op.reduces) if reduced]
-        sketch = OpSketch((*others, (dimension, size)), (), (), tuple(depth), 0, _unroll(rng))
-    return _with_tails(op, sketch, lanes, rng)
-
-
-def _with_tails(op: Op, sketch: OpSketch, lanes: int, rng: Rng) -> OpSketch:
-    drawn = [draw(tail, lanes, rng) for *_, tail in splits(op, sketch)]
-    return replace(sketch, tails=tuple(one for one in drawn if one))
-
-
-def _width(extent: int, lanes: int, rng: Rng, most: int = 4) -> int:
-    """Draw the elements of a row of a tile: whole vectors, as far as there are so many."""
-    if extent < lanes:
-        return extent
-    sizes = [by * lanes for by in range(1, most + 1) if by * lanes <= extent and by * lanes in SIZES]
-    dividing = [size for size in sizes if extent % size == 0]
-    splitting = [size for size in sizes if size in SPLIT_SIZES]
-    return int(rng.choice(dividing if dividing and rng.random() < 0.9 else splitting or dividing or sizes))
-
-
-def _height(extent: int, most: int, rng: Rng) -> int:
-    """Draw the rows of a tile, most of the registers more often than few."""
-    sizes = [size for size in SIZES if size <= min(extent, most)]
-    usable = [size for size in sizes if extent % size == 0 or size in SPLIT_SIZES]
-    weights = np.array([size * (1.5 if extent % size == 0 else 1.0) for size in usable])
-    return int(rng.choice(usable, p=weights / weights.sum()))
-
-
-def _unroll(rng: Rng) -> int:
-    return int(rng.choice([factor for factor in (1, *UNROLL_FACTORS) if factor <= MOST_BODIES // 2]))
-
-
-def _with_extent(op: Op, dimension: int, extent: int) -> Op:
-    return replace(op, extents=(*op.extents[:dimension], extent, *op.extents[dimension + 1 :]))
-
-
-_DRAWN = {
-    "product": _product,
-    "convolution": _convolution,
-    "window": _window,
-    "pointwise": _pointwise,
-    "reduction": _reduction,
-}
 
 
 def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:

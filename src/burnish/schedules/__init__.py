@@ -1,0 +1,1 @@
+"""Linalg programs as functions: schedules that are found, and what runs them."""

@@ -1,0 +1,206 @@
+"""What the time of a scheduled op depends on, as numbers: a row for the op, one for each of its tails."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.tasks.mlir_schedules.ops import Op
+from burnish.tasks.mlir_schedules.sketches import Class, OpSketch, class_of, splits
+
+CLASSES: tuple[Class, ...] = ("product", "convolution", "window", "pointwise", "reduction", "left")
+ELEMENT = 4  # bytes
+REGISTERS = {16: 32, 8: 16, 4: 16}  # by the lanes of a vector of f32
+CACHES = (32 << 10, 512 << 10, 16 << 20)  # bytes
+OPERANDS = 3  # that are seen: the inputs, then the output
+CALLS = ("math.exp", "math.tanh", "math.erf", "math.powf", "math.log")
+
+COLUMNS = (
+    "iterations",
+    "operations of one",
+    *CLASSES,
+    "is left to LLVM",
+    "is a tail",
+    "calls of one",
+    "divisions and roots of one",
+    *(f"bytes of operand {i}" for i in range(OPERANDS)),
+    *(f"stride of the vector in operand {i}" for i in range(OPERANDS)),
+    *(f"operand {i} has the vector's iterator" for i in range(OPERANDS)),
+    "extent of the vector's iterator",
+    "extent of the rows' iterator",
+    "iterations of others",
+    "iterations that are reduced",
+    "lanes",
+    "vectors of a row",
+    "lanes in use",
+    "rows",
+    "accumulators",
+    "registers",
+    "registers that are missing",
+    "registers in use",
+    "loads of an operation",
+    "vector is reduced",
+    "partial results",
+    "step of the depth",
+    "bodies",
+    "iterations in registers",
+    "iterations of the innermost loop",
+    "rows are innermost",
+    "hoisted",
+    "points of a tile",
+    *(f"copies operand {i}" for i in range(2)),
+    *(f"loops of the copy of operand {i}" for i in range(2)),
+    *(f"block of {what}" for what in ("rows", "columns", "depth")),
+    *(f"bytes of operand {i} in the inner loops" for i in range(OPERANDS)),
+    *(f"the inner loops fit into cache {i}" for i in (1, 2, 3)),
+    *(f"all fits into cache {i}" for i in (1, 2, 3)),
+    *(f"step of operand {i} in the depth" for i in range(2)),
+)
+
+
+def rows_of(op: Op, sketch: OpSketch | None, lanes: int, tail: bool = False) -> list[NDArray[np.float32]]:
+    """Return float32[F] for an op, and for each of its tails."""
+    if sketch is None:
+        return [_row(op, None, lanes, tail)]
+    found = []
+    for number, (*_, main, rest) in enumerate(splits(op, sketch)):
+        found += rows_of(rest, sketch.tails[number] if number < len(sketch.tails) else None, lanes, True)
+        op = main
+    return [_row(op, sketch, lanes, tail), *found]
+
+
+def features(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch], lanes: int) -> NDArray[np.float32]:
+    """Return float32[rows, F]: of all ops of a program."""
+    rows = [row for site, op in ops.items() for row in rows_of(op, sketches.get(site), lanes)]
+    return np.array(rows, dtype=np.float32).reshape(len(rows), len(COLUMNS))
+
+
+def _row(op: Op, sketch: OpSketch | None, lanes: int, tail: bool) -> NDArray[np.float32]:
+    kind = class_of(op)
+    work = max(1, sum(op.computes.values()))
+    values: dict[str, float] = dict.fromkeys(COLUMNS, 0.0)
+    values["iterations"], values["operations of one"] = _log(op.points), _log(work)
+    values[kind] = 1.0
+    values["is left to LLVM"], values["is a tail"] = float(sketch is None), float(tail)
+    values["calls of one"] = sum(op.computes.get(name, 0) for name in CALLS)
+    slow = ("arith.divf", "math.sqrt", "math.rsqrt")
+    values["divisions and roots of one"] = sum(op.computes.get(name, 0) for name in slow)
+    values["lanes"] = _log(lanes)
+    for i, number in enumerate(_seen(op)):
+        values[f"bytes of operand {i}"] = _log(
+            ELEMENT * math.prod(_shape(op, number, dict(enumerate(op.extents))))
+        )
+    total = ELEMENT * sum(
+        math.prod(_shape(op, n, dict(enumerate(op.extents)))) for n in range(len(op.accesses))
+    )
+    for level, size in enumerate(CACHES, 1):
+        values[f"all fits into cache {level}"] = min(1.0, size / total)
+    values["iterations that are reduced"] = _log(_product(op, lambda i: op.reduces[i]))
+    if sketch:
+        _scheduled(values, op, sketch, lanes)
+    return np.array(list(values.values()), dtype=np.float32)
+
+
+def _scheduled(values: dict[str, float], op: Op, sketch: OpSketch, lanes: int) -> None:
+    """Add what depends on a sketch."""
+    left = dict(enumerate(op.extents))
+    blocks = {}
+    for dimension, size in sketch.blocks:
+        if size < left[dimension] and left[dimension] % size == 0:
+            blocks[dimension] = left[dimension] = size
+    inside = dict(left)
+    order = [dimension for dimension, size in sketch.tile if size < left[dimension]]
+    for dimension, size in (*sketch.tile, *sketch.depth):
+        if size < left[dimension] and left[dimension] % size == 0:
+            left[dimension] = size
+    vector = _vector(op, left)
+    free = [i for i, reduced in enumerate(op.reduces) if not reduced]
+    rows = max((i for i in free if i != vector), key=lambda i: left[i], default=vector)
+    depth = [i for i, _ in sketch.depth if op.reduces[i]]
+    inner = depth[-1] if depth else vector
+    width, height = left[vector], math.prod(left[i] for i in free if i != vector)
+    registers = -(-width // lanes)
+    accumulators = registers * height
+    loads = registers + 1
+    room = REGISTERS.get(lanes, 16)
+    points = math.prod(left.values())
+    values["extent of the vector's iterator"] = _log(op.extents[vector])
+    values["extent of the rows' iterator"] = _log(op.extents[rows]) if rows != vector else 0.0
+    values["iterations of others"] = _log(
+        _product(op, lambda i: i not in (vector, rows) and not op.reduces[i])
+    )
+    values["vectors of a row"], values["lanes in use"] = float(registers), width / (registers * lanes)
+    values["rows"], values["accumulators"] = float(height), float(accumulators)
+    values["registers"] = float(accumulators + loads)
+    values["registers that are missing"] = max(0.0, accumulators + loads - room)
+    values["registers in use"] = min(1.0, accumulators / room)
+    values["loads of an operation"] = (registers + height) / max(1, accumulators)
+    values["vector is reduced"] = float(op.reduces[vector])
+    values["partial results"] = float(bool(sketch.partial))
+    values["step of the depth"] = _log(left[inner])
+    trips = inside[inner] // left[inner]
+    values["bodies"] = _log(sketch.unroll if trips % sketch.unroll == 0 else 1)
+    values["iterations in registers"] = _log(math.prod(inside[i] // left[i] for i in depth))
+    values["iterations of the innermost loop"] = _log(trips)
+    values["rows are innermost"] = float(bool(order) and order[-1] == rows)
+    values["hoisted"], values["points of a tile"] = float(sketch.hoist), _log(points)
+    for operand, loops in sketch.packs:
+        values[f"copies operand {operand}"] = 1.0
+        values[f"loops of the copy of operand {operand}"] = float(loops)
+    for what, i in (("rows", rows), ("columns", vector), ("depth", inner)):
+        values[f"block of {what}"] = _log(blocks[i]) if i in blocks else 0.0
+    panel = {**left, **{i: inside[i] for i in depth}}
+    if order:
+        panel[order[-1]] = inside[order[-1]]
+    sizes = [ELEMENT * math.prod(_shape(op, number, panel)) for number in _seen(op)]
+    for i, size in enumerate(sizes):
+        values[f"bytes of operand {i} in the inner loops"] = _log(size)
+    for level, size in enumerate(CACHES, 1):
+        values[f"the inner loops fit into cache {level}"] = min(1.0, size / max(1, sum(sizes)))
+    for i, number in enumerate(_seen(op)):
+        values[f"stride of the vector in operand {i}"] = _log(1 + _stride(op, number, vector))
+        values[f"operand {i} has the vector's iterator"] = float(_stride(op, number, vector) > 0)
+        if i < 2:
+            values[f"step of operand {i} in the depth"] = _log(1 + _stride(op, number, inner))
+
+
+def _seen(op: Op) -> list[int]:
+    """Return the numbers of the operands that are seen: the first two inputs, and the first output."""
+    return [*range(min(2, op.inputs)), op.inputs] if op.outputs else list(range(min(2, op.inputs)))
+
+
+def _vector(op: Op, left: Mapping[int, int]) -> int:
+    """Return the iterator that vectors go along: the innermost one with several values of a tile."""
+    access = op.accesses[op.inputs] if op.outputs else ()
+    for row in reversed(access):
+        if 1 in row[:-1] and left[row[:-1].index(1)] > 1:
+            return row[:-1].index(1)
+    return max(left, key=lambda i: (left[i], i))
+
+
+def _shape(op: Op, operand: int, extents: Mapping[int, int]) -> list[int]:
+    """Return how far an operand reaches in each dimension, for values of the iterators."""
+    return [
+        1 + sum(factor * (extents[i] - 1) for i, factor in enumerate(row[:-1]) if factor)
+        for row in op.accesses[operand]
+    ]
+
+
+def _stride(op: Op, operand: int, iterator: int) -> int:
+    """Return by how many elements an operand moves with an iterator; 0 where it does not."""
+    shape, stride, found = op.shapes[operand], 1, 0
+    for row, extent in zip(reversed(op.accesses[operand]), reversed(shape), strict=True):
+        found += row[iterator] * stride
+        stride *= extent
+    return found
+
+
+def _product(op: Op, wanted: Callable[[int], bool]) -> int:
+    return math.prod(extent for i, extent in enumerate(op.extents) if wanted(i))
+
+
+def _log(value: float) -> float:
+    return math.log2(value) if value > 0 else 0.0
