@@ -134,5 +134,5 @@ def test_what_guides_and_what_was_measured_are_there(tmp_path: Path) -> None:
 
 def test_other_tasks_have_no_schedules() -> None:
     table = TABLE | {"task": "llvm_passes", "objective": "ir-instructions"}
-    with pytest.raises(InputError, match="those of loop_nests"):
+    with pytest.raises(InputError, match="expected a task of programs in 'nest'"):
         ScheduleCostsTraining(config_of(table, "tiny"), Path(), lambda text: None)

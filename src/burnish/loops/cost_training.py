@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from burnish.core.errors import CompilerCrash, InputError
+from burnish.core.guide import Adviser
 from burnish.core.worker import Limits, Worker
 from burnish.files import LineFile
-from burnish.loops.cost_model import CostModel
+from burnish.loops.cost_model import KIND, CostModel
 from burnish.loops.fitting import LearningConfig, MeasuredNest, fit, pair_accuracy, regret
 from burnish.loops.measuring import Measurement, measure, read_measurements
 from burnish.loops.proposals import SchedulePolicy
 from burnish.policies.find import find_adviser
-from burnish.tasks.loop_nests.features import Featurizer
+from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.sketches import simplified
@@ -50,13 +51,59 @@ class ScheduleCostsPlan:
     fit: LearningConfig = field(default_factory=LearningConfig)
 
 
+Key = tuple[str, int]
+"""Which program, and the bytes of the vectors of its code."""
+
+
+class MeasuredSchedule(Protocol):
+    """A schedule of a program, and what a call takes."""
+
+    def to_json(self) -> str:
+        """Return a line."""
+
+
+class Subject(Protocol):
+    """What the schedules are of."""
+
+    language: str  # of the programs
+    known: tuple[str, ...]  # columns of the features
+    kind: str  # of the policy's file
+
+    def wanted(self, programs: Chosen, plan: ScheduleCostsPlan) -> Iterator[Key]:
+        """Return what is to be measured."""
+
+    def measure(
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: Adviser | None
+    ) -> Iterable[MeasuredSchedule]:
+        """Measure schedules of a program.
+
+        Raises:
+            CompilerCrash: that takes too long, or the compiler gives up.
+        """
+
+    def read(self, path: Path) -> list[Any]:
+        """Read what was measured.
+
+        Raises:
+            InputError: a line is something else.
+        """
+
+    def key(self, row: Any) -> Key:
+        """Return what a row was measured of."""
+
+    def learned(self, rows: Sequence[Any]) -> MeasuredNest:
+        """Return the features and times of what was measured of a program."""
+
+
 class ScheduleCostsTraining:
-    """A Training (burnish.training.loop); an iteration measures a nest, and the last one fits."""
+    """A Training (burnish.training.loop); an iteration measures a program, and the last one fits."""
 
     ends = True
 
-    def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
-        """Choose the nests.
+    def __init__(
+        self, config: Config, folder: Path, note: Callable[[str], None], subject: Subject | None = None
+    ) -> None:
+        """Choose the programs: loop nests, unless another subject is given.
 
         Raises:
             InputError: the configuration does not fit.
@@ -66,14 +113,16 @@ class ScheduleCostsTraining:
         table = {name: value for name, value in config.algorithm.items() if name != "name"}
         self.plan = from_table(ScheduleCostsPlan, table, f"{config.name}: algorithm")
         self.task = task_of(config)
-        if self.task.language != "nest":
-            raise InputError(f"{config.name}: task: {self.task.name}: schedules are those of loop_nests")
+        self.subject = subject or NestSchedules()
+        if self.task.language != self.subject.language:
+            expected = f"a task of programs in {self.subject.language!r}"
+            raise InputError(f"{config.name}: task: {self.task.name}: expected {expected}")
         self.reference = self.task.reference
         self.objective = self.task.objective(config.objective).name
         self.programs = choose(config.programs, "programs", self.task)
         self.validation = choose(config.validation, "validation", self.task)
         self.guide = self._guide()
-        self._before = [one for name in self.plan.measured for one in read_measurements(_existing(name))]
+        self._before = [one for name in self.plan.measured for one in self.subject.read(_existing(name))]
         self.model: CostModel | None = None
         self._held: list[MeasuredNest] = []
         self._metrics: dict[str, float] = {SCORE: NOTHING_YET}
@@ -104,7 +153,7 @@ class ScheduleCostsTraining:
         path = folder / "policy.npz"
         CostModel(**policy).save(path)
         return path, {
-            "kind": "schedule-costs",
+            "kind": self.subject.kind,
             "task": self.task.id,
             "toolchain": dict(self.task.toolchain()),
             "machine": host().cpu,
@@ -122,18 +171,24 @@ class ScheduleCostsTraining:
         measured: list[MeasuredNest] = []
         yield from self._measure("measured", self.programs, measured)
         yield from self._measure("validation", self.validation, self._held)
-        seen = {key for nests in (self.programs, self.validation) for key in self._wanted(nests)}
-        others = by_nest(one for one in self._before if (one.nest, one.vector_bytes) not in seen)
-        measured += map(measured_of, others.values())
+        seen = {
+            key
+            for programs in (self.programs, self.validation)
+            for key in self.subject.wanted(programs, self.plan)
+        }
+        others = self._by_key(one for one in self._before if self.subject.key(one) not in seen)
+        measured += map(self.subject.learned, others.values())
         self.note(f"fitting {sum(len(nest.seconds) for nest in measured)} schedules")
-        self.model = fit(
+        model = fit(
             measured,
             self.plan.fit,
             seed=self.config.run.seed,
             task=self.task.id,
             objective=self.objective,
             vector_bytes=host().vector_bytes,
+            known=self.subject.known,
         )
+        self.model = replace(model, kind=self.subject.kind)
         shares = regret(self.model, self._held)
         self._metrics = {
             SCORE: float(np.exp(np.log(shares).mean())),
@@ -143,75 +198,90 @@ class ScheduleCostsTraining:
         }
         yield {"schedules": sum(len(nest.seconds) for nest in measured), "finished": 1.0}
 
-    def _measure(self, name: str, nests: Chosen, found: list[MeasuredNest]) -> Iterator[Mapping[str, float]]:
-        """Measure what a file does not have yet, a nest an iteration; `found` has all of it then."""
-        path = self.folder / f"{name}.jsonl"
-        known = by_nest([*self._before, *read_measurements(path)])
-        with closing(LineFile(path, keep=True)) as file, closing(Worker(self._limits)) as worker:
-            for number, (text, vector_bytes) in enumerate(self._wanted(nests)):
-                key = text, vector_bytes
+    def _measure(
+        self, name: str, programs: Chosen, found: list[MeasuredNest]
+    ) -> Iterator[Mapping[str, float]]:
+        """Measure what a file does not have yet, a program an iteration; `found` has all of it then."""
+        path, subject = self.folder / f"{name}.jsonl", self.subject
+        known = self._by_key([*self._before, *subject.read(path)])
+        with closing(LineFile(path, keep=True)) as file:
+            for number, key in enumerate(subject.wanted(programs, self.plan)):
                 if key not in known:
-                    self.note(f"{name}: {number} of {len(nests)} nests")
-                    known[key] = self._measured(worker, *key)
+                    self.note(f"{name}: {number} of {len(programs)} programs")
+                    known[key] = self._measured(key)
                     for row in known[key]:
                         file.append(row.to_json())
                     yield {name: number, f"{name}/schedules": len(known[key])}
                 if len(known[key]) >= FEWEST:
-                    found.append(measured_of(known[key]))
+                    found.append(subject.learned(known[key]))
         yield {name: len(found)}
 
-    def _guide(self) -> CostModel | None:
+    def _measured(self, key: Key) -> list[Any]:
+        """Measure a program; nothing comes of one that takes too long."""
+        try:
+            return list(self.subject.measure(key, self.plan, self.config.run.seed, self.guide))
+        except CompilerCrash as error:
+            self.note(f"left out: {key[0].splitlines()[-1]}: {error}")
+            return []
+
+    def _by_key(self, rows: Iterable[Any]) -> dict[Key, list[Any]]:
+        known: dict[Key, list[Any]] = {}
+        for row in rows:
+            known.setdefault(self.subject.key(row), []).append(row)
+        return known
+
+    def _guide(self) -> Adviser | None:
         found = find_adviser(self.plan.guide, self.task, self.objective)
-        if found is None:
-            return None
-        if not isinstance(found[0], SchedulePolicy):
-            raise InputError(f"{self.config.name}: algorithm.guide: {self.plan.guide} is no model of costs")
-        return found[0].model
+        return found[0] if found else None
 
-    @property
-    def _limits(self) -> Limits:
-        return Limits(deadline_seconds=self.plan.seconds)
 
-    def _wanted(self, nests: Chosen) -> Iterator[tuple[str, int]]:
+class NestSchedules:
+    """Schedules of loop nests; a key's program is the nest as text."""
+
+    language = "nest"
+    known = COLUMNS
+    kind = KIND
+
+    def wanted(self, programs: Chosen, plan: ScheduleCostsPlan) -> Iterator[Key]:
+        """See Subject; some nests are also measured with narrower vectors."""
         wide = host().vector_bytes
-        every = round(1 / self.plan.narrow) if self.plan.narrow else 0
-        for number, program in enumerate(nests):
+        every = round(1 / plan.narrow) if plan.narrow else 0
+        for number, program in enumerate(programs):
             text = str(simplified(parse(program.content.decode()))[1])
             yield text, wide
             if wide > NARROW_BYTES and every and number % every == 0:
                 yield text, NARROW_BYTES
 
-    def _measured(self, worker: Worker, text: str, vector_bytes: int) -> list[Measurement]:
-        """Measure a nest; nothing comes of one that takes too long."""
-        heavy = parse(text).flops > self.plan.operations
-        count = self.plan.schedules // 2 if heavy else self.plan.schedules
-        try:
+    def measure(
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: Adviser | None
+    ) -> list[Measurement]:
+        """See Subject; large nests have half as many schedules."""
+        if guide and not isinstance(guide, SchedulePolicy):
+            raise InputError(f"algorithm.guide: {plan.guide} is no model of costs")
+        text, vector_bytes = key
+        count = plan.schedules // 2 if parse(text).flops > plan.operations else plan.schedules
+        with closing(Worker(Limits(deadline_seconds=plan.seconds))) as worker:
             rows: list[Measurement] = worker.call(
-                measure, text, vector_bytes, count, self.config.run.seed, self.guide
+                measure, text, vector_bytes, count, seed, guide.model if guide else None
             )
-        except CompilerCrash as error:
-            self.note(f"left out: {text.splitlines()[-1]}: {error}")
-            return []
         return rows
+
+    def read(self, path: Path) -> list[Measurement]:
+        """See Subject."""
+        return read_measurements(path)
+
+    def key(self, row: Measurement) -> Key:
+        """See Subject."""
+        return row.nest, row.vector_bytes
+
+    def learned(self, rows: Sequence[Measurement]) -> MeasuredNest:
+        """See Subject."""
+        featurize = Featurizer(parse(rows[0].nest), rows[0].vector_bytes)
+        features = tuple(featurize.of_sketch(row.sketch) for row in rows)
+        return MeasuredNest(rows[0].nest, features, np.array([row.seconds for row in rows]))
 
 
 def _existing(name: str) -> Path:
     if not (path := Path(name)).is_file():
         raise InputError(f"algorithm.measured: {name}: there is no such file")
     return path
-
-
-def by_nest(measurements: Iterable[Measurement]) -> dict[tuple[str, int], list[Measurement]]:
-    """Return measurements by their nests and the bytes of their vectors."""
-    known: dict[tuple[str, int], list[Measurement]] = {}
-    for one in measurements:
-        known.setdefault((one.nest, one.vector_bytes), []).append(one)
-    return known
-
-
-def measured_of(rows: Sequence[Measurement]) -> MeasuredNest:
-    """Return the features and times of what was measured of a nest."""
-    nest = parse(rows[0].nest)
-    featurize = Featurizer(nest, rows[0].vector_bytes)
-    features = tuple(featurize.of_sketch(row.sketch) for row in rows)
-    return MeasuredNest(rows[0].nest, features, np.array([row.seconds for row in rows]))

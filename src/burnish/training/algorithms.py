@@ -53,6 +53,7 @@ TRAININGS: dict[str, str] = {
     "eviction-ppo": "burnish.registers.eviction_training:EvictionTraining",
     "eviction-evolution": "burnish.registers.eviction_training:EvictionTraining",
     "schedule-costs": "burnish.loops.cost_training:ScheduleCostsTraining",
+    "op-schedule-costs": "burnish.schedules.cost_training:op_schedule_costs",
 }
 """Other kinds of training, by name."""
 
