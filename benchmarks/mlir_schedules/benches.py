@@ -1,0 +1,95 @@
+"""A case's program, its arrays, and what comes of them in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import Miscompiled
+from burnish.core.program import Program
+from burnish.tasks.loop_nests.kernel import aligned
+from burnish.tasks.mlir_schedules.kernel import Trial
+from burnish.tasks.mlir_schedules.programs import MlirSource, program
+from mlir_schedules.cases import NETWORK, Case
+
+Arrays = Sequence[NDArray[Any]]
+
+
+class GivenTrial(Trial):
+    """A trial on arrays that are given, such as a network's weights."""
+
+    def __init__(self, text: str, arrays: Arrays) -> None:
+        super().__init__(text)
+        self.given = arrays
+
+    @cached_property
+    def inputs(self) -> list[NDArray[Any]]:
+        """The inputs, at multiples of 64 bytes."""
+        return [placed(array, place) for place, array in enumerate(self.given)]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A program with a trial; a network has its module, too."""
+
+    case: Case
+    program: Program
+    trial: Trial
+    network: Any = None  # a burnish.tasks.mlir_schedules.from_torch.networks.Network
+
+    @property
+    def text(self) -> str:
+        """The program."""
+        return self.program.content.decode()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the only output."""
+        shape: tuple[int, ...] = self.trial.outputs[0].shape
+        return shape
+
+    def check(self, found: NDArray[Any], who: str) -> None:
+        """Compare an output with what NumPy makes in double precision.
+
+        Raises:
+            Miscompiled: it differs.
+        """
+        (expected,), (tolerance,) = self.trial.expected, self.trial.tolerances
+        if found.shape != expected.shape or found.dtype != self.trial.outputs[0].dtype:
+            raise Miscompiled(f"{who}: {found.dtype}{found.shape}; expected f32{expected.shape}")
+        error = np.abs(found - expected)
+        if not error.max(initial=0) <= tolerance * (1 + np.abs(expected).max(initial=0)):
+            raise Miscompiled(f"{who}: elements are off by up to {error.max():.3g}")
+
+
+def open_bench(case: Case) -> Bench:
+    """Return a case's program and arrays; a network's weights are random.
+
+    Raises:
+        InputError, UnknownName: there is no such program.
+        MissingTool: MLIR is not installed, or torch, which networks come from.
+    """
+    if case.group != NETWORK:
+        found = MlirSource().load(case.name).program
+        return Bench(case, found, Trial(found.content.decode()))
+    from burnish.tasks.mlir_schedules.from_torch.modules import import_module
+    from burnish.tasks.mlir_schedules.from_torch.networks import NETWORKS
+
+    network = NETWORKS[case.name]()
+    example = network.example()
+    imported = import_module(network.module, [example])
+    found = program(imported.text, case.name)
+    arrays = [example.numpy(), *imported.weights(network.module)]
+    return Bench(case, found, GivenTrial(found.content.decode(), arrays), network)
+
+
+def placed(array: NDArray[Any], place: int = 0) -> NDArray[Any]:
+    """Return a copy that begins at a multiple of 64 bytes."""
+    copy = aligned(array.shape, array.dtype.type, place)
+    copy[...] = array
+    return copy

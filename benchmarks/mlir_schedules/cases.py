@@ -1,0 +1,127 @@
+"""The programs that are compared: held-out ones of each family, the large products, networks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.tasks.mlir_schedules.writing import sets
+
+MATMUL, LARGE_MATMUL, NETWORK = "matmul", "matmul-1024", "network"
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    MATMUL: ("matmul",),
+    "product": ("matmul-at", "matmul-bt", "batch-matmul", "batch-matmul-bt"),
+    "conv": (
+        *("conv2d", "conv2d-1x1", "conv2d-5x5", "conv2d-strided", "conv2d-1x1-strided"),
+        *("conv2d-7x7-strided", "conv2d-dilated", "conv2d-nchw", "conv2d-nchw-strided"),
+    ),
+    "depthwise": ("depthwise", "depthwise-strided", "depthwise-nchw"),
+    "pool": ("maxpool", "maxpool-3x3", "maxpool-nchw", "sumpool"),
+    "elementwise": ("add", "relu"),
+    "fused": (
+        *("matmul-relu", "matmul-bias-relu", "bias-relu", "conv2d-padded", "conv2d-relu"),
+        *("separable", "residual", "attention"),
+    ),
+    "rows": ("softmax", "layer-norm", "sum-rows", "sum-columns", "max-rows", "transpose"),
+}
+"""Of each group."""
+GROUPS = (MATMUL, LARGE_MATMUL, *list(FAMILIES)[1:], NETWORK)
+
+COUNTS: Mapping[str, int] = {"matmul": 5, "conv2d": 3, "maxpool": 3, "add": 3, "relu": 2}
+"""Of held-out programs of a family; one of each other."""
+ALWAYS = ("matmul:512x512x512", "conv2d:56x56x64x64", "maxpool:112x112x64", "add:1024x1024x4")
+LARGE = "matmul:1024x1024x1024"
+LARGEST = 512  # extent of a matmul beside that
+NETWORKS = ("resnet18", "mobilenet", "bert-layer", "gpt2-block")  # of burnish's from_torch.networks
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program and where it comes from."""
+
+    name: str  # of a family, or of NETWORKS
+    group: str  # one of GROUPS
+
+    @property
+    def op(self) -> str:
+        """The family of the program; a network is its own."""
+        return self.name.partition(":")[0]
+
+    @property
+    def split(self) -> str:
+        """The split that the program is in: train, test; no set has a network."""
+        if self.group == NETWORK:
+            return "none"
+        return "test" if sets.is_held_out(self.name) else "train"
+
+
+def held_out(family: str) -> list[str]:
+    """Return held-out programs of a family, from the smallest to the largest, and those of ALWAYS."""
+    named = [name for name in sets.names(family, "test") if name != LARGE]
+    if family == MATMUL:
+        named = [name for name in named if max(_extents(name)) <= LARGEST]
+    ordered = sorted(named, key=lambda name: (math.prod(_extents(name)), name))
+    count = min(COUNTS.get(family, 1), len(ordered))
+    chosen = [ordered[(2 * i + 1) * len(ordered) // (2 * count)] for i in range(count)]
+    return list(dict.fromkeys([*chosen, *(name for name in ALWAYS if name.partition(":")[0] == family)]))
+
+
+def every() -> list[Case]:
+    """Return all cases, group by group."""
+    found = [
+        Case(name, group)
+        for group, families in FAMILIES.items()
+        for family in families
+        for name in held_out(family)
+    ]
+    found.append(Case(LARGE, LARGE_MATMUL))
+    found += [Case(name, NETWORK) for name in NETWORKS]
+    return sorted(found, key=lambda case: GROUPS.index(case.group))
+
+
+def choose(groups: Sequence[str] = GROUPS, only: str = "*") -> list[Case]:
+    """Return the cases of some groups whose names a pattern has; several by commas.
+
+    A pattern that is a name of a family's program of no set is a case of its own.
+
+    Raises:
+        UnknownName: there is no such group.
+        InputError: there is no such case.
+    """
+    if unknown := [group for group in groups if group not in GROUPS]:
+        raise UnknownName.among("group of cases", unknown[0], GROUPS)
+    patterns = only.split(",")
+    cases = [case for case in every() if case.group in groups]
+    chosen = [case for case in cases if any(fnmatch(case.name, one) for one in patterns)]
+    named = {case.name for case in chosen}
+    chosen += [Case(one, group_of(one)) for one in patterns if _is_program(one) and one not in named]
+    if not chosen:
+        known = ", ".join(case.name for case in cases)
+        raise InputError(f"--only {only}: expected a pattern of one or more of {known}")
+    return chosen
+
+
+def group_of(name: str) -> str:
+    """Return the group of a program of a family.
+
+    Raises:
+        InputError: the family is in none.
+    """
+    family = name.partition(":")[0]
+    for group, families in FAMILIES.items():
+        if family in families:
+            return group
+    raise InputError(
+        f"{name}: no group has {family}; expected one of {', '.join(sum(FAMILIES.values(), ()))}"
+    )
+
+
+def _is_program(text: str) -> bool:
+    return ":" in text and not set(text) & set("*?[")
+
+
+def _extents(name: str) -> list[int]:
+    return [int(number) for number in name.partition(":")[2].split("x")]

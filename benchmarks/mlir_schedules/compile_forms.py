@@ -1,0 +1,26 @@
+"""A program as torch.compile makes it, for its shapes alone; weights of networks are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from mlir_schedules import torch_forms
+from mlir_schedules.benches import Bench
+from mlir_schedules.peers import Way
+from mlir_schedules.torch_ops import FAMILIES
+
+
+def ways(bench: Bench) -> Iterator[Way]:
+    """Yield each way that has no output of its own, compiled."""
+    into = {op.name for op in FAMILIES.get(bench.case.op, ()) if op.into}
+    for way in torch_forms.written(bench, _compiled):
+        if way.name not in into:
+            yield way
+
+
+def _compiled(function: Any) -> Any:
+    torch.compiler.reset()  # which has a limit of programs
+    return torch.compile(function, dynamic=False, options={"freezing": True})

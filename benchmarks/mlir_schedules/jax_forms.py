@@ -1,0 +1,29 @@
+"""A program as JAX compiles it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from mlir_schedules.benches import Bench
+from mlir_schedules.jax_ops import FAMILIES, Op
+from mlir_schedules.peers import Call, Way
+
+# Otherwise it computes in a thread of its own, and small programs wait for that more than they compute.
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+
+
+def ways(bench: Bench) -> Iterator[Way]:
+    """Yield each way in which the family is written."""
+    for op in FAMILIES.get(bench.case.op, ()):
+        yield Way(op.name, partial(_make, bench, op), np.asarray)
+
+
+def _make(bench: Bench, op: Op) -> Call:
+    arrays: list[Any] = [jax.device_put(array) for array in bench.trial.inputs]
+    compiled = jax.jit(op.function)
+    return lambda: compiled(*arrays).block_until_ready()

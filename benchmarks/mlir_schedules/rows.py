@@ -1,0 +1,72 @@
+"""What was measured of a case, a line of JSON, and the ratios in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loop_nests.rows import mean
+
+from burnish.core.errors import InputError
+
+NAIVE, OURS = "naive", "burnish"
+CALLED = "called"  # ours, from Python as the peers are, not from a loop of machine code
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case, measured in interleaved rounds."""
+
+    case: str
+    group: str
+    split: str
+    digest: str  # of the program
+    flops: int
+    machine: Mapping[str, Any]  # cpu, vector_bytes, versions
+    trace: Sequence[str]
+    origin: str  # of the trace
+    samples: Mapping[str, Sequence[float]]  # CPU seconds of a call; of a peer by form, as torch/matmul
+    failed: Mapping[str, str]  # peers, or forms of them, that compute something else or nothing, and why
+
+    @property
+    def op(self) -> str:
+        """The family of the program."""
+        return self.case.partition(":")[0]
+
+    def seconds(self, who: str) -> float:
+        """Return the median seconds of a call, of a peer those of its best form; infinite without any."""
+        of = [samples for name, samples in self.samples.items() if name == who or name.startswith(f"{who}/")]
+        return min(map(statistics.median, of), default=math.inf)
+
+    def form(self, peer: str) -> str:
+        """Return the name of a peer's best form, "" where it has none."""
+        names = [name for name in self.samples if name.startswith(f"{peer}/")]
+        best = min(names, key=lambda name: statistics.median(self.samples[name]), default="")
+        return best.partition("/")[2]
+
+    def ratio(self, *peers: str, ours: str = OURS) -> float:
+        """Return how many times faster ours is than the best of some peers."""
+        return min(map(self.seconds, peers)) / self.seconds(ours)
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a file.
+
+    Raises:
+        InputError: a line is none.
+    """
+    try:
+        return [Row(**json.loads(line)) for line in path.read_text().splitlines()]
+    except (TypeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path}: not rows of schedules.py: {error}") from None
+
+
+def mean_ratio(rows: Iterable[Row], *peers: str, ours: str = OURS) -> float:
+    """Return the geometric mean of ratios, of the rows that have them; not a number without any."""
+    found = [row.ratio(*peers, ours=ours) for row in rows]
+    return mean(ratio for ratio in found if math.isfinite(ratio) and ratio > 0)

@@ -1,0 +1,115 @@
+"""What is printed: each case beside each peer, means by op, then what the ratios must hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from rich.table import Table
+
+from mlir_schedules.cases import GROUPS, LARGE_MATMUL, MATMUL, NETWORK
+from mlir_schedules.floors import FLOORS
+from mlir_schedules.peers import TITLES
+from mlir_schedules.rows import CALLED, NAIVE, OURS, Row, mean_ratio
+
+RATES = (MATMUL, LARGE_MATMUL, "product", "conv")  # groups of which GFLOP/s say more than microseconds
+GIGA = 1e9
+
+
+def cases_tables(rows: Sequence[Row], peers: Sequence[str]) -> Iterable[Table]:
+    """Yield a table for each group: what a call takes, and how many times faster ours is than each peer."""
+    for group in GROUPS:
+        chosen = [row for row in rows if row.group == group]
+        if chosen:
+            yield _group_table(group, chosen, peers)
+
+
+def _group_table(group: str, rows: Sequence[Row], peers: Sequence[str]) -> Table:
+    unit = "GFLOP/s" if group in RATES else "microseconds"
+    table = Table(title=f"{group}: medians, {unit}; ratio: the other's time / ours", title_justify="left")
+    times, against = (NAIVE, OURS, CALLED, *peers), (*peers, NAIVE)
+    table.add_column("case")
+    table.add_column("schedule")
+    for name in (*times, *(f"/ {peer}" for peer in against)):
+        table.add_column(name, justify="right")
+    for row in rows:
+        shown = [_amount(row, row.seconds(who), unit) for who in times]
+        ratios = [_ratio(row.ratio(peer)) for peer in against]
+        table.add_row(row.case, row.origin, *shown, *ratios)
+    if len(rows) > 1:
+        blanks = [""] * (len(times) + 1)
+        means = [_ratio(mean_ratio(rows, peer)) for peer in against]
+        table.add_section()
+        table.add_row("[bold]geometric mean[/]", *blanks, *means)
+    return table
+
+
+def means_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
+    """Return the geometric means of the ratios: by op, by group, of all ops, of all networks."""
+    against = (*peers, NAIVE)
+    table = Table(title="geometric means of the others' times / ours", title_justify="left")
+    table.add_column("of")
+    for name in ("cases", *(TITLES.get(peer, peer) for peer in against)):
+        table.add_column(name, justify="right")
+    for op in dict.fromkeys(row.op for row in rows):
+        _add(table, op, [row for row in rows if row.op == op], against)
+    table.add_section()
+    for group in GROUPS:
+        _add(table, f"[bold]{group}[/]", [row for row in rows if row.group == group], against)
+    table.add_section()
+    _add(table, "[bold]all ops[/]", [row for row in rows if row.group != NETWORK], against)
+    return table
+
+
+def _add(table: Table, title: str, rows: Sequence[Row], against: Sequence[str]) -> None:
+    if rows:
+        table.add_row(title, str(len(rows)), *(_ratio(mean_ratio(rows, peer)) for peer in against))
+
+
+def forms_table(rows: Iterable[Row], peers: Sequence[str]) -> Table:
+    """Return which way of each peer was the fastest."""
+    table = Table(title="the fastest form of each peer", title_justify="left")
+    for name in ("case", *peers):
+        table.add_column(name)
+    for row in rows:
+        table.add_row(row.case, *(row.form(peer) for peer in peers))
+    return table
+
+
+def failures_table(rows: Iterable[Row]) -> Table | None:
+    """Return who computed something else or nothing, and why; None where there is nobody."""
+    table = Table(title="left out", title_justify="left")
+    for name in ("case", "who", "why"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        for who, why in row.failed.items():
+            table.add_row(row.case, who, why)
+    return table if table.row_count else None
+
+
+def floors_table(rows: Sequence[Row]) -> Table:
+    """Return each ratio that must hold something: in a loop of machine code, and called from Python."""
+    table = Table(title="what must hold", title_justify="left")
+    for name in ("what", "at least", "measured", "called from Python", ""):
+        table.add_column(name, justify="left" if name in ("what", "") else "right")
+    for floor in FLOORS:
+        value, called = (floor.value(rows, ours) for ours in (OURS, CALLED))
+        if math.isfinite(value):
+            least = floor.floor(rows[0].machine["vector_bytes"])
+            verdict = "holds" if value >= least else "does not hold"
+            table.add_row(floor.text, f"{least:.3g}", f"{value:.3g}", f"{called:.3g}", verdict)
+    return table
+
+
+def _amount(row: Row, seconds: float, unit: str) -> str:
+    if not math.isfinite(seconds):
+        return ""
+    if unit == "GFLOP/s":
+        return f"{row.flops / seconds / GIGA:.3g}"
+    return f"{seconds * 1e6:.3g}" if seconds < 1e-3 else f"{seconds * 1e6:,.0f}"
+
+
+def _ratio(number: float) -> str:
+    if not math.isfinite(number):
+        return ""
+    return f"{number:.2f}" if number < 100 else f"{number:.0f}"

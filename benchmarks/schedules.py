@@ -1,0 +1,207 @@
+"""Schedules of linalg programs beside torch, torch.compile, IREE and JAX: one thread, one run, in turns.
+
+    python -m pip install -c constraints.txt -r benchmarks/mlir_schedules/requirements.txt
+    python benchmarks/schedules.py [--traces found.jsonl] [--out runs/schedules]
+    python benchmarks/schedules.py --groups matmul,conv --only 'conv2d:*' --peers torch,iree --rounds 30
+    python benchmarks/schedules.py --budget 60 --method mixed@shipped
+    python benchmarks/schedules.py --show runs/schedules --log runs/mlir/log.jsonl
+
+Cases: held-out programs of each family, matmuls of 512 and of 1024, and four networks with a batch of 1:
+ResNet-18, MobileNet, a layer of BERT, a block of GPT-2; --only takes any other program of a family, too.
+Ours: a trace for each program, of rows that `burnish optimize --result` wrote (--traces), found by a search
+(--budget), or by hand (a few, for AVX2); without any a program stays as it is: its naive lowering, which is
+measured beside ours everywhere.
+Peers: torch op by op, in either memory format; torch.compile with constant weights; IREE with the program's
+own text, for this processor, in the caller's thread, with and without data tiling; JAX, compiled. The fastest
+form counts. What is done before the first call is free for them: compilation, another layout of weights.
+Every result is compared with NumPy's in double precision; who differs or fails is told, and left out.
+
+In a round each contender has one batch of calls, of 2 ms or more; the order rotates; a call of more than
+0.2 s is in the first 3 rounds only. CPU time counts, that of all threads of the process, which has one core.
+Printed are medians over the rounds and their ratios. Ours is timed in a loop of machine code, and called from
+Python (`called`), as the peers are. Into the folder go rows.jsonl, table.txt and ratios.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from loop_nests.one_thread import restart
+
+if __name__ == "__main__":
+    restart()  # before NumPy is loaded
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+from loop_nests.rounds import of_call
+from mlir_schedules import tables
+from mlir_schedules.benches import Bench, open_bench
+from mlir_schedules.cases import GROUPS, Case, choose
+from mlir_schedules.peers import PEERS, forms, load, versions
+from mlir_schedules.rounds import of_kernel, take_turns
+from mlir_schedules.rows import CALLED, NAIVE, OURS, Row, read
+from mlir_schedules.traces import NONE, Found, by_hand, read_traces, scheduled, searched
+from rich.console import Console
+
+from burnish.core.errors import BurnishError
+from burnish.core.program import Program
+from burnish.tasks.loop_nests.kernel import host
+from burnish.tasks.mlir_schedules.bindings import version
+from burnish.tasks.mlir_schedules.kernel import CompiledSchedule
+from burnish.tasks.mlir_schedules.reference.work import flops
+
+Scheduler = Callable[[Program], Found]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A case with its trace."""
+
+    bench: Bench
+    found: Found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    options = _parser().parse_args(arguments)
+    peers = [name for name in options.peers.split(",") if name]
+    if options.show:
+        show(read(options.show / "rows.jsonl"), peers, options.show, options.log)
+        return 0
+    scheduler = scheduler_of(options)
+    cases = choose(options.groups.split(","), options.only)
+    planned = [plan(case, scheduler) for case in cases]  # before the peers are loaded: none runs beside
+    for peer in peers:
+        load(peer)
+    options.out.mkdir(parents=True, exist_ok=True)
+    rows = []
+    with (options.out / "rows.jsonl").open("w") as file:
+        for one in planned:
+            rows.append(measure(one, peers, options.rounds))
+            file.write(json.dumps(asdict(rows[-1])) + "\n")
+            file.flush()
+            print(f"{one.bench.case.name}: measured", file=sys.stderr)
+    show(rows, peers, options.out, options.log)
+    return 0
+
+
+def scheduler_of(options: argparse.Namespace) -> Scheduler:
+    """Return how programs get their traces: the first of a file, a search, by hand that has one.
+
+    Raises:
+        InputError: there is no such file, or it is of something else.
+    """
+    known = [read_traces(options.traces)] if options.traces else []
+
+    def scheduler(program: Program) -> Found:
+        for traces in (*known, *([] if options.budget else [by_hand()])):
+            if found := traces.find(program):
+                return found
+        return searched(program, options.method, options.budget) if options.budget else Found((), NONE)
+
+    return scheduler
+
+
+def plan(case: Case, scheduler: Scheduler) -> Planned:
+    """Schedule a case."""
+    bench = open_bench(case)
+    found = scheduler(bench.program)
+    print(f"{case.name}: {found.origin}, {len(found.trace)} actions, {found.seconds:.1f} s", file=sys.stderr)
+    return Planned(bench, found)
+
+
+def measure(planned: Planned, peers: Sequence[str], rounds: int) -> Row:
+    """Check and time everybody on a case.
+
+    Raises:
+        Miscompiled: a schedule computes something else than NumPy.
+        LoweringFailed: MLIR makes no code of it.
+    """
+    bench, failed = planned.bench, dict[str, str]()
+    arrays = bench.trial.arrays
+    naive, ours = (
+        CompiledSchedule(scheduled(bench.program, trace).payload) for trace in ((), planned.found.trace)
+    )
+    for compiled in (naive, ours):
+        bench.trial.check(compiled)
+    contenders = {
+        NAIVE: of_kernel(naive, arrays),
+        OURS: of_kernel(ours, arrays),
+        CALLED: of_call(partial(ours.run, arrays)),
+    }
+    for peer in peers:
+        for form in forms(peer, bench, failed):
+            contenders[form.name] = of_call(form.call)
+    return Row(
+        case=bench.case.name,
+        group=bench.case.group,
+        split=bench.case.split,
+        digest=bench.program.digest,
+        flops=flops(bench.text),
+        machine=_machine(peers),
+        trace=planned.found.trace,
+        origin=planned.found.origin,
+        samples=take_turns(contenders, rounds),
+        failed=failed,
+    )
+
+
+def show(rows: Sequence[Row], peers: Sequence[str], folder: Path, log: Path | None = None) -> None:
+    """Print the tables, write them, and draw the picture."""
+    from mlir_schedules.pictures import draw
+
+    with (folder / "table.txt").open("w") as file:
+        for console in (Console(width=200), Console(file=file, width=200)):
+            failures = tables.failures_table(rows)
+            ends = [tables.forms_table(rows, peers), *([failures] if failures else [])]
+            for table in (
+                *tables.cases_tables(rows, peers),
+                *ends,
+                tables.means_table(rows, peers),
+                tables.floors_table(rows),
+            ):
+                console.print(table)
+    draw(rows, peers, folder / "ratios.svg", _read_log(log) if log else ())
+
+
+def _read_log(path: Path) -> list[dict[str, Any]]:
+    from burnish.training.track import read_log
+
+    return read_log(path)
+
+
+def _machine(peers: Sequence[str]) -> dict[str, Any]:
+    known = {"numpy": np.__version__, "mlir": version(), **versions(list(peers))}
+    return {"cpu": host().cpu, "vector_bytes": host().vector_bytes, "versions": known}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--groups", default=",".join(GROUPS), help="by commas (default: %(default)s)")
+    parser.add_argument("--only", default="*", help="patterns of names, or names, by commas")
+    parser.add_argument("--peers", default=",".join(PEERS), help="by commas (default: %(default)s)")
+    parser.add_argument("--traces", type=Path, help="rows of burnish optimize --result")
+    parser.add_argument("--budget", type=float, help="seconds of search for each program that has no trace")
+    parser.add_argument("--method", default="genetic", help="of burnish evaluate (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=15, help="(default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("runs/schedules"), help="(default: %(default)s)")
+    parser.add_argument("--log", type=Path, help="of a training, whose curve is drawn")
+    parser.add_argument("--show", type=Path, metavar="FOLDER", help="print and draw what was measured before")
+    return parser
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BurnishError as error:
+        sys.exit(str(error))
