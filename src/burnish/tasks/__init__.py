@@ -24,6 +24,7 @@ TASKS = (  # burnish's own; the first is the default
     "llvm_codegen",
     "llvm_passes_and_codegen",
     "llvm_inlining_passes_and_codegen",
+    "mlir_schedules",
 )
 GROUP = "burnish.tasks"
 

@@ -30,7 +30,7 @@ KEPT = 4096  # schedules whose time is remembered
 
 
 @dataclass
-class Shared:
+class SharedSchedules:
     """What sessions of one program have in common."""
 
     trial: Trial
@@ -47,7 +47,7 @@ class ScheduleSession(Session):
 
     has_cursor = True
 
-    def __init__(self, payload: Payload, sites: Sites, shared: Shared, program: Program) -> None:
+    def __init__(self, payload: Payload, sites: Sites, shared: SharedSchedules, program: Program) -> None:
         super().__init__(ACTIONS, reopen=partial(open_program, program))
         self.program = program
         self.payload = payload
@@ -191,7 +191,7 @@ def open_program(program: Program) -> ScheduleSession:
     text = program.content.decode(errors="replace")
     payload = open_payload(text, program.name)
     sites = Sites({}).scanned(scan(payload.module))
-    return ScheduleSession(payload, sites, Shared(Trial(text), payload), program)
+    return ScheduleSession(payload, sites, SharedSchedules(Trial(text), payload), program)
 
 
 def toolchain() -> dict[str, str]:
