@@ -10,7 +10,7 @@ from burnish import _native
 from burnish.core.program import Program
 from burnish.tasks.llvm_codegen.session import open_codegen
 from burnish.tasks.llvm_passes.computed_gotos import ROOT, gotos, losses
-from burnish.tasks.llvm_passes.session import ModuleSession, open_session
+from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
 from burnish.toolchain import compile_to_bitcode
 from tests.sources import program
 
@@ -70,6 +70,13 @@ def test_each_operation_goes_on_from_a_place_of_its_own(interpreter: ModuleSessi
     assert gotos(interpreter) == {"run": PLACES} == interpreter.reference_gotos()
     assert interpreter.measure("slowdown") == 1
     assert gotos(open_session(program("matrix.c"))) == {}
+
+
+def test_a_baseline_is_its_own_measure(interpreter: ModuleSession) -> None:
+    session = open_baseline(interpreter.origin.program, "Oz")
+    assert session.reference_gotos() == {"run": PLACES} and session.measure("slowdown") == 1
+    session.replay(["reg2mem"])
+    assert session.measure("slowdown") == 1
 
 
 def test_the_object_is_the_same_as_without_counting(interpreter: ModuleSession) -> None:

@@ -161,9 +161,10 @@ class ModuleSession(Session):
 
     def reference_gotos(self) -> Mapping[str, int]:
         """Return the places of the reference's computed gotos; see computed_gotos.py."""
+        if self.origin.reference is None:
+            return gotos(self)
         if self.origin.reference_gotos is None:
-            reference = self if self.origin.reference is None else self._reference()
-            self.origin.reference_gotos = gotos(reference)
+            self.origin.reference_gotos = gotos(self._reference())
         return self.origin.reference_gotos
 
     def constant_bytes(self) -> int:
