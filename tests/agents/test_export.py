@@ -13,12 +13,13 @@ import torch
 
 from burnish.agents.export import export_policy, to_arrays
 from burnish.agents.export_onnx import export_onnx
+from burnish.agents.networks.elements import Numbers, Vectors
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.agents.networks.mixture import Mixture
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.networks.sequence import LSTM, LSTMConfig, Transformer, TransformerConfig
-from burnish.agents.policy import Critic, Head, Policy
+from burnish.agents.policy import HEADS, Critic, Head, Policy
 from burnish.core.errors import InputError
 from burnish.core.objective import GraphArrays
 from burnish.policies.arrays import load_arrays
@@ -61,7 +62,7 @@ def agree(policy: Policy, exported: ActionPolicy, observations: list[Any]) -> No
     assert choose(found).tolist() == policy.act(observations, mask).tolist()
 
 
-@pytest.mark.parametrize("head", ["flat", "factorised"])
+@pytest.mark.parametrize("head", list(HEADS))
 @pytest.mark.parametrize("critic", ["shared", "separate"])
 @pytest.mark.parametrize(
     "config",
@@ -125,8 +126,10 @@ def mixture() -> Mixture:
         {
             "programl": GraphEncoder(GraphConfig(width=8, heads=2, layers=2, edge_width=4), PROGRAM_COLUMNS),
             "opcode-counts": MLP(MLPConfig(hidden=(8,)), 5),
-            "trace": Transformer(TransformerConfig(width=8, heads=2, layers=1), 20, padding=0),
-            "tokens": LSTM(LSTMConfig(width=8), 50),
+            "trace": Transformer(TransformerConfig(width=8, heads=2, layers=1), Numbers(20, padding=0)),
+            "tokens": LSTM(LSTMConfig(width=8), Numbers(50)),
+            "ops": LSTM(LSTMConfig(width=8), Vectors(4, there=0)),
+            "neighbours": Transformer(TransformerConfig(width=8, heads=2, layers=1), Vectors(4, there=0)),
         },
         16,
     )
@@ -140,15 +143,17 @@ def mixed(seed: int, rows: int, nodes: int, edges: int, length: int) -> list[dic
             "opcode-counts": rng.integers(0, 999, 5),
             "trace": np.pad(rng.integers(1, 20, min(length, 9)), (0, 9)),
             "tokens": rng.integers(0, 50, length + row),
+            "ops": rng.normal(size=(length + row, 4)).astype(np.float32),
+            "neighbours": rng.normal(size=(3, 4)).astype(np.float32) * (rng.random((3, 1)) < 0.5),
         }
         for row in range(rows)
     ]
 
 
 def test_onnx_says_what_torch_says_with_any_number_of_anything(tmp_path: Path) -> None:
-    """GATv2, a perceptron, a Transformer and an LSTM in one: environments, nodes, edges, tokens vary."""
+    """GATv2, a perceptron, Transformers and LSTMs in one: environments, nodes, edges, tokens, rows vary."""
     torch.manual_seed(0)
-    policy = trained(mixture(), "factorised")
+    policy = trained(mixture(), "factorised-summed")
     before = {name: value.clone() for name, value in policy.state_dict().items()}
     exported = load_action_policy(export_policy(policy, tmp_path, {"task": "llvm_passes-v1"}))
     assert policy.training, "it is left as it was"
@@ -166,6 +171,7 @@ ENCODERS = {
     "gatv2-max": lambda: GraphEncoder(GraphConfig(pool="max", both_ways=False), PROGRAM_COLUMNS),
     "gine-attention": lambda: GraphEncoder(GraphConfig(layer="gine", pool="attention"), PROGRAM_COLUMNS),
     "gine-counts": lambda: GraphEncoder(GraphConfig(layer="gine"), ("a", "b", "c", "d")),
+    "gine-classes": lambda: GraphEncoder(GraphConfig(layer="gine"), ("kind", "stage", "c", "d")),
 }
 
 
@@ -187,7 +193,7 @@ def test_every_graph_encoder_exports(name: str, tmp_path: Path) -> None:
 def test_every_sequence_encoder_exports(kind: Any, tmp_path: Path) -> None:
     torch.manual_seed(0)
     config = LSTMConfig(layers=2) if kind is LSTM else TransformerConfig()
-    policy = trained(kind(config, 20), critic="none")
+    policy = trained(kind(config, Numbers(20)), critic="none")
     export_policy(policy, tmp_path)  # PyTorch's second export of an LSTM is another one
     exported = load_action_policy(export_policy(policy, tmp_path))
     rng = np.random.default_rng(0)

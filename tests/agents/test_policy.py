@@ -13,10 +13,10 @@ from torch import Tensor
 
 from burnish.agents.networks.mlp import MLP, MLPConfig
 from burnish.agents.policy import (
+    HEADS,
     ILLEGAL,
     Critic,
     FactorisedHead,
-    FlatHead,
     Head,
     Policy,
     QNetwork,
@@ -24,6 +24,7 @@ from burnish.agents.policy import (
     masked_log_softmax,
     sample,
 )
+from burnish.agents.sums import SummedLogits
 from burnish.core.action import Action
 from burnish.core.errors import InputError
 from burnish.tasks.llvm_passes.actions import ACTIONS as PASSES
@@ -32,7 +33,7 @@ ACTIONS = ("gvn", "tile(i, 32)", "gvn<no-load-pre>", "adce", "tile(j, 8)", "tile
 KINDS = {"gvn": (0, 2), "tile": (1, 4, 5), "adce": (3,)}
 
 masks = st.lists(st.lists(st.booleans(), min_size=6, max_size=6).filter(any), min_size=1, max_size=4)
-both_heads = pytest.mark.parametrize("head", ["flat", "factorised"])
+heads = pytest.mark.parametrize("head", list(HEADS))
 
 
 def made(head: Head = "flat", critic: Critic = "shared", actions: tuple[str, ...] = ACTIONS) -> Policy:
@@ -53,7 +54,7 @@ def softmax(logits: list[float]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-@both_heads
+@heads
 @given(rows=masks)
 def test_probabilities_are_of_legal_actions_and_sum_to_one(head: Head, rows: list[list[bool]]) -> None:
     policy, mask = made(head), torch.tensor(rows)
@@ -94,6 +95,41 @@ def test_factorised_head_is_the_product_by_hand(row: list[bool]) -> None:
     assert found == pytest.approx(expected, rel=1e-5)
 
 
+def test_summed_logits_by_hand() -> None:
+    torch.manual_seed(1)
+    logits = SummedLogits(3, (*ACTIONS, "#1: tile(j, 8)"))
+    vector = torch.randn(1, 3)
+    of = dict(zip(logits.names, logits.factors(vector)[0].tolist(), strict=True))
+    tile, adce, passes = of["tile", -1, ""], of["adce", -1, ""], of["gvn", -1, ""]
+    expected = [
+        passes,
+        tile + of["tile", 0, "i"] + of["tile", 1, "32"],
+        passes + of["gvn", 0, "no-load-pre"],
+        adce,
+        tile + of["tile", 0, "j"] + of["tile", 1, "8"],
+        tile + of["tile", 0, "k"] + of["tile", 1, "8"],
+        of["#1: tile", -1, ""] + of["#1: tile", 0, "j"] + of["#1: tile", 1, "8"],
+    ]
+    assert len(of) == 12
+    assert logits(vector)[0].tolist() == pytest.approx(expected, rel=1e-5)
+    assert logits.as_linear()(vector)[0].tolist() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("head", ["summed", "factorised-summed"])
+def test_what_is_learned_of_a_size_counts_at_every_place(head: Head) -> None:
+    policy, mask = made(head), torch.ones(1, 6, dtype=torch.bool)
+    batch = policy.collate(observed(1))
+    before = policy.log_probs(batch, mask).detach()
+    adam = torch.optim.Adam(policy.head.parameters(), lr=0.1)
+    for _ in range(5):
+        adam.zero_grad()
+        (-policy.log_probs(batch, mask)[0, ACTIONS.index("tile(j, 8)")]).backward()
+        adam.step()
+    gain = (policy.log_probs(batch, mask) - before)[0]
+    eight, other = ACTIONS.index("tile(k, 8)"), ACTIONS.index("tile(i, 32)")
+    assert gain[eight] > gain[other] + 0.1
+
+
 def test_factorised_over_the_passes_of_llvm() -> None:
     head = FactorisedHead(3, PASSES)
     assert len(head.kinds) == len({Action.parse(action).kind for action in PASSES}) < len(PASSES)
@@ -103,7 +139,7 @@ def test_factorised_over_the_passes_of_llvm() -> None:
     assert head.there.sum() == len(PASSES)
 
 
-@both_heads
+@heads
 def test_one_legal_action_is_certain(head: Head) -> None:
     policy, mask = made(head), torch.eye(6, dtype=torch.bool)
     batch = policy.collate(observed(6))
@@ -114,7 +150,7 @@ def test_one_legal_action_is_certain(head: Head) -> None:
         assert policy.act(observed(6), mask.numpy(), generator).tolist() == list(range(6))
 
 
-@both_heads
+@pytest.mark.parametrize("head", ["flat", "factorised"])
 def test_gradients_are_finite_and_no_illegal_action_has_one(head: Head) -> None:
     policy, mask = made(head), torch.tensor([[True, False, True, False, False, False]] * 3)
     log_probs, values = policy.evaluate(policy.collate(observed(3)), mask)
@@ -122,14 +158,14 @@ def test_gradients_are_finite_and_no_illegal_action_has_one(head: Head) -> None:
     loss.backward()
     assert all(parameter.grad is not None for parameter in policy.encoder.parameters())
     assert all(p.grad is None or p.grad.isfinite().all() for p in policy.parameters())
-    logits = policy.head.logits if isinstance(policy.head, FlatHead) else policy.head.action_logits
+    logits = policy.head.action_logits if isinstance(policy.head, FactorisedHead) else policy.head.logits
     assert isinstance(logits, torch.nn.Linear)
     assert logits.weight.grad is not None
     assert (logits.weight.grad[[1, 3, 4, 5]] == 0).all()
     assert (logits.weight.grad[[0, 2]] != 0).any()
 
 
-@both_heads
+@heads
 def test_nothing_legal_is_finite(head: Head) -> None:
     """The last state of an episode: nobody acts in it, but its row may be in a batch."""
     policy, mask = made(head), torch.zeros(2, 6, dtype=torch.bool)
@@ -139,7 +175,7 @@ def test_nothing_legal_is_finite(head: Head) -> None:
     assert all(p.grad is None or p.grad.isfinite().all() for p in policy.parameters())
 
 
-@both_heads
+@heads
 def test_gradients_are_those_of_finite_differences(head: Head) -> None:
     policy = made(head).double()
     mask = torch.tensor([[True, True, True, False, True, False], [True] * 6])
@@ -220,7 +256,7 @@ def test_a_policy_without_critic_says_so() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"head": "tree"}, "'flat' or 'factorised', not 'tree'"),
+        ({"head": "tree"}, "'flat', 'summed', 'factorised', 'factorised-summed', not 'tree'"),
         ({"critic": "twin"}, "'none', 'shared' or 'separate', not 'twin'"),
     ],
 )

@@ -13,6 +13,7 @@ from burnish.representations.batches import (
     Graphs,
     Inputs,
     Parts,
+    Rows,
     Sequences,
     inputs_from_table,
     inputs_to_table,
@@ -27,6 +28,7 @@ from burnish.representations.batches import (
         Graphs(),
         Sequences(256),
         Sequences(16, padding=0),
+        Rows(5, 16, there=0),
         Parts({"programl": Graphs(), "both": Parts({"trace": Sequences(9, 0), "autophase": Features()})}),
     ],
 )

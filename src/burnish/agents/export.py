@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from burnish.agents.networks.mlp import MLP
 from burnish.agents.policy import FactorisedHead, Policy
+from burnish.agents.sums import SummedLogits
 from burnish.core.errors import InputError
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
 
@@ -55,7 +56,7 @@ def to_arrays(policy: Policy, card: Mapping[str, Any] | None = None) -> ArraysPo
         actions=policy.actions,
         inputs=encoder.inputs,
         encoder=_perceptron(encoder),
-        head=_linear(head.action_logits if isinstance(head, FactorisedHead) else head.logits),
+        head=_linear(_layer(head.action_logits if isinstance(head, FactorisedHead) else head.logits)),
         kinds=_linear(head.kind_logits) if isinstance(head, FactorisedHead) else None,
         kind=_array(head.kind) if isinstance(head, FactorisedHead) else None,
         critic_encoder=_perceptron(other) if isinstance(other, MLP) else None,
@@ -67,6 +68,10 @@ def to_arrays(policy: Policy, card: Mapping[str, Any] | None = None) -> ArraysPo
 def _array(tensor: Tensor) -> NDArray[Any]:
     array: NDArray[Any] = np.ascontiguousarray(tensor.detach().cpu().numpy())
     return array.copy()
+
+
+def _layer(logits: nn.Linear | SummedLogits) -> nn.Linear:
+    return logits.as_linear() if isinstance(logits, SummedLogits) else logits
 
 
 def _linear(layer: nn.Linear, norm: nn.LayerNorm | None = None) -> Linear:

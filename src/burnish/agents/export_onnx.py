@@ -33,6 +33,7 @@ FREE_AXES: Final[Mapping[str, dict[int, str]]] = {
     "position": {0: "edges"},
     "graph": {0: "nodes"},
     "numbers": {0: "batch", 1: "length"},
+    "rows": {0: "batch", 1: "length"},
 }
 """Of the arrays of a batch, by the last word of their name; the others have an axis of environments."""
 

@@ -6,7 +6,8 @@ Algorithms see log-probabilities float32[B, n] of the n actions, whatever the he
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -16,13 +17,14 @@ from torch import Tensor, nn
 
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.mlp import orthogonal
+from burnish.agents.sums import SummedLogits
 from burnish.core.action import Action
 from burnish.core.errors import InputError
 
 ILLEGAL: Final = -1e9
 """The logit of what is illegal: a probability of exactly 0, and products that are no NaN, as of -inf."""
 
-Head = Literal["flat", "factorised"]
+Head = Literal["flat", "summed", "factorised", "factorised-summed"]
 Critic = Literal["none", "shared", "separate"]
 Masks = NDArray[np.bool_] | Sequence[NDArray[np.bool_]] | Tensor
 
@@ -63,10 +65,23 @@ class FlatHead(nn.Module):
         return masked_log_softmax(self.logits(vectors), mask)
 
 
+class SummedHead(nn.Module):
+    """A logit for each kind of action, and for each parameter of it; an action's is their sum."""
+
+    def __init__(self, width: int, actions: Sequence[str]) -> None:
+        super().__init__()
+        self.logits = SummedLogits(width, actions)
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """Return log-probabilities float32[B, n] of float32[B, width] and bool[B, n]."""
+        return masked_log_softmax(self.logits(vectors), mask)
+
+
 class FactorisedHead(nn.Module):
     """First the kind, then its parameters: log p(a) = log p(kind of a) + log p(a | kind of a).
 
-    Kinds without a legal action have probability 0. Kinds are in the order of their first action.
+    The actions of a kind have a logit each, or `summed` ones: see burnish.agents.sums. Kinds without a legal
+    action have probability 0. Kinds are in the order of their first action.
     """
 
     kind: Tensor  # int64[n]: of each action
@@ -74,7 +89,7 @@ class FactorisedHead(nn.Module):
     members: Tensor  # int64[kinds, most of a kind]: actions, filled up with 0
     there: Tensor  # bool[kinds, most of a kind]: False where it is filled up
 
-    def __init__(self, width: int, actions: Sequence[str]) -> None:
+    def __init__(self, width: int, actions: Sequence[str], *, summed: bool = False) -> None:
         super().__init__()
         groups: dict[str, list[int]] = {}
         for number, action in enumerate(actions):
@@ -91,7 +106,9 @@ class FactorisedHead(nn.Module):
         for name, value in (("kind", kind), ("place", place), ("members", members), ("there", there)):
             self.register_buffer(name, value, persistent=False)  # it follows from the actions
         self.kind_logits = orthogonal(nn.Linear(width, len(groups)), gain=0.01)
-        self.action_logits = orthogonal(nn.Linear(width, len(actions)), gain=0.01)
+        self.action_logits: nn.Linear | SummedLogits = (
+            SummedLogits(width, actions) if summed else orthogonal(nn.Linear(width, len(actions)), gain=0.01)
+        )
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
         """Return log-probabilities float32[B, n] of float32[B, width] and bool[B, n]."""
@@ -100,6 +117,14 @@ class FactorisedHead(nn.Module):
         given_kind = masked_log_softmax(self.action_logits(vectors)[:, self.members], legal)
         log_probs = of_kind[:, self.kind] + given_kind[:, self.kind, self.place]
         return log_probs.masked_fill(~mask, ILLEGAL)
+
+
+HEADS: dict[str, Callable[[int, Sequence[str]], FlatHead | SummedHead | FactorisedHead]] = {
+    "flat": FlatHead,
+    "summed": SummedHead,
+    "factorised": FactorisedHead,
+    "factorised-summed": partial(FactorisedHead, summed=True),
+}
 
 
 class Policy(nn.Module):
@@ -127,14 +152,12 @@ class Policy(nn.Module):
             raise InputError("a policy needs at least one action")
         if critic not in ("none", "shared", "separate"):
             raise InputError(f"critic: expected 'none', 'shared' or 'separate', not {critic!r}")
-        if head not in ("flat", "factorised"):
-            raise InputError(f"head: expected 'flat' or 'factorised', not {head!r}")
+        if head not in HEADS:
+            raise InputError(f"head: expected {', '.join(map(repr, HEADS))}, not {head!r}")
         self.actions = tuple(actions)
         self.encoder = encoder
         self.critic_encoder = copy.deepcopy(encoder) if critic == "separate" else None
-        self.head: FlatHead | FactorisedHead = (FlatHead if head == "flat" else FactorisedHead)(
-            encoder.width, actions
-        )
+        self.head: FlatHead | SummedHead | FactorisedHead = HEADS[head](encoder.width, actions)
         self.critic = None if critic == "none" else orthogonal(nn.Linear(encoder.width, 1), gain=1.0)
 
     def collate(self, observations: Sequence[Any]) -> Any:

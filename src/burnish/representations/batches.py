@@ -82,6 +82,31 @@ class Sequences:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Sequences of rows of numbers, of which the last `length` count."""
+
+    columns: int
+    length: int
+    there: int | None = None  # the column that is 0 in rows that are none
+
+    def batch(self, observations: Sequence[Any]) -> Batch:
+        """Return lengths int64[B] and rows float32[B, the largest one or 1, columns], 0 after the end."""
+        kept = [self.kept(observed) for observed in observations]
+        lengths = np.array([len(one) for one in kept], dtype=np.int64)
+        rows = np.zeros((len(kept), max(1, lengths.max(initial=0)), self.columns), dtype=np.float32)
+        for target, one in zip(rows, kept, strict=True):
+            target[: len(one)] = one
+        return {"rows": rows, "lengths": lengths}
+
+    def kept(self, observed: Any) -> NDArray[np.float32]:
+        """Return the rows that count."""
+        rows = np.asarray(observed, dtype=np.float32).reshape(-1, self.columns)
+        if self.there is not None:
+            rows = rows[rows[:, self.there] != 0]
+        return rows[-self.length :]
+
+
+@dataclass(frozen=True)
 class Parts:
     """Observations that are a dict, each name's with a way of its own."""
 
@@ -95,8 +120,8 @@ class Parts:
         }
 
 
-Inputs: TypeAlias = Features | Graphs | Sequences | Parts
-_KINDS: Final = {"features": Features, "graphs": Graphs, "sequences": Sequences}
+Inputs: TypeAlias = Features | Graphs | Sequences | Rows | Parts
+_KINDS: Final = {"features": Features, "graphs": Graphs, "sequences": Sequences, "rows": Rows}
 
 
 def flat(batch: Batch, name: str = "") -> dict[str, NDArray[Any]]:

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from burnish.agents.networks.elements import VectorEmbedding
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.mixture import Mixture
 from burnish.agents.networks.mlp import MLP
+from burnish.agents.networks.sequence import LSTM, Transformer
 from burnish.agents.rollout import play
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.vector import VectorEnv
 from burnish.core.worker import Limits
+from burnish.representations.batches import Rows
 from burnish.training.config import Config
 
 Observations = list[Any]
@@ -71,9 +74,13 @@ def random_observations(envs: VectorEnv, steps: int, seed: int) -> Observations:
 
 
 def standardize(encoder: Encoder, observations: Observations) -> None:
-    """Give every perceptron on features, also those in mixtures, their means and deviations."""
+    """Give every network on features or on rows of them, also those in mixtures, means and deviations."""
     if isinstance(encoder, MLP) and observations:
         encoder.standardize(observations)
+    if isinstance(encoder, (LSTM, Transformer)) and observations:
+        embedding, inputs = encoder.embedding, encoder.inputs
+        if isinstance(embedding, VectorEmbedding) and isinstance(inputs, Rows):
+            embedding.standardize([inputs.kept(observed) for observed in observations])
     if isinstance(encoder, Mixture):
         for name, part in zip(encoder.names, encoder.parts, strict=True):
             if isinstance(part, Encoder):
@@ -83,4 +90,7 @@ def standardize(encoder: Encoder, observations: Observations) -> None:
 def has_features(encoder: Encoder) -> bool:
     """Return whether there is anything to standardize."""
     parts = encoder.parts if isinstance(encoder, Mixture) else [encoder]
-    return any(isinstance(part, MLP) for part in parts)
+    return any(
+        isinstance(part, MLP) or (isinstance(part, Encoder) and isinstance(part.inputs, Rows))
+        for part in parts
+    )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from burnish.agents.networks.elements import Vectors
 from burnish.agents.networks.from_table import build_encoder
 from burnish.agents.networks.graph_encoder import GraphEncoder
 from burnish.agents.networks.mlp import MLP
@@ -15,6 +16,7 @@ from burnish.agents.policy import Policy, as_mask
 from burnish.core.env import Env
 from burnish.core.errors import InputError
 from burnish.tasks.llvm_passes import TASK as LLVM
+from burnish.tasks.loop_nests import TASK as NESTS
 from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import counters
 from tests.sources import program
@@ -85,6 +87,22 @@ def test_other_tasks_have_graphs_and_sequences_too() -> None:
     assert isinstance(build_encoder({"kind": "gatv2"}, COUNTING, "order"), GraphEncoder)
 
 
+@pytest.mark.parametrize("kind", ["lstm", "transformer"])
+def test_rows_of_columns_are_sequences(kind: str) -> None:
+    """Of the 16 rows that a nest's loops may have, those that there are."""
+    encoder = build_encoder({"kind": kind}, NESTS, "loops")
+    assert isinstance(encoder, LSTM | Transformer)
+    columns = NESTS.observation("loops").columns
+    assert encoder.elements == Vectors(len(columns), there=0)
+    nest = NESTS.source().load("matmul:8x8x8").program
+    observed = Env(NESTS, nest, observation="loops", limits=None).reset()[0]
+    assert encoder.collate([observed])["lengths"].tolist() == [observed[:, 0].sum()]
+    assert encoder(encoder.collate([observed])).shape == (1, 64)
+    for other in ("5_prev_actions_tensor", "flops", "stride_tensor"):
+        with pytest.raises(InputError, match=f"{kind} takes"):
+            build_encoder({"kind": kind}, NESTS, other)
+
+
 @pytest.mark.parametrize(
     ("config", "observation", "message"),
     [
@@ -98,7 +116,11 @@ def test_other_tasks_have_graphs_and_sequences_too() -> None:
         ({"kind": "gatv2", "width": "x"}, "programl", "network: .*'width': 'x'"),
         ({"kind": "gatv2"}, "autophase", "gatv2 takes graphs; 'autophase' is of kind 'array'"),
         ({"kind": "mlp"}, "programl", "mlp takes arrays; 'programl' is of kind 'graph'"),
-        ({"kind": "lstm"}, "autophase", "lstm takes sequences of numbers, and 'trace'; 'autophase'"),
+        (
+            {"kind": "lstm"},
+            "autophase",
+            "lstm takes sequences of numbers, matrices of columns, and 'trace'; 'autophase'",
+        ),
         ({"kind": "mlp", "hidden": []}, "autophase", "hidden: expected the widths"),
         ({"kind": "mixture"}, "autophase", r"a mixture takes a list of observations; write \['autophase'\]"),
         ({"kind": "gine"}, ["programl", "cfg"], "gine takes one observation, not 2"),

@@ -9,6 +9,7 @@ import pytest
 import torch
 from gymnasium.spaces import GraphInstance
 from numpy.typing import NDArray
+from torch import Tensor
 
 from burnish.agents.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.agents.networks.positions import sinusoidal
@@ -196,6 +197,26 @@ def test_graphs_of_counts_need_no_tokens() -> None:
     graph = GraphArrays(nodes, np.array([[0, 1, 0, 0]]))
     larger = GraphArrays(nodes * 2, graph.edges)
     assert not shared.same(shared.encoded(encoder, [graph]), shared.encoded(encoder, [larger]))
+
+
+def test_classes_of_nodes_are_embedded() -> None:
+    """No line through the numbers of kinds is needed: whichever has the same embedding is the same."""
+    encoder = GraphEncoder(GraphConfig(), ("kind", "points"))
+    embedding = encoder.nodes.get_submodule("classes.0")
+    assert isinstance(embedding, torch.nn.Embedding)
+    with torch.no_grad():
+        linear = encoder.nodes.get_submodule("linear")
+        assert isinstance(linear, torch.nn.Linear)
+        linear.weight[:, 0] = 0
+        embedding.weight[7] = embedding.weight[3]
+
+    def of_kind(kind: int) -> Tensor:
+        lonely = np.zeros((0, 4), dtype=np.int64)
+        return shared.encoded(encoder, [GraphArrays(np.array([[kind, 100]]), lonely)])
+
+    assert shared.same(of_kind(3), of_kind(7))
+    assert not shared.same(of_kind(3), of_kind(5))
+    assert shared.same(of_kind(31), of_kind(1000))  # the last class has all others
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from burnish.agents.networks.elements import Numbers
 from burnish.agents.networks.graph_encoder import GraphConfig, GraphEncoder
 from burnish.agents.networks.mixture import Mixture
 from burnish.agents.networks.mlp import MLP, MLPConfig
@@ -111,8 +112,8 @@ def mixture(width: int = 16) -> Mixture:
         {
             "programl": GraphEncoder(GraphConfig(width=8, heads=2, layers=1, edge_width=4), PROGRAM_COLUMNS),
             "autophase": MLP(MLPConfig(hidden=(8,)), 5),
-            "trace": LSTM(LSTMConfig(width=8), 20, padding=0),
-            "tokens": Transformer(TransformerConfig(width=8, heads=2, layers=1), 50),
+            "trace": LSTM(LSTMConfig(width=8), Numbers(20, padding=0)),
+            "tokens": Transformer(TransformerConfig(width=8, heads=2, layers=1), Numbers(50)),
         },
         width,
     )

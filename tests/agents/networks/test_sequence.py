@@ -9,6 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from burnish.agents.networks.elements import Numbers, Vectors
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.sequence import (
     LSTM,
@@ -21,19 +22,20 @@ from burnish.core.errors import InputError
 from tests.agents.networks import observed as shared
 
 SIZE = 20
+COLUMNS = 5
 Make = Callable[..., Encoder]
 
 
 def lstm(width: int = 16, length: int = 30, padding: int | None = None, layers: int = 2) -> LSTM:
     torch.manual_seed(0)
-    return LSTM(LSTMConfig(width, layers, length), SIZE, padding)
+    return LSTM(LSTMConfig(width, layers, length), Numbers(SIZE, padding))
 
 
 def transformer(
     width: int = 16, length: int = 30, padding: int | None = None, layers: int = 2
 ) -> Transformer:
     torch.manual_seed(0)
-    return Transformer(TransformerConfig(width, layers, 2, length), SIZE, padding)
+    return Transformer(TransformerConfig(width, layers, 2, length), Numbers(SIZE, padding))
 
 
 both = pytest.mark.parametrize("make", [lstm, transformer])
@@ -105,6 +107,76 @@ def test_gradients(make: Make) -> None:
 def test_fits(make: Make) -> None:
     before, after = shared.loss_after_fitting(make(), sequences(5, (4, 8, 0, 5, 12, 3)))
     assert after < 1e-3 < before
+
+
+def row_lstm(width: int = 16, length: int = 30, layers: int = 2, there: int | None = 0) -> LSTM:
+    torch.manual_seed(0)
+    return LSTM(LSTMConfig(width, layers, length), Vectors(COLUMNS, there))
+
+
+def row_transformer(width: int = 16, length: int = 30, layers: int = 2, there: int | None = 0) -> Transformer:
+    torch.manual_seed(0)
+    return Transformer(TransformerConfig(width, layers, 2, length), Vectors(COLUMNS, there))
+
+
+of_rows = pytest.mark.parametrize("make", [row_lstm, row_transformer])
+
+
+def rows(seed: int, lengths: tuple[int, ...] = (5, 1, 30, 0, 12)) -> list[NDArray[np.float32]]:
+    rng = np.random.default_rng(seed)
+    found = [rng.normal(size=(length, COLUMNS)).astype(np.float32) for length in lengths]
+    for one in found:
+        one[:, 0] = 1
+    return found
+
+
+@of_rows
+def test_rows_batched_are_one_by_one(make: Make) -> None:
+    assert shared.batched_is_one_by_one(make(), rows(1))
+
+
+@of_rows
+def test_rows_that_are_none_have_no_effect(make: Make) -> None:
+    encoder, (some,) = make(), rows(2, (4,))
+    holes = np.insert(some, [0, 2, 4, 4], 0, axis=0)
+    assert holes.shape == (8, COLUMNS)
+    assert encoder.collate([holes])["lengths"].tolist() == [4]
+    assert shared.same(shared.encoded(encoder, [holes]), shared.encoded(encoder, [some]))
+    assert make(there=None).collate([holes])["lengths"].tolist() == [8]
+
+
+@of_rows
+def test_every_row_counts_and_their_order_matters(make: Make) -> None:
+    encoder, (some,) = make(), rows(3, (4,))
+    original = shared.encoded(encoder, [some])
+    changed = [some[::-1], *(some[np.arange(4) != i] for i in range(4))]
+    assert ((shared.encoded(encoder, changed) - original).abs().amax(dim=1) > 1e-3).all()
+
+
+@of_rows
+def test_of_many_rows_the_last_count(make: Make) -> None:
+    encoder, (long,) = make(length=4), rows(4, (50,))
+    assert shared.same(shared.encoded(encoder, [long]), shared.encoded(encoder, [long[-4:]]))
+
+
+@of_rows
+def test_gradients_of_rows(make: Make) -> None:
+    assert shared.gradients_are_right(make(width=4), rows(5, (3, 0, 5)))
+
+
+@of_rows
+def test_fits_rows(make: Make) -> None:
+    before, after = shared.loss_after_fitting(make(), rows(6, (4, 8, 0, 5, 12, 3)))
+    assert after < 1e-3 < before
+
+
+def test_columns_of_rows_are_standardized() -> None:
+    embedding = Vectors(3).embedding(8)
+    embedding.standardize([np.array([[1, 5, 2]] * 2, dtype=np.float32), np.array([[1, 7, 8]] * 2)])
+    assert embedding.mean.tolist() == [1, 6, 5]
+    assert embedding.deviation.tolist() == [1, 1, 3]
+    embedding.standardize([np.zeros((0, 3))])
+    assert embedding.mean.tolist() == [1, 6, 5]
 
 
 def test_attention_is_pytorchs() -> None:

@@ -21,6 +21,7 @@ from dataclasses import fields
 from math import prod
 from typing import Any, TypeVar
 
+from burnish.agents.networks.elements import Numbers, Vectors
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.mixture import Mixture
 from burnish.agents.networks.mlp import MLP, MLPConfig
@@ -29,6 +30,7 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.core.objective import Observation
 from burnish.core.task import Task
 
+PRESENT = "is there"  # the column that is 0 in rows that are none
 T = TypeVar("T")
 Table = Mapping[str, Any]
 
@@ -101,11 +103,11 @@ def _graph(config: Table, task: Task, observation: Observation) -> Encoder:
 
 
 def _lstm(config: Table, task: Task, observation: Observation) -> Encoder:
-    return LSTM(_config(LSTMConfig, config), *_numbers("lstm", task, observation))
+    return LSTM(_config(LSTMConfig, config), _elements("lstm", task, observation))
 
 
 def _transformer(config: Table, task: Task, observation: Observation) -> Encoder:
-    return Transformer(_config(TransformerConfig, config), *_numbers("transformer", task, observation))
+    return Transformer(_config(TransformerConfig, config), _elements("transformer", task, observation))
 
 
 _ENCODERS: dict[str, Callable[[Table, Task, Observation], Encoder]] = {
@@ -123,18 +125,22 @@ def _features(observation: Observation) -> int:
     return prod(observation.shape)
 
 
-def _numbers(kind: str, task: Task, observation: Observation) -> tuple[int, int | None]:
-    """Return how many numbers there are in a sequence's language, and which one means nothing."""
+def _elements(kind: str, task: Task, observation: Observation) -> Numbers | Vectors:
+    """Return what a sequence is of: numbers of a language, or the rows of numbers of a matrix."""
     if observation.name == "trace":
-        return int(observation.high) + 1, 0  # of all actions, also where some are left out
+        return Numbers(int(observation.high) + 1, padding=0)  # of all actions, also where some are left out
+    rows = {"sequence": 1, "array": 2}.get(observation.kind)
+    if rows and len(observation.shape) == rows and len(observation.columns) == observation.shape[-1]:
+        columns = observation.columns
+        return Vectors(len(columns), list(columns).index(PRESENT) if PRESENT in columns else None)
     if observation.kind != "sequence" or observation.shape or observation.high == float("inf"):
         raise _unfit(kind, observation)
-    return int(observation.high) + 1, None
+    return Numbers(int(observation.high) + 1)
 
 
 def _unfit(kind: str, observation: Observation) -> InputError:
     takes = {"mlp": "arrays", "gatv2": "graphs", "gine": "graphs"}.get(
-        kind, "sequences of numbers, and 'trace'"
+        kind, "sequences of numbers, matrices of columns, and 'trace'"
     )
     return InputError(f"network: {kind} takes {takes}; {observation.name!r} is of kind {observation.kind!r}")
 

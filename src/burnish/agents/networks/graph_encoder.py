@@ -20,6 +20,9 @@ from burnish.representations.batches import Graphs
 from burnish.representations.graph import FLOWS, KINDS
 from burnish.representations.vocabulary import SIZE
 
+CLASSES = {"kind": 32, "stage": 8}
+"""Columns whose numbers name classes, and how many of them are told apart; the last one has the others."""
+
 
 @dataclass(frozen=True)
 class GraphConfig:
@@ -48,9 +51,9 @@ class GraphEncoder(Encoder):
     """Embed nodes and edges, pass messages, pool.
 
     A node with a token is the sum of the embeddings of its kind and its token; of other graphs, a linear
-    function of log(1 + its columns). An edge is the sum of the embedding of its flow (and direction) and
-    its position's sines. Layers are x + relu(layer(norm(x), edges)). What is pooled is joined by log(1 +
-    nodes), which a mean cannot tell.
+    function of log(1 + its columns), plus the embeddings of those that are CLASSES. An edge is the sum of the
+    embedding of its flow (and direction) and its position's sines. Layers are x + relu(layer(norm(x), edges)).
+    What is pooled is joined by log(1 + nodes), which a mean cannot tell.
     """
 
     def __init__(self, config: GraphConfig, columns: Sequence[str]) -> None:
@@ -60,7 +63,7 @@ class GraphEncoder(Encoder):
         self.inputs = Graphs()
         self.columns = len(columns)
         self.width = width = config.width
-        self.nodes = _TokenNodes(width, columns) if "token" in columns else _CountNodes(width, len(columns))
+        self.nodes = _TokenNodes(width, columns) if "token" in columns else _CountNodes(width, columns)
         self.flow = nn.Embedding(2 * len(FLOWS), config.edge_width)  # against the edge: + len(FLOWS)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(config.layers))
         self.layers = nn.ModuleList(_layer(config) for _ in range(config.layers))
@@ -124,12 +127,17 @@ class _TokenNodes(nn.Module):
 
 
 class _CountNodes(nn.Module):
-    def __init__(self, width: int, columns: int) -> None:
+    def __init__(self, width: int, columns: Sequence[str]) -> None:
         super().__init__()
-        self.linear = nn.Linear(columns, width)
+        self.linear = nn.Linear(len(columns), width)
+        self.columns = [number for number, name in enumerate(columns) if name in CLASSES]
+        self.classes = nn.ModuleList(nn.Embedding(CLASSES[columns[number]], width) for number in self.columns)
 
     def forward(self, nodes: Tensor) -> Tensor:
         embedded: Tensor = self.linear(torch.log1p(nodes.clamp(min=0).to(self.linear.weight.dtype)))
+        for column, embedding in zip(self.columns, self.classes, strict=True):
+            assert isinstance(embedding, nn.Embedding)
+            embedded = embedded + embedding(nodes[:, column].clamp(0, embedding.num_embeddings - 1))
         return embedded
 
 

@@ -1,4 +1,4 @@
-"""Networks on sequences of numbers: tokens of a program, or the actions so far.
+"""Networks on sequences: tokens of a program, the actions so far, rows of numbers such as a program's ops.
 
 A sequence begins with a mark of its own, so that an empty one is a sequence, too.
 """
@@ -8,15 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from burnish.agents.networks.elements import NumberEmbedding, Numbers, VectorEmbedding, Vectors
 from burnish.agents.networks.encoder import Encoder
 from burnish.agents.networks.positions import sinusoidal
 from burnish.core.errors import InputError
-from burnish.representations.batches import Sequences
 
 
 @dataclass(frozen=True)
@@ -49,23 +48,23 @@ class TransformerConfig:
 class LSTM(Encoder):
     """The state after the last number."""
 
-    def __init__(self, config: LSTMConfig, size: int, padding: int | None = None) -> None:
-        """Make the layers for numbers below `size`; `padding` at a sequence's end means nothing."""
+    def __init__(self, config: LSTMConfig, elements: Numbers | Vectors) -> None:
+        """Make the layers for sequences of such elements."""
         super().__init__()
         self.config = config
-        self.inputs = Sequences(config.length, padding)
+        self.elements = elements
+        self.inputs = elements.inputs(config.length)
         self.width = config.width
-        self.begin = size
-        self.embedding = nn.Embedding(size + 1, config.width)
+        self.embedding: NumberEmbedding | VectorEmbedding = elements.embedding(config.width)
         self.lstm = nn.LSTM(config.width, config.width, config.layers, batch_first=True)
 
     def example(self) -> list[Any]:
         """See Encoder."""
-        return _examples(self.begin)
+        return self.elements.example()
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return float32[B, width] of what `Sequences.batch` describes; what follows an end has no effect."""
-        states, _ = self.lstm(self.embedding(_begun(batch["numbers"], self.begin)))
+        """Return float32[B, width] of what `inputs.batch` describes; what follows an end has no effect."""
+        states, _ = self.lstm(self.embedding.begun(batch))
         last = batch["lengths"].view(-1, 1, 1).expand(-1, 1, self.width)
         vectors: Tensor = states.gather(1, last).squeeze(1)
         return vectors
@@ -74,27 +73,27 @@ class LSTM(Encoder):
 class Transformer(Encoder):
     """The mean of a sequence's vectors after the layers."""
 
-    def __init__(self, config: TransformerConfig, size: int, padding: int | None = None) -> None:
-        """Make the layers for numbers below `size`; `padding` at a sequence's end means nothing."""
+    def __init__(self, config: TransformerConfig, elements: Numbers | Vectors) -> None:
+        """Make the layers for sequences of such elements."""
         super().__init__()
         self.config = config
-        self.inputs = Sequences(config.length, padding)
+        self.elements = elements
+        self.inputs = elements.inputs(config.length)
         self.width = config.width
-        self.begin = size
-        self.embedding = nn.Embedding(size + 1, config.width)
+        self.embedding: NumberEmbedding | VectorEmbedding = elements.embedding(config.width)
         self.layers = nn.ModuleList(Attention(config.width, config.heads) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
 
     def example(self) -> list[Any]:
         """See Encoder."""
-        return _examples(self.begin)
+        return self.elements.example()
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return float32[B, width] of what `Sequences.batch` describes; what follows an end has no effect."""
-        numbers = _begun(batch["numbers"], self.begin)
-        places = torch.arange(numbers.shape[1], device=numbers.device)
+        """Return float32[B, width] of what `inputs.batch` describes; what follows an end has no effect."""
+        x = self.embedding.begun(batch)
+        places = torch.arange(x.shape[1], device=x.device)
         there = places <= batch["lengths"].unsqueeze(1)  # the mark is one more
-        x = self.embedding(numbers) + sinusoidal(places, self.width)
+        x = x + sinusoidal(places, self.width)
         for layer in self.layers:
             x = layer(x, there)
         weights = there.to(x.dtype) / there.sum(dim=1, keepdim=True)
@@ -125,16 +124,6 @@ class Attention(nn.Module):
         return after
 
 
-def _begun(numbers: Tensor, mark: int) -> Tensor:
-    """Return int64[B, 1 + L] of int64[B, L]: the mark, then the numbers."""
-    return nn.functional.pad(numbers, (1, 0), value=mark)
-
-
 def _check_at_least_one(*numbers: int) -> None:
     if min(numbers) < 1:
         raise InputError("expected a width, layers, heads and a length of at least 1")
-
-
-def _examples(size: int) -> list[Any]:
-    """Return three sequences of the largest number, which is no padding."""
-    return [np.full(length, size - 1, dtype=np.int64) for length in (2, 3, 5)]
