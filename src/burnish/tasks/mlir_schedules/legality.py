@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
 from burnish.core.action import Action
 from burnish.core.view import Mask
-from burnish.tasks.mlir_schedules.actions import ACTIONS, CURSOR
+from burnish.tasks.mlir_schedules.actions import (
+    ACTIONS,
+    INDEX,
+    MOST_DIMENSIONS,
+    PAD_SIZES,
+    REDUCTION_SIZES,
+    SHARED_SIZES,
+    SIZES,
+    SPLIT_SIZES,
+)
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.sites import Site
 
@@ -44,61 +54,61 @@ Fuses = Callable[[int], bool]
 def legal(site: Site, fuses: Fuses) -> Mask:
     """Return which of ACTIONS apply at a site: bool[n]; moves of a cursor do not."""
     mask = np.zeros(len(ACTIONS), dtype=bool)
+    if site.stage == "op":
+        for kind, allows in _SIZED.items():
+            for dimension, extent in enumerate(site.op.extents[:MOST_DIMENSIONS]):
+                if allows(site, dimension):
+                    mask[_PLACES[kind][dimension]] = _fitting(kind, extent)
     for kind in OF_OPS if site.stage == "op" else OF_VECTORS:
-        rule = _RULES[kind]
         for number, numbers in _NUMBERED[kind]:
-            if numbers and kind in OF_DIMENSIONS and numbers[0] >= len(site.op.extents):
-                break  # and so are all that follow
-            mask[number] = rule(site, fuses, *numbers)
+            mask[number] = _RULES[kind](site, fuses, *numbers)
     return mask
 
 
-def _tile(site: Site, _: Fuses, dimension: int, size: int) -> bool:
-    op = site.op
+@cache
+def _fitting(kind: str, extent: int) -> Mask:
+    """Return which sizes of a kind of action an extent allows: for tiles those that divide it."""
+    rest = kind in ("split", "pad")
+    return np.array([size < extent and (extent % size != 0) == rest for size in SIZES_OF[kind]])
+
+
+def _tile(site: Site, dimension: int) -> bool:
     if len(site.loops) >= MOST_LOOPS:
         return False
-    if op.kind == "softmax" and op.reduces[dimension]:
-        return False
-    extent = op.extents[dimension]
-    return size < extent and extent % size == 0
+    return site.op.kind != "softmax" or not site.op.reduces[dimension]
 
 
-def _tile_parallel(site: Site, fuses: Fuses, dimension: int, size: int) -> bool:
+def _tile_parallel(site: Site, dimension: int) -> bool:
     """Take iterations that may run at the same time: nothing is reduced, no other loop is outside."""
-    if not _tile(site, fuses, dimension, size) or site.op.reduces[dimension]:
+    if site.op.reduces[dimension] or not _tile(site, dimension):
         return False
     return all(loop.shared for loop in site.loops)
 
 
-def _tile_reduction(site: Site, fuses: Fuses, dimension: int, size: int) -> bool:
+def _tile_reduction(site: Site, dimension: int) -> bool:
     op = site.op
-    if op.kind != "generic" or not op.reduces[dimension] or op.outputs != 1:
+    if op.kind != "generic" or not op.reduces[dimension] or op.outputs != 1 or site.packed:
         return False
-    plain = all(map(op.is_projected, range(len(op.accesses))))
-    return plain and _tile(site, fuses, dimension, size) and not site.packed
+    return op.is_plain and _tile(site, dimension)
 
 
-def _split(site: Site, _: Fuses, dimension: int, size: int) -> bool:
-    op = site.op
-    if op.kind == "softmax" or site.own:
-        return False
-    extent = op.extents[dimension]
-    return size < extent and extent % size != 0
+def _split(site: Site, _: int) -> bool:
+    return site.op.kind != "softmax" and not site.own
 
 
-def _pad(site: Site, fuses: Fuses, dimension: int, size: int) -> bool:
-    return _split(site, fuses, dimension, size) and is_product(site.op) and not site.loops
+def _pad(site: Site, _: int) -> bool:
+    return is_product(site.op) and not site.loops
 
 
 def _interchange(site: Site, _: Fuses, one: int, other: int) -> bool:
     if other >= len(site.op.extents) or site.packed:
         return False
-    return site.op.kind not in ("softmax", "fill") and not _has_windows(site)
+    return site.op.kind not in ("softmax", "fill") and not site.op.has_windows
 
 
 def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:
     """Copy outside of some loops, of which at least one goes through the copy."""
-    if not is_product(site.op) or loops > site.own or operand in site.packed:
+    if loops > site.own or operand in site.packed or not is_product(site.op):
         return False
     used = {i for row in site.op.accesses[operand] for i, factor in enumerate(row[:-1]) if factor}
     inner = site.loops[len(site.loops) - loops :]
@@ -124,7 +134,7 @@ def _vectorize(site: Site, _: Fuses) -> bool:
     op = site.op
     if not 1 < op.points <= MOST_POINTS or op.kind == "softmax":
         return False
-    return not _has_windows(site) or op.kind in VECTOR_WINDOWS
+    return not op.has_windows or op.kind in VECTOR_WINDOWS
 
 
 def _hoist(site: Site, _: Fuses) -> bool:
@@ -144,21 +154,24 @@ def _unroll(site: Site, _: Fuses, factor: int) -> bool:
 def is_product(op: Op) -> bool:
     """Return whether an op adds up products of operands that are indexed by single iterators."""
     products = op.computes.get("arith.mulf") == 1 == op.computes.get("arith.addf")
-    plain = all(map(op.is_projected, range(len(op.accesses))))
-    return products and sum(op.computes.values()) == 2 and op.inputs == 2 and any(op.reduces) and plain
+    return products and sum(op.computes.values()) == 2 and op.inputs == 2 and any(op.reduces) and op.is_plain
 
 
-def _has_windows(site: Site) -> bool:
-    """Return whether an index is a sum of iterators."""
-    return any(sum(map(bool, row[:-1])) > 1 for access in site.op.accesses for row in access)
-
-
-_RULES: dict[str, Callable[..., bool]] = {
+SIZES_OF = {
+    "tile": SIZES,
+    "tile_parallel": SHARED_SIZES,
+    "tile_reduction": REDUCTION_SIZES,
+    "split": SPLIT_SIZES,
+    "pad": PAD_SIZES,
+}
+_SIZED: dict[str, Callable[[Site, int], bool]] = {  # at a dimension, whatever the size
     "tile": _tile,
     "tile_parallel": _tile_parallel,
     "tile_reduction": _tile_reduction,
     "split": _split,
     "pad": _pad,
+}
+_RULES: dict[str, Callable[..., bool]] = {
     "interchange": _interchange,
     "pack": _pack,
     "fuse": _fuse,
@@ -168,10 +181,16 @@ _RULES: dict[str, Callable[..., bool]] = {
     "hoist": _hoist,
     "unroll": _unroll,
 }
-OF_OPS = tuple(kind for kind in _RULES if kind not in ("hoist", "unroll"))
 OF_VECTORS = ("hoist", "unroll")
-OF_DIMENSIONS = ("tile", "tile_reduction", "tile_parallel", "split", "pad", "interchange")
+OF_OPS = tuple(kind for kind in _RULES if kind not in OF_VECTORS)
 _NUMBERED: dict[str, list[tuple[int, tuple[int, ...]]]] = {kind: [] for kind in _RULES}
 for _index, _action in enumerate(map(Action.parse, ACTIONS)):
-    if _action.kind not in CURSOR:
+    if _action.kind in _RULES:
         _NUMBERED[_action.kind].append((_index, tuple(map(int, _action.parameters))))
+_PLACES = {  # of the actions of a kind at each dimension, in the order of their sizes
+    kind: [
+        slice(INDEX[f"{kind}({dimension}, {sizes[0]})"], INDEX[f"{kind}({dimension}, {sizes[-1]})"] + 1)
+        for dimension in range(MOST_DIMENSIONS)
+    ]
+    for kind, sizes in SIZES_OF.items()
+}

@@ -1,12 +1,7 @@
-"""What a program looks like: its ops as rows, as a graph, as text.
-
-A row has what MLIR-RL's representation has (Bendib et al. 2024, arXiv:2409.11068): the iteration domain, the
-access matrices, counts of operations, the loops so far; and what was made of the op.
-"""
+"""What a program looks like: its ops as rows, as a graph, as text."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -17,68 +12,14 @@ from burnish.core.objective import GraphArrays, Observation
 from burnish.core.trace import split_entry
 from burnish.core.view import Observed
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX, MOST_DIMENSIONS
-from burnish.tasks.mlir_schedules.legality import MOST_LOOPS
-from burnish.tasks.mlir_schedules.ops import Op
-from burnish.tasks.mlir_schedules.sites import Site, TilingLoop
+from burnish.tasks.mlir_schedules.rows import AT_CURSOR, COLUMNS, KINDS, READERS, STAGES, alone
+from burnish.tasks.mlir_schedules.sites import Site
 
 if TYPE_CHECKING:
     from burnish.tasks.mlir_schedules.session import ScheduleSession
 
-OPERANDS = 4  # whose accesses are seen
-TENSOR_DIMENSIONS = 4  # the last ones of each
 NEIGHBOURS = 4  # ops that an op reads
 HISTORY = 48  # actions
-BITS = 32.0  # that logarithms are divided by
-KINDS = (
-    "fill",
-    "generic",
-    "matmul",
-    "batch_matmul",
-    "conv_2d_nhwc_hwcf",
-    "conv_2d_nchw_fchw",
-    "depthwise_conv_2d_nhwc_hwc",
-    "pooling_nhwc_max",
-    "pooling_nhwc_sum",
-    "softmax",
-    "add",
-    "transpose",
-    "reduce",
-    "other",
-)
-COMPUTED = ("addf", "subf", "mulf", "divf", "maximumf", "cmpf", "exp", "tanh", "erf", "sqrt", "other")
-STAGES = ("op", "vectors", "hoisted")
-
-DIMENSION_COLUMNS = tuple(
-    f"{what} of iterator {i}" for i in range(MOST_DIMENSIONS) for what in ("extent", "is reduced", "tiles")
-)
-LOOP_COLUMNS = tuple(
-    f"{what} of loop {i}"
-    for i in range(MOST_LOOPS)
-    for what in ("iterator", "step", "trips", "is reduced", "is shared")
-)
-ACCESS_COLUMNS = tuple(
-    f"operand {operand}, dimension {d}, {what}"
-    for operand in range(OPERANDS)
-    for d in range(TENSOR_DIMENSIONS)
-    for what in ("extent", *(f"iterator {i}" for i in range(MOST_DIMENSIONS)))
-)
-COLUMNS = (
-    "is there",
-    "is at the cursor",
-    *KINDS,
-    *STAGES,
-    "points",
-    "reads",
-    "readers",
-    "loops",
-    "bodies",
-    "packed 0",
-    "packed 1",
-    *COMPUTED,
-    *DIMENSION_COLUMNS,
-    *LOOP_COLUMNS,
-    *ACCESS_COLUMNS,
-)
 NODE_COLUMNS = (
     "kind",
     "stage",
@@ -170,59 +111,10 @@ def ops(session: ScheduleSession) -> NDArray[np.float32]:
 
 def row(session: ScheduleSession, site: Site) -> NDArray[np.float32]:
     """Return float32[F]: an op and its loops."""
-    op = site.op
-    kind = op.kind if op.kind in KINDS else "other"
-    found = [1.0, float(site.name == session.cursor)]
-    found += [float(kind == one) for one in KINDS] + [float(site.stage == one) for one in STAGES]
-    found += [_log(op.points), len(op.reads) / 8, len(session.ops.readers(site.name)) / 8]
-    found += [len(site.loops) / MOST_LOOPS, _log(site.unrolled), *(float(i in site.packed) for i in range(2))]
-    found += _computed(op) + _dimensions(site) + _loops(site.loops) + _accesses(op)
-    return np.array(found, dtype=np.float32)
-
-
-def _computed(op: Op) -> list[float]:
-    counts = dict.fromkeys(COMPUTED, 0)
-    for name, count in op.computes.items():
-        short = name.partition(".")[2]
-        counts[short if short in counts else "other"] += count
-    return [count / 8 for count in counts.values()]
-
-
-def _dimensions(site: Site) -> list[float]:
-    tiles = [0] * MOST_DIMENSIONS
-    for loop in site.own_loops:
-        tiles[loop.dimension] += 1
-    found = []
-    for i in range(MOST_DIMENSIONS):
-        there = i < len(site.op.extents)
-        found += [_log(site.op.extents[i]) if there else 0.0]
-        found += [float(there and site.op.reduces[i]), tiles[i] / 4]
+    found = alone(site).copy()
+    found[AT_CURSOR] = site.name == session.cursor
+    found[READERS] = len(session.ops.readers(site.name)) / 8
     return found
-
-
-def _loops(loops: tuple[TilingLoop, ...]) -> list[float]:
-    found = [0.0] * len(LOOP_COLUMNS)
-    for number, loop in enumerate(reversed(loops[-MOST_LOOPS:])):
-        found[5 * number : 5 * number + 5] = [
-            (1 + loop.dimension) / MOST_DIMENSIONS,
-            _log(loop.step),
-            _log(loop.trips),
-            float(loop.reduces),
-            float(loop.shared),
-        ]
-    return found
-
-
-def _accesses(op: Op) -> list[float]:
-    width = 1 + MOST_DIMENSIONS
-    found = np.zeros((OPERANDS, TENSOR_DIMENSIONS, width), dtype=np.float32)
-    for operand, (access, shape) in enumerate(zip(op.accesses[:OPERANDS], op.shapes[:OPERANDS], strict=True)):
-        pairs = list(zip(access, shape, strict=True))[-TENSOR_DIMENSIONS:]
-        for place, (factors, extent) in enumerate(pairs, TENSOR_DIMENSIONS - len(pairs)):
-            found[operand, place, 0] = _log(extent)
-            known = factors[:-1][:MOST_DIMENSIONS]
-            found[operand, place, 1 : 1 + len(known)] = known
-    return list(map(float, found.ravel()))
 
 
 def graph(session: ScheduleSession) -> GraphArrays:
@@ -258,10 +150,6 @@ def history(session: ScheduleSession) -> NDArray[np.float32]:
         found[0, INDEX[text]] += 1 / 4
         found[1, INDEX[text]] = number / len(there)
     return found
-
-
-def _log(value: float) -> float:
-    return math.log2(value) / BITS if value > 0 else 0.0
 
 
 def _runtime(session: ScheduleSession) -> NDArray[np.float64]:

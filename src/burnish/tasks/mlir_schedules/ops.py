@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
 from burnish.tasks.mlir_schedules import bindings
@@ -15,6 +16,7 @@ Row = tuple[int, ...]
 Matrix = tuple[Row, ...]
 """A row for each dimension of a tensor: the factors of the op's iterators, and a constant."""
 
+KEPT = 1024  # matrices of which something is remembered
 PASSED = ("tensor.extract_slice", "tensor.cast", "tensor.pad", "tensor.expand_shape", "tensor.collapse_shape")
 
 
@@ -32,7 +34,7 @@ class Op:
     outputs: int  # how many of them are written
     computes: Mapping[str, int] = field(hash=False, default_factory=dict)  # ops of arith and math for a point
 
-    @property
+    @cached_property
     def points(self) -> int:
         """The size of the iteration domain."""
         return math.prod(self.extents)
@@ -44,8 +46,22 @@ class Op:
 
     def is_projected(self, operand: int) -> bool:
         """Return whether each dimension of an operand is one iterator by itself."""
-        rows = self.accesses[operand]
-        return all(sorted(row[:-1])[-1:] == [1] and sum(row[:-1]) == 1 and not row[-1] for row in rows)
+        return _is_projected(self.accesses[operand])
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether this is so of each operand."""
+        return all(map(_is_projected, self.accesses))
+
+    @cached_property
+    def has_windows(self) -> bool:
+        """Whether an index is a sum of iterators."""
+        return any(sum(map(bool, row[:-1])) > 1 for access in self.accesses for row in access)
+
+
+@lru_cache(KEPT)
+def _is_projected(access: Matrix) -> bool:
+    return all(sorted(row[:-1])[-1:] == [1] and sum(row[:-1]) == 1 and not row[-1] for row in access)
 
 
 def scan(module: Any) -> dict[str, Op]:
@@ -74,11 +90,9 @@ def describe(operation: Any) -> Op:
         accesses: tuple[Matrix, ...] = (_identity(rank), _identity(rank))
         extents, reduces = shapes[0], tuple(i == dimension for i in range(rank))
     else:
-        maps = [
-            attribute.value for attribute in bindings.bindings("dialects.linalg").get_indexing_maps(operation)
-        ]
-        accesses = tuple(tuple(_row(result, one.n_dims) for result in one.results) for one in maps)
-        extents = _extents(accesses, shapes, maps[0].n_dims)
+        maps = bindings.bindings("dialects.linalg").get_indexing_maps(operation)
+        accesses = tuple(_matrix(attribute.value) for attribute in maps)
+        extents = _extents(accesses, shapes, maps[0].value.n_dims)
         written = {row[:-1].index(1) for access in accesses[-outputs:] for row in access if 1 in row[:-1]}
         reduces = tuple(i not in written for i in range(len(extents)))
     return Op(
@@ -101,6 +115,12 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 def _identity(rank: int) -> Matrix:
     return tuple(tuple(int(i == j) for j in range(rank + 1)) for i in range(rank))
+
+
+@lru_cache(KEPT)
+def _matrix(access: Any) -> Matrix:
+    """Return the rows of an affine map, of which the context has one like it only."""
+    return tuple(_row(result, access.n_dims) for result in access.results)
 
 
 def _row(expression: Any, rank: int) -> Row:

@@ -171,8 +171,10 @@ class ScheduleSession(Session):
 
     def _fuses(self, site: Site, loops: int) -> bool:
         """Return whether an op can be computed in so many outer loops of the op that reads it: tried."""
+        if site.stage != "op" or site.loops:
+            return False
         reader = self._reader(site)
-        if reader is None or site.stage != "op" or site.loops or loops > len(reader.loops):
+        if reader is None or loops > len(reader.loops):
             return False
         try:
             self.payload.transformed(write(site, f"fuse({loops})", len(self.script), reader))

@@ -1,0 +1,131 @@
+"""Unmeasured steps a second on MLIR schedules: random legal actions, observed, with the mask of the next.
+
+    python benchmarks/schedule_steps.py [--steps 3000] [--observation neighbours] [--seed 0]
+
+A step applies an action at the cursor, observes and asks what is legal; an episode begins with a program that
+is open already, and ends after 40 steps, behind the first op, or where MLIR gives up. Kinds of actions are
+drawn before their parameters. Time is CPU time of this process: through the session, and through the
+environment, which has it in this process, too. It prints a line of JSON for each program, and one for all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from burnish.core.env import Env
+from burnish.core.errors import CompilerCrash
+from burnish.core.view import Mask
+from burnish.tasks.mlir_schedules import TASK
+from burnish.tasks.mlir_schedules.actions import INDEX
+from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
+
+PROGRAMS = (
+    "matmul:512x512x512",
+    "batch-matmul:8x64x64x64",
+    "conv2d:56x56x64x64",
+    "depthwise:56x56x64",
+    "maxpool:56x56x64",
+    "add:512x512",
+    "softmax:64x128",
+    "layer-norm:64x128",
+    "sum-rows:512x512",
+    "matmul-bias-relu:128x128x128",
+    "mlp:16x784x128x10",
+    "attention:4x64x32",
+)
+EPISODE = 40
+KINDS = np.unique([text.partition("(")[0] for text in TASK.actions], return_inverse=True)[1]
+
+
+def main() -> None:
+    """Measure program by program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--steps", type=int, default=3000, help="of each program")
+    parser.add_argument("--observation", default="neighbours")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    totals = {"session": 0.0, "env": 0.0}
+    for name in PROGRAMS:
+        program = TASK.source().load(name).program
+        root = open_program(program)
+        env = Env(
+            TASK, program, observation=options.observation, dense=False, limits=None, max_steps=EPISODE + 1
+        )
+        env.reset()
+        ways = {"session": in_session(root, options.observation), "env": in_env(env)}
+        rates = {}
+        for way, play in ways.items():
+            seconds = timed(play, options.steps, np.random.default_rng(options.seed))
+            totals[way] += seconds
+            rates[f"{way}_steps_per_second"] = round(options.steps / seconds)
+        env.close()
+        print(json.dumps({"program": name, **rates}), flush=True)
+    steps = options.steps * len(PROGRAMS)
+    rates = {f"{way}_steps_per_second": round(steps / seconds) for way, seconds in totals.items()}
+    print(json.dumps({"program": "all", "steps": steps, **rates}))
+
+
+def timed(play: Callable[[int, np.random.Generator], int], steps: int, rng: np.random.Generator) -> float:
+    """Return the CPU seconds of some steps, in as many episodes as they take."""
+    before = time.process_time()
+    while steps > 0:
+        steps -= max(1, play(min(steps, EPISODE), rng))
+    return time.process_time() - before
+
+
+def in_session(root: ScheduleSession, observation: str) -> Callable[[int, np.random.Generator], int]:
+    """Return a function that plays an episode in a fork and says how many steps it had."""
+
+    def play(most: int, rng: np.random.Generator) -> int:
+        session = root.fork()
+        session.observe(observation)
+        mask = session.legal()
+        for step in range(most):
+            try:
+                session.apply(choose(mask, rng))
+            except CompilerCrash:
+                return step + 1
+            session.observe(observation)
+            mask = session.legal()
+            if not mask.any():
+                return step + 1
+        return most
+
+    return play
+
+
+def in_env(env: Env) -> Callable[[int, np.random.Generator], int]:
+    """Return a function that plays an episode, but for its last step, which would be measured."""
+
+    def play(most: int, rng: np.random.Generator) -> int:
+        _, info = env.reset()
+        for step in range(most):
+            action = choose(info["mask"], rng)
+            session = env.session
+            assert isinstance(session, ScheduleSession)
+            if action == INDEX["next"] and session.cursor == session.sites()[0]:
+                return step + 1
+            *_, terminated, _, info = env.step(action)
+            if terminated:
+                return step + 1
+        return most
+
+    return play
+
+
+def choose(mask: Mask, rng: np.random.Generator) -> int:
+    """Return a legal action; each kind is as likely, but for `done`."""
+    legal = np.flatnonzero(mask)
+    legal = legal[legal != INDEX["done"]]
+    found = np.flatnonzero(np.bincount(KINDS[legal]))
+    among = legal[KINDS[legal] == found[rng.integers(len(found))]]
+    return int(among[rng.integers(len(among))])
+
+
+if __name__ == "__main__":
+    main()
