@@ -31,6 +31,7 @@ class PPOConfig:
     """What a training file's table may set."""
 
     steps: int = 180  # of each environment in an iteration, at least: the last episode is played to its end
+    episodes: int = 1  # of all environments in an iteration, at least: played anew until there are so many
     early_end_seconds: float | None = None  # a deadline for playing them, with MLGO's rule: see EarlyEnd
     act_together: int = 1  # environments that share a forward pass, and wait for each other
     epochs: int = 4
@@ -51,16 +52,11 @@ class PPOConfig:
 
     def __post_init__(self) -> None:
         """Raise InputError for what cannot be."""
-        whole = dict.fromkeys(("steps", "act_together", "epochs", "minibatch", "anneal_steps"), (1, math.inf))
-        shares = dict.fromkeys(("discount", "gae_lambda", "clip", "moving_average"), (0.0, 1.0))
-        rest = (
-            "learning_rate",
-            "value_clip",
-            "value_coefficient",
-            "entropy_coefficient",
-            "max_gradient_norm",
-        )
-        check_ranges(self, **whole, **shares, **dict.fromkeys(rest, (0.0, math.inf)))
+        counts = "steps episodes act_together epochs minibatch anneal_steps".split()
+        shares = "discount gae_lambda clip moving_average".split()
+        rest = "learning_rate value_clip value_coefficient entropy_coefficient max_gradient_norm".split()
+        check_ranges(self, **dict.fromkeys(counts, (1, math.inf)), **dict.fromkeys(shares, (0.0, 1.0)))
+        check_ranges(self, **dict.fromkeys(rest, (0.0, math.inf)))
 
 
 @dataclass(frozen=True)
@@ -157,15 +153,11 @@ class PPO:
 
     def iterate(self) -> dict[str, float]:
         """Play episodes in all environments, and learn from them for some epochs."""
-        config = self.config
         self._set_learning_rate()
         self.iterations += 1
         with seeded_torch(self.seed, self.iterations):
-            first = first_program(self.seed, self.episodes)
             self.policy.eval()
-            wanted: Any = {"steps": config.steps, "together": config.act_together, "seed": first}
-            early_end = EarlyEnd.within(config.early_end_seconds)
-            played = play(self.envs, self._actor(), **wanted, early_end=early_end)
+            played = self._play()
             batch = self.batch(self.averages.rewarded(played))
             self.policy.train()
             losses = self.update(batch, generator(self.seed, self.iterations, self.envs.num_envs))
@@ -230,6 +222,16 @@ class PPO:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where another one was."""
         SAVED.load(self, state)
+
+    def _play(self) -> list[Episode]:
+        """Return an iteration's episodes."""
+        config, act, played = self.config, self._actor(), list[Episode]()
+        while len(played) < config.episodes:
+            first = first_program(self.seed, self.episodes + len(played))
+            wanted: Any = {"steps": config.steps, "together": config.act_together, "seed": first}
+            early_end = EarlyEnd.within(config.early_end_seconds)
+            played += play(self.envs, act, **wanted, early_end=early_end)
+        return played
 
     def _actor(
         self,

@@ -37,6 +37,7 @@ from burnish.training.expert import (
     read_demonstrations,
 )
 from burnish.training.export_best import export
+from burnish.training.offered_actions import offered_actions
 from burnish.training.standardize import (
     RANDOM,
     Observations,
@@ -76,7 +77,7 @@ class PolicyTraining:
         self.task = task_of(config)
         self.reference = self.task.reference
         self.objective = self.task.objective(config.objective).name
-        self.space = ActionSpace(self.task, _offered(config, self.task), config.environment.sites)
+        self.space = ActionSpace(self.task, offered_actions(config, self.task), config.environment.sites)
         self.actions = self.space.texts
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
         self.encoder()  # what does not fit is found now, not after minutes
@@ -240,15 +241,6 @@ class PolicyTraining:
         workers = 1 if self.task.objective(self.objective).noisy else table.environment.count
         setup = ExpertSetup(self.task, self.objective, expert, table.run.seed, workers, self.limits)
         return make_demonstrations(folder / DEMONSTRATIONS, self.programs, setup, note)
-
-
-def _offered(config: Config, task: Task) -> tuple[str, ...] | None:
-    """Return the actions that the configuration names, but for those that are left out; None for all."""
-    names = config.environment.actions
-    if names is None or not config.options:
-        return names
-    every = load_task(task.name).actions
-    return tuple(name for name in names if name in task.actions or name not in every)
 
 
 def task_of(config: Config) -> Task:

@@ -52,8 +52,8 @@ class GraphEncoder(Encoder):
 
     A node with a token is the sum of the embeddings of its kind and its token; of other graphs, a linear
     function of log(1 + its columns), plus the embeddings of those that are CLASSES. An edge is the sum of the
-    embedding of its flow (and direction) and its position's sines. Layers are x + relu(layer(norm(x), edges)).
-    What is pooled is joined by log(1 + nodes), which a mean cannot tell.
+    embedding of its flow (and direction) and its position's sines. Layers are x + relu(layer(norm(x),
+    edges)). What is pooled is joined by log(1 + nodes), which a mean cannot tell.
     """
 
     def __init__(self, config: GraphConfig, columns: Sequence[str]) -> None:
