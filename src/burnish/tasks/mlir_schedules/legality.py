@@ -60,8 +60,10 @@ def legal(site: Site, fuses: Fuses) -> Mask:
                 if allows(site, dimension):
                     mask[_PLACES[kind][dimension]] = _fitting(kind, extent)
     for kind in OF_OPS if site.stage == "op" else OF_VECTORS:
-        for number, numbers in _NUMBERED[kind]:
-            mask[number] = _RULES[kind](site, fuses, *numbers)
+        rule = _RULES[kind]
+        if kind != "interchange" or _interchanges(site):
+            for number, numbers in _NUMBERED[kind]:
+                mask[number] = rule(site, fuses, *numbers)
     return mask
 
 
@@ -100,10 +102,12 @@ def _pad(site: Site, _: int) -> bool:
     return is_product(site.op) and not site.loops
 
 
+def _interchanges(site: Site) -> bool:
+    return site.op.kind not in ("softmax", "fill") and not site.op.has_windows and not site.packed
+
+
 def _interchange(site: Site, _: Fuses, one: int, other: int) -> bool:
-    if other >= len(site.op.extents) or site.packed:
-        return False
-    return site.op.kind not in ("softmax", "fill") and not site.op.has_windows
+    return other < len(site.op.extents)
 
 
 def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:

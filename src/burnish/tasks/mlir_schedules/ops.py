@@ -73,6 +73,7 @@ def scan(module: Any) -> dict[str, Op]:
         if SITE in operation.attributes:
             op = describe(operation)
             found[op.site] = op
+            return ir.WalkResult.SKIP
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
@@ -92,9 +93,7 @@ def describe(operation: Any) -> Op:
     else:
         maps = bindings.bindings("dialects.linalg").get_indexing_maps(operation)
         accesses = tuple(_matrix(attribute.value) for attribute in maps)
-        extents = _extents(accesses, shapes, maps[0].value.n_dims)
-        written = {row[:-1].index(1) for access in accesses[-outputs:] for row in access if 1 in row[:-1]}
-        reduces = tuple(i not in written for i in range(len(extents)))
+        extents, reduces = _domain(accesses, shapes, maps[0].value.n_dims, outputs)
     return Op(
         operation.attributes[SITE].value,
         kind,
@@ -143,15 +142,22 @@ def _row(expression: Any, rank: int) -> Row:
     return tuple(row)
 
 
-def _extents(accesses: tuple[Matrix, ...], shapes: tuple[tuple[int, ...], ...], rank: int) -> tuple[int, ...]:
-    """Return how far each iterator goes: as far as a dimension that it indexes alone."""
+@lru_cache(KEPT)
+def _domain(
+    accesses: tuple[Matrix, ...], shapes: tuple[tuple[int, ...], ...], rank: int, outputs: int
+) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """Return how far each iterator goes, and whether no output is indexed by it alone.
+
+    It goes as far as a dimension that it indexes alone.
+    """
     extents = [1] * rank
     for access, shape in zip(accesses, shapes, strict=True):
         for row, extent in zip(access, shape, strict=True):
             alone = [i for i, factor in enumerate(row[:-1]) if factor]
             if len(alone) == 1 and row[alone[0]] == 1 and not row[-1]:
                 extents[alone[0]] = extent
-    return tuple(extents)
+    written = {row[:-1].index(1) for access in accesses[-outputs:] for row in access if 1 in row[:-1]}
+    return tuple(extents), tuple(i not in written for i in range(rank))
 
 
 def _maker(value: Any) -> str:

@@ -176,6 +176,8 @@ class ScheduleSession(Session):
         reader = self._reader(site)
         if reader is None or loops > len(reader.loops):
             return False
+        if site.name not in reader.op.reads[: reader.op.inputs] and not reader.loops[loops - 1].shared:
+            return False  # what it starts from goes through the loop
         try:
             self.payload.transformed(write(site, f"fuse({loops})", len(self.script), reader))
         except TransformFailed:
