@@ -112,13 +112,13 @@ class _Search:
 
     def __init__(self, ops: Mapping[str, Op], model: CostModel) -> None:
         self.ops, self.model = ops, model
+        self.count = 0  # of what was made: ties are in this order
         self.lanes = host().vector_bytes // ELEMENT
         text = "".join(f"{site}{op.extents}" for site, op in ops.items())
         self.rng = np.random.default_rng(zlib.crc32(text.encode()))
         self.pools = {site: self._pool(op) for site, op in ops.items()}
         self.best: list[_Candidate] = []  # that were measured, a heap
         self.waiting: list[_Candidate] = []  # a heap
-        self.count = 0
         self._push({site: pool[0] for site, pool in self.pools.items()})
         self._alternatives(self.waiting[0].choices, 4 * NEAR)
 

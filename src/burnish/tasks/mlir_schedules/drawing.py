@@ -9,11 +9,12 @@ import numpy as np
 from burnish.tasks.mlir_schedules.actions import REDUCTION_SIZES, SIZES, SPLIT_SIZES, UNROLL_FACTORS
 from burnish.tasks.mlir_schedules.legality import MOST_BODIES, MOST_POINTS
 from burnish.tasks.mlir_schedules.ops import Op
-from burnish.tasks.mlir_schedules.sketches import OpSketch, class_of, splits
+from burnish.tasks.mlir_schedules.sketches import OpSketch, class_of, realize
 
 Rng = np.random.Generator
 
 LEFT = 0.12  # of the ops without products, whose loops LLVM may vectorize as well
+LEAST = OpSketch(())  # nothing but vectors, where a tail is left to LLVM
 REGISTERS = {16: 28, 8: 14, 4: 14}  # that a tile may fill, by the lanes of one
 
 
@@ -191,8 +192,8 @@ def _reduction(op: Op, lanes: int, rng: Rng) -> OpSketch:
 
 
 def _with_tails(op: Op, sketch: OpSketch, lanes: int, rng: Rng) -> OpSketch:
-    drawn = [draw(tail, lanes, rng) for *_, tail in splits(op, sketch)]
-    return replace(sketch, tails=tuple(one for one in drawn if one))
+    drawn = [draw(tail, lanes, rng) or LEAST for *_, tail in realize(op, sketch).tails]
+    return replace(sketch, tails=tuple(drawn))
 
 
 def _width(extent: int, lanes: int, rng: Rng, most: int = 4) -> int:

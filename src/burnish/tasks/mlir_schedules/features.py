@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.tasks.mlir_schedules.ops import Op
-from burnish.tasks.mlir_schedules.sketches import Class, OpSketch, class_of, splits
+from burnish.tasks.mlir_schedules.sketches import Class, OpSketch, class_of, realize
 
 CLASSES: tuple[Class, ...] = ("product", "convolution", "window", "pointwise", "reduction", "left")
 ELEMENT = 4  # bytes
@@ -65,11 +65,11 @@ def rows_of(op: Op, sketch: OpSketch | None, lanes: int, tail: bool = False) -> 
     """Return float32[F] for an op, and for each of its tails."""
     if sketch is None:
         return [_row(op, None, lanes, tail)]
-    found = []
-    for number, (*_, main, rest) in enumerate(splits(op, sketch)):
-        found += rows_of(rest, sketch.tails[number] if number < len(sketch.tails) else None, lanes, True)
-        op = main
-    return [_row(op, sketch, lanes, tail), *found]
+    real = realize(op, sketch)
+    found = [_row(real.main, sketch, lanes, tail)]
+    for (*_, rest), one in zip(real.tails, sketch.tails, strict=True):
+        found += rows_of(rest, one, lanes, True)
+    return found
 
 
 def features(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch], lanes: int) -> NDArray[np.float32]:
@@ -106,16 +106,12 @@ def _row(op: Op, sketch: OpSketch | None, lanes: int, tail: bool) -> NDArray[np.
 
 def _scheduled(values: dict[str, float], op: Op, sketch: OpSketch, lanes: int) -> None:
     """Add what depends on a sketch."""
-    left = dict(enumerate(op.extents))
-    blocks = {}
-    for dimension, size in sketch.blocks:
-        if size < left[dimension] and left[dimension] % size == 0:
-            blocks[dimension] = left[dimension] = size
-    inside = dict(left)
-    order = [dimension for dimension, size in sketch.tile if size < left[dimension]]
-    for dimension, size in (*sketch.tile, *sketch.depth):
-        if size < left[dimension] and left[dimension] % size == 0:
-            left[dimension] = size
+    real = realize(op, sketch)
+    left = real.left
+    tile = [dimension for dimension, _ in sketch.tile]
+    blocks = {dimension: size for dimension, size in real.outer if (dimension, size) in sketch.blocks}
+    inside = {**dict(enumerate(op.extents)), **dict(real.outer)}
+    order = [dimension for dimension, _ in real.outer if dimension in tile]
     vector = _vector(op, left)
     free = [i for i, reduced in enumerate(op.reduces) if not reduced]
     rows = max((i for i in free if i != vector), key=lambda i: left[i], default=vector)
@@ -141,13 +137,12 @@ def _scheduled(values: dict[str, float], op: Op, sketch: OpSketch, lanes: int) -
     values["vector is reduced"] = float(op.reduces[vector])
     values["partial results"] = float(bool(sketch.partial))
     values["step of the depth"] = _log(left[inner])
-    trips = inside[inner] // left[inner]
-    values["bodies"] = _log(sketch.unroll if trips % sketch.unroll == 0 else 1)
+    values["bodies"] = _log(real.unroll)
     values["iterations in registers"] = _log(math.prod(inside[i] // left[i] for i in depth))
-    values["iterations of the innermost loop"] = _log(trips)
+    values["iterations of the innermost loop"] = _log(real.trips)
     values["rows are innermost"] = float(bool(order) and order[-1] == rows)
     values["hoisted"], values["points of a tile"] = float(sketch.hoist), _log(points)
-    for operand, loops in sketch.packs:
+    for operand, loops in real.packs:
         values[f"copies operand {operand}"] = 1.0
         values[f"loops of the copy of operand {operand}"] = float(loops)
     for what, i in (("rows", rows), ("columns", vector), ("depth", inner)):

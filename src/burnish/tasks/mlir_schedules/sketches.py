@@ -6,6 +6,7 @@ do (Zheng et al. 2020, arXiv:2006.06762), by the op's class; `entries` says by w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,8 +14,8 @@ from typing import Literal
 import numpy as np
 
 from burnish.core.trace import Trace, entry
-from burnish.tasks.mlir_schedules.actions import INDEX
-from burnish.tasks.mlir_schedules.legality import DECOMPOSED, is_product
+from burnish.tasks.mlir_schedules.actions import INDEX, SIZES, SPLIT_SIZES
+from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_POINTS, MOST_UNROLLED, is_product
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 
@@ -22,6 +23,7 @@ Rng = np.random.Generator
 Class = Literal["product", "convolution", "window", "pointwise", "reduction", "left"]
 
 CONVOLUTION = "conv_2d_nhwc_hwcf"
+UNSPLIT = ("softmax",)
 WINDOWS = ("depthwise_conv_2d_nhwc_hwc", "pooling_nhwc_max", "pooling_nhwc_sum")
 
 
@@ -55,16 +57,55 @@ def class_of(op: Op) -> Class:
     return "reduction" if any(op.reduces) else "pointwise"
 
 
-def splits(op: Op, sketch: OpSketch) -> list[tuple[int, int, Op, Op]]:
-    """Return, for each iterator that a tile does not divide: it, the size, the main op and the tail."""
-    found = []
-    for dimension, size in sketch.tile:
+@dataclass(frozen=True)
+class Realized:
+    """What becomes of a sketch for an op: parts of it that do not fit are left out."""
+
+    main: Op  # without the tails
+    tails: tuple[tuple[int, int, Op], ...]  # iterators that are split, the sizes that divide then, the rest
+    outer: tuple[tuple[int, int], ...]  # loops that are made: iterators and steps
+    packs: tuple[tuple[int, int], ...]
+    inner: tuple[tuple[int, int], ...]  # those inside of what is packed
+    left: Mapping[int, int]  # by iterator, what the loops leave to the op
+    trips: int  # of the innermost loop, 0 without one
+    vectors: bool
+    unroll: int
+
+
+def realize(op: Op, sketch: OpSketch) -> Realized:
+    """Return what becomes of a sketch."""
+    tails = []
+    for dimension, size in (*sketch.tile, *sketch.depth):
         extent = op.extents[dimension]
-        if extent % size:
-            tail = with_extent(op, dimension, extent % size)
+        if 1 < size < extent and extent % size and size in SPLIT_SIZES and op.kind not in UNSPLIT:
+            tails.append((dimension, size, with_extent(op, dimension, extent % size)))
             op = with_extent(op, dimension, extent - extent % size)
-            found.append((dimension, size, op, tail))
-    return found
+    left, trips = dict(enumerate(op.extents)), 0
+
+    def loops(wanted: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+        nonlocal trips
+        made = []
+        for dimension, size in wanted:
+            if size < left[dimension] and left[dimension] % size == 0 and size in SIZES:
+                trips, left[dimension] = left[dimension] // size, size
+                made.append((dimension, size))
+        return tuple(made)
+
+    outer = loops((*sketch.blocks, *sketch.tile))
+    packs = tuple((operand, count) for operand, count in sketch.packs if _packs(op, operand, count, outer))
+    inner = loops(sketch.depth)
+    points = math.prod(left.values())
+    vectors = 1 < points <= MOST_POINTS
+    unroll = sketch.unroll if trips and trips % sketch.unroll == 0 and (outer or inner) else 1
+    if unroll * points > MOST_UNROLLED:
+        unroll = 1
+    return Realized(op, tuple(tails), outer, packs, inner, left, trips, vectors, unroll)
+
+
+def _packs(op: Op, operand: int, count: int, outer: tuple[tuple[int, int], ...]) -> bool:
+    """Return whether an operand can be copied around so many loops: one of them goes through it."""
+    inside = outer[len(outer) - count :] if count <= len(outer) else ()
+    return any(row[dimension] for dimension, _ in inside for row in op.accesses[operand])
 
 
 def with_extent(op: Op, dimension: int, extent: int) -> Op:
@@ -74,38 +115,26 @@ def with_extent(op: Op, dimension: int, extent: int) -> Op:
 
 def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
     """Return the actions that make an op a sketch, at its site; its own name by default."""
-    site = site or op.site
-    texts: list[str] = []
-    behind: list[str] = []
-    for number, (dimension, size, main, tail) in enumerate(splits(op, sketch)):
-        texts.append(f"split({dimension}, {size})")
-        name = f"{site}.tail{number + 1 if number else ''}"
-        if number < len(sketch.tails):
-            behind += entries(replace(tail, site=name), sketch.tails[number], name)
-        op = main
-    left = dict(enumerate(op.extents))
-    for dimension, size in (*sketch.blocks, *sketch.tile):
-        if size < left[dimension] and left[dimension] % size == 0:
-            texts.append(f"tile({dimension}, {size})")
-            left[dimension] = size
-    texts += [f"pack({operand}, {loops})" for operand, loops in sketch.packs]
-    inner = 0
-    for dimension, size in sketch.depth:
-        if size < left[dimension] and left[dimension] % size == 0:
-            kind = "tile_reduction" if sketch.partial and dimension == sketch.depth[-1][0] else "tile"
-            texts.append(f"{kind}({dimension}, {size})")
-            if kind == "tile_reduction":
-                behind += [entry("vectorize", f"{site}.start"), entry("vectorize", f"{site}.combined")]
-            inner = left[dimension] // size
-            left[dimension] = size
+    site, real = site or op.site, realize(op, sketch)
+    texts = [f"split({dimension}, {size})" for dimension, size, _ in real.tails]
+    texts += [f"tile({dimension}, {size})" for dimension, size in real.outer]
+    texts += [f"pack({operand}, {loops})" for operand, loops in real.packs]
+    partial = bool(sketch.partial and real.inner and sketch.depth[-1] == real.inner[-1])
+    texts += [f"tile({dimension}, {size})" for dimension, size in real.inner]
+    if partial:
+        texts[-1] = texts[-1].replace("tile", "tile_reduction")
     if op.kind in DECOMPOSED:
         texts.append("decompose")
-    texts.append("vectorize")
-    if sketch.hoist:
-        texts.append("hoist")
-    if sketch.unroll > 1 and inner % sketch.unroll == 0 and inner:
-        texts.append(f"unroll({sketch.unroll})")
-    return (*(entry(text, site) for text in texts), *behind)
+    if real.vectors:
+        texts.append("vectorize")
+        if real.outer or real.inner:
+            texts += ["hoist"] * sketch.hoist + [f"unroll({real.unroll})"] * (real.unroll > 1)
+    found = [entry(text, site) for text in texts]
+    if partial:
+        found += [entry("vectorize", f"{site}.{part}") for part in ("start", "combined")]
+    for number, ((*_, tail), one) in enumerate(zip(real.tails, sketch.tails, strict=False)):
+        found += entries(tail, one, f"{site}.tail{number + 1 if number else ''}")
+    return tuple(found)
 
 
 def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
