@@ -54,7 +54,7 @@ def drawn(*shape: int) -> Any:
 
 def assert_equal(module: Any, *inputs: Any) -> str:
     """Import, evaluate and compare; return the text."""
-    found = import_module(module.eval(), inputs)
+    found = import_module(module.eval(), inputs, layout="nchw", fold=False)
     with torch.no_grad():
         expected = module(*inputs).numpy()
     arrays = [value.numpy() for value in inputs] + found.weights(module)
@@ -168,9 +168,9 @@ def test_what_is_computed_once_stays_so() -> None:
 def test_weights_are_arguments_in_the_order_of_their_names() -> None:
     linear = torch.nn.Linear(4, 8)
     module = torch.nn.Sequential(linear, torch.nn.BatchNorm1d(8)).eval()
-    found = import_module(module, [drawn(5, 4)])
+    found = import_module(module, [drawn(5, 4)], fold=False)
     assert found.parameters == ("0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var")
-    assert found.transposed == {"0.weight"}
+    assert found.axes == {"0.weight": (1, 0)}
     first = found.weights(module)[0]
     assert first.flags.c_contiguous
     np.testing.assert_array_equal(first, linear.weight.detach().numpy().T)

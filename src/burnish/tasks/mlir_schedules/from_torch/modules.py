@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,15 @@ from numpy.typing import NDArray
 from burnish.core.errors import InputError, MissingTool
 from burnish.tasks.mlir_schedules.bindings import bindings
 from burnish.tasks.mlir_schedules.from_torch.cleaning import cleaned
+from burnish.tasks.mlir_schedules.from_torch.layout import channels_last
 
 if TYPE_CHECKING:
     from torch import nn
 
 INSTALL = "pip install 'burnish[train,mlir]'"
+TRANSPOSED = (1, 0)
+
+Layout = Literal["nhwc", "nchw"]
 
 
 @dataclass(frozen=True)
@@ -26,23 +30,64 @@ class Imported:
 
     text: str
     parameters: tuple[str, ...]  # and buffers
-    transposed: frozenset[str]  # of them: weights that it takes as rows of inputs, columns of outputs
+    axes: Mapping[str, tuple[int, ...]]  # of those that it takes with their axes in another order
+    folded: bool = False  # batch norms are a part of the convolutions before them
 
     def weights(self, module: nn.Module) -> list[NDArray[np.float32]]:
         """Return a module's parameters as the program takes them: in its order, and in C order."""
-        state = _state(module)
+        state = _state(_folded(module) if self.folded else module)
         found = {name: state[name].numpy() for name in self.parameters}
-        turned = {name: array.T if name in self.transposed else array for name, array in found.items()}
-        return [np.ascontiguousarray(turned[name], dtype=np.float32) for name in self.parameters]
+        found |= {name: found[name].transpose(axes) for name, axes in self.axes.items()}
+        return [np.ascontiguousarray(found[name], dtype=np.float32) for name in self.parameters]
 
 
-def import_module(module: nn.Module, example_inputs: Sequence[Any], name: str = "main") -> Imported:
+def import_module(
+    module: nn.Module,
+    example_inputs: Sequence[Any],
+    name: str = "main",
+    *,
+    layout: Layout = "nhwc",
+    fold: bool = True,
+) -> Imported:
     """Return the program of a module in evaluation mode, for inputs of the shapes of examples.
+
+    Args:
+        module: What is imported.
+        example_inputs: Tensors of torch.float32.
+        name: The function's.
+        layout: Of images between convolutions and pools; what the program takes and returns is torch's NCHW.
+        fold: Whether batch norms become a part of the convolutions before them.
 
     Raises:
         InputError: it has operations, shapes or elements that programs do not have.
         MissingTool: torch or MLIR is not installed.
     """
+    _check(module, example_inputs)
+    import torch
+
+    kind = type(module).__name__
+    if fold:
+        module = _folded(module)
+    state = _state(module)
+    layers = [path for path, part in module.named_modules() if isinstance(part, torch.nn.Linear)]
+    turned = frozenset(f"{path}.weight".lstrip(".") for path in layers) & set(state)
+    values = [value.t().contiguous() if key in turned else value for key, value in state.items()]
+    plain = _functional(module, tuple(state), turned, len(example_inputs))
+    try:
+        text = cleaned(_exported(plain, (*example_inputs, *values), name))
+    except InputError as error:
+        raise InputError(f"{kind} cannot be imported: {error}") from None
+    axes: dict[str, tuple[int, ...]] = dict.fromkeys(sorted(turned), TRANSPOSED)
+    names = tuple(state)
+    if layout == "nhwc":
+        images = channels_last(text, len(example_inputs))
+        text = images.text
+        axes |= {names[place - len(example_inputs)]: order for place, order in images.permuted.items()}
+    return Imported(text, names, axes, fold)
+
+
+def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
+    """Refuse what cannot be imported; see `import_module`."""
     try:
         import torch
     except ImportError:
@@ -54,16 +99,12 @@ def import_module(module: nn.Module, example_inputs: Sequence[Any], name: str = 
         if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
             found = getattr(value, "dtype", type(value).__name__)
             raise InputError(f"input {place} is {found}; programs take tensors of torch.float32")
-    state = _state(module)
-    layers = [path for path, part in module.named_modules() if isinstance(part, torch.nn.Linear)]
-    turned = frozenset(f"{path}.weight".lstrip(".") for path in layers) & set(state)
-    values = [value.t().contiguous() if key in turned else value for key, value in state.items()]
-    plain = _functional(module, tuple(state), turned, len(example_inputs))
-    try:
-        text = cleaned(_exported(plain, (*example_inputs, *values), name))
-    except InputError as error:
-        raise InputError(f"{type(module).__name__} cannot be imported: {error}") from None
-    return Imported(text, tuple(state), turned)
+
+
+def _folded(module: nn.Module) -> nn.Module:
+    from burnish.tasks.mlir_schedules.from_torch.folding import fold_batch_norms  # which needs torch
+
+    return fold_batch_norms(module)
 
 
 def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
