@@ -44,10 +44,11 @@ $(ready-dev): $(ready)
 	$(pip) install $(if $(wildcard $(ready-dev)),--quiet) --constraint constraints.txt 'burnish[dev]'
 	@touch $@
 
-# What benchmarks/nests.py compares with.
-peers := benchmarks/loop_nests/requirements.txt
+# What benchmarks/nests.py and benchmarks/schedules.py compare with.
+peers := benchmarks/loop_nests/requirements.txt benchmarks/mlir_schedules/requirements.txt
 $(ready-peers): $(ready-dev) $(peers)
-	$(pip) install $(if $(wildcard $(ready-peers)),--quiet) --constraint constraints.txt --requirement $(peers)
+	$(pip) install $(if $(wildcard $(ready-peers)),--quiet) --constraint constraints.txt \
+	  $(addprefix --requirement ,$(peers))
 	@touch $@
 
 demo: $(ready)
@@ -85,6 +86,7 @@ bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/ships.py --cc "burnish cc --budget 3"
 	$(python) benchmarks/nests.py
 	$(python) benchmarks/loop_searches.py
+	$(python) benchmarks/schedules.py --budget 60
 	$(python) benchmarks/back_end.py
 	$(python) benchmarks/codegen.py gain --split test
 	$(python) benchmarks/inlining_decisions.py
