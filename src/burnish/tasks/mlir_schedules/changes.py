@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from burnish.core.action import Action
-from burnish.tasks.mlir_schedules.ops import Op
+from burnish.tasks.mlir_schedules.ops import Matrix, Op
 from burnish.tasks.mlir_schedules.sites import Site, Sites, TilingLoop
 
 RESHAPES = ("tile_reduction", "split", "pad", "interchange", "pack", "fuse", "im2col", "decompose")
@@ -41,7 +41,9 @@ def _tiled(site: Site, dimension: int, size: int, *, shared: bool) -> Site:
     op = site.op
     trips = op.extents[dimension] // size
     loop = TilingLoop(f"{site.name}/{site.made}", dimension, size, trips, op.reduces[dimension], shared)
-    tiled = replace(op, extents=_with(op.extents, dimension, size))
+    extents = _with(op.extents, dimension, size)
+    shapes = zip(op.accesses, op.shapes, strict=True)
+    tiled = replace(op, extents=extents, shapes=tuple(_sliced(*one, extents, dimension) for one in shapes))
     return replace(site, op=tiled, loops=(*site.loops, loop), made=site.made + 1, own=site.own + 1)
 
 
@@ -83,6 +85,20 @@ def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader:
         sites = sites.put(replace(reader, holds=max(reader.holds, numbers[0])))
         return sites.put(replace(site, loops=reader.loops[: numbers[0]], own=0))
     return sites
+
+
+def _sliced(
+    access: Matrix, shape: tuple[int, ...], extents: tuple[int, ...], dimension: int
+) -> tuple[int, ...]:
+    """Return what a tile takes of an operand: less of what the tiled iterator is in."""
+    if not access:
+        return shape
+    return tuple(
+        1 + sum(factor * (extent - 1) for factor, extent in zip(row[:-1], extents, strict=True))
+        if row[dimension]
+        else size
+        for row, size in zip(access, shape, strict=True)
+    )
 
 
 def _with(values: tuple[int, ...], at: int, value: int) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from burnish.core.view import Mask, Observed
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX
 from burnish.tasks.mlir_schedules.changes import RESHAPES, changed
+from burnish.tasks.mlir_schedules.fusion import depths
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial
 from burnish.tasks.mlir_schedules.legality import legal
 from burnish.tasks.mlir_schedules.objectives import OBJECTIVES
@@ -24,7 +25,7 @@ from burnish.tasks.mlir_schedules.observations import OBSERVATIONS, observe
 from burnish.tasks.mlir_schedules.ops import scan
 from burnish.tasks.mlir_schedules.payload import Payload, TransformFailed, open_payload
 from burnish.tasks.mlir_schedules.sites import Site, Sites
-from burnish.tasks.mlir_schedules.transforms import write
+from burnish.tasks.mlir_schedules.transforms import write, write_fusion
 
 KEPT = 4096  # schedules whose time is remembered
 
@@ -86,7 +87,7 @@ class ScheduleSession(Session):
             return True
         found = self.ops.by_name[site or self.cursor]
         reader = self._reader(found) if text.startswith("fuse") else None
-        lines = write(found, text, len(self.script), reader)
+        lines = self._lines(found, text, reader)
         self.payload = self.payload.transformed(lines)
         kind = text.partition("(")[0]
         ops = scan(self.payload.module) if kind in RESHAPES else {}
@@ -169,17 +170,23 @@ class ScheduleSession(Session):
         readers = self.ops.readers(site.name)
         return readers[0] if len(readers) == 1 and readers[0].stage == "op" else None
 
+    def _lines(self, site: Site, text: str, reader: Site | None) -> str:
+        """Return the transforms of an action."""
+        if reader is None:
+            return write(site, text, len(self.script))
+        loops = int(text.removeprefix("fuse(").removesuffix(")"))
+        found = [depth for depth in depths(self.payload.module, site, reader) if depth <= loops]
+        return write_fusion(site, reader, found, len(self.script))
+
     def _fuses(self, site: Site, loops: int) -> bool:
         """Return whether an op can be computed in so many outer loops of the op that reads it: tried."""
         if site.stage != "op" or site.loops:
             return False
         reader = self._reader(site)
-        if reader is None or loops > len(reader.loops):
+        if reader is None or loops not in depths(self.payload.module, site, reader):
             return False
-        if site.name not in reader.op.reads[: reader.op.inputs] and not reader.loops[loops - 1].shared:
-            return False  # what it starts from goes through the loop
         try:
-            self.payload.transformed(write(site, f"fuse({loops})", len(self.script), reader))
+            self.payload.transformed(self._lines(site, f"fuse({loops})", reader))
         except TransformFailed:
             return False
         return True

@@ -71,7 +71,7 @@ class Sites:
     def scanned(self, found: Mapping[str, Op]) -> Sites:
         """Return the state with the ops of a module, the new ones behind the one that they were born of."""
         kept = {
-            name: replace(site, op=found[name]) if name in found else site
+            name: replace(site, op=self._known(site.op, found[name])) if name in found else site
             for name, site in self.by_name.items()
             if name in found or site.stage != "op"
         }
@@ -82,6 +82,17 @@ class Sites:
                 parent = parent_of(name)
                 names.insert(names.index(parent) + 1 if parent in names else len(names), name)
         return Sites({name: kept[name] for name in names})
+
+    def _known(self, before: Op, op: Op) -> Op:
+        """Return an op that was looked at anew; what it reads of vectors is known from before."""
+        if "" not in op.reads or len(op.reads) != len(before.reads):
+            return op
+        pairs = zip(op.reads, before.reads, strict=True)
+        reads = tuple(now or (was if self._is_vectors(was) else "") for now, was in pairs)
+        return replace(op, reads=reads)
+
+    def _is_vectors(self, name: str) -> bool:
+        return name in self.by_name and self.by_name[name].stage != "op"
 
     def readers(self, name: str) -> list[Site]:
         """Return the ops that read what a site makes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from burnish.core.action import Action
 from burnish.tasks.mlir_schedules.payload import ANY, LOOP, SITE, annotation
@@ -85,23 +85,41 @@ class Script:
         self.add(f"transform.apply_cse to {self.find_all('func.func')} : {ANY}")
 
 
-def write(site: Site, text: str, step: int, reader: Site | None = None) -> str:
-    """Return the transforms of an action at a site.
+def write(site: Site, text: str, step: int) -> str:
+    """Return the transforms of an action at a site, any but `fuse`.
 
     Args:
         site: As it is before.
         text: The action's.
         step: The number of the step, for the names of values.
-        reader: The op that reads what the site makes, for `fuse`.
     """
     action = Action.parse(text)
     script = Script(step)
-    numbers = [int(parameter) for parameter in action.parameters]
-    if action.kind == "fuse":
-        assert reader
-        _fuse(script, site, reader, numbers[0])
-    else:
-        _WRITERS[action.kind](script, site, *numbers)
+    _WRITERS[action.kind](script, site, *map(int, action.parameters))
+    return str(script)
+
+
+def write_fusion(site: Site, reader: Site, depths: Sequence[int], step: int) -> str:
+    """Return the transforms by which an op is computed in loops of the one that reads it.
+
+    Args:
+        site: As it is before.
+        reader: The other one.
+        depths: How many loops are around it in turn, see burnish.tasks.mlir_schedules.fusion.
+        step: The number of the step, for the names of values.
+    """
+    script = Script(step)
+    op = script.find(SITE, site.name)
+    for depth in depths:
+        name = reader.loops[depth - 1].name
+        loop, fused, around = script.find(LOOP, name), script.new("fused"), script.new("loop")
+        script.add(
+            f"{fused}, {around} = transform.structured.fuse_into_containing_op {op} into {loop} : "
+            f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
+        )
+        script.annotate(around, LOOP, name)
+        op = fused
+    script.add(f"transform.apply_dce to {script.find_all('func.func')} : {ANY}")
     return str(script)
 
 
@@ -195,17 +213,6 @@ def _pack(script: Script, site: Site, operand: int, loops: int) -> None:
     )
     made = script.producer(padded, operand, PAD)
     script.add(f"{hoisted} = transform.structured.hoist_pad {made} by {loops} loops : ({PAD}) -> {ANY}")
-
-
-def _fuse(script: Script, site: Site, reader: Site, loops: int) -> None:
-    op, loop = script.find(SITE, site.name), script.find(LOOP, reader.loops[loops - 1].name)
-    fused, around = script.new("fused"), script.new("loop")
-    script.add(
-        f"{fused}, {around} = transform.structured.fuse_into_containing_op {op} into {loop} : "
-        f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
-    )
-    script.annotate(around, LOOP, reader.loops[loops - 1].name)
-    script.add(f"transform.apply_dce to {script.find_all('func.func')} : {ANY}")
 
 
 def _im2col(script: Script, site: Site) -> None:
