@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from burnish.tasks.mlir_schedules import bindings, payload
+from burnish.tasks.mlir_schedules import bindings, elementary, payload
 from burnish.tasks.mlir_schedules.payload import ANY
 from burnish.tasks.mlir_schedules.transforms import Script
 
@@ -75,6 +75,7 @@ def lower(module: Any) -> None:
     bindings.run_passes(module, BUFFERS)
     _copies_to_linalg(module)
     bindings.run_passes(module, LOOPS)
+    elementary.expand(module)
     bindings.run_passes(module, LLVM)
 
 
