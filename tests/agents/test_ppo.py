@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -252,6 +253,27 @@ def test_updates_agree_with_stable_baselines(
 def test_the_learning_rate_falls_to_nothing() -> None:
     agent = PPO(counting_envs(2), counting_policy, PPOConfig(steps=14, anneal_steps=56), seed=0)
     assert [agent.iterate()["learning_rate"] for _ in range(4)] == pytest.approx([3e-4, 1.5e-4, 0, 0])
+
+
+@pytest.mark.parametrize(("envs", "least", "played"), [(2, 6, 6), (2, 5, 6), (3, 1, 3)])
+def test_an_iteration_has_so_many_episodes_of_programs_in_turn(
+    envs: int, least: int, played: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = [counters(f"a={5 + number}") for number in range(12)]
+    config = PPOConfig(steps=1, episodes=least)
+    agent = PPO(counting_envs(envs, programs=programs), counting_policy, config, seed=0)
+    seen: list[str] = []
+    batch = agent.batch
+
+    def noted(episodes: Sequence[Episode]) -> RolloutBatch:
+        seen.extend(episode.program for episode in episodes)
+        return batch(episodes)
+
+    monkeypatch.setattr(agent, "batch", noted)
+    assert [agent.iterate()["episodes"] for _ in range(2)] == [played, 2 * played]
+    names = [program.name for program in programs]
+    first = names.index(seen[0])
+    assert seen == [names[(first + number) % 12] for number in range(2 * played)]
 
 
 @pytest.mark.parametrize("critic", ["shared", "separate"])
