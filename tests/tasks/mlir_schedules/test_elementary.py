@@ -53,7 +53,10 @@ def inputs() -> NDArray[np.float32]:
     rng = np.random.default_rng(1)
     sizes = np.exp2(rng.uniform(-30, 6.4, COUNT // 2))
     near = rng.uniform(0, 5, COUNT // 2)
-    return (np.concatenate([sizes, near]) * rng.choice([-1, 1], COUNT)).astype(np.float32)
+    found: NDArray[np.float32] = (np.concatenate([sizes, near]) * rng.choice([-1, 1], COUNT)).astype(
+        np.float32
+    )
+    return found
 
 
 @pytest.mark.parametrize("trace", [(), VECTORS], ids=["scalars", "vectors"])
@@ -81,7 +84,7 @@ def test_ends_of_the_range_are_what_they_must_be(name: str, trace: tuple[str, ..
 def test_powers_become_denormal_numbers_and_then_nothing() -> None:
     given = np.linspace(-104, -86, 1000, dtype=np.float32)
     exact = np.exp(given.astype(np.float64))
-    assert np.abs(computed("exp", (), given) - exact).max() <= 1.25 * np.spacing(np.float32(0))
+    assert np.abs(computed("exp", (), given) - exact).max() <= 1.25 * float(np.spacing(np.float32(0)))
 
 
 def test_no_library_is_called() -> None:
