@@ -84,7 +84,7 @@ def _means(axes: Axes, rows: Sequence[Row], peers: Sequence[str]) -> None:
     axes.set_ylim(len(shown) - 0.4, -0.6)
     _logarithmic(axes)
     overall = mean_ratio(named["all ops"], NAIVE)
-    beside = f"; {overall:.1f} times the naive lowering" if math.isfinite(overall) else ""
+    beside = f"\n({overall:.1f} times the naive lowering)" if math.isfinite(overall) else ""
     axes.set_title(f"By group: geometric means{beside}", loc="left", size=10)
 
 
