@@ -83,6 +83,8 @@ class Task:
     )  # None: files as they are
     emitters: Mapping[str, Emitter] = field(default_factory=dict, repr=False)
     """How a state is written to a file, by the end of its name; the first is the default."""
+    written_beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """Which other files, of the same name, a file comes with: an object's header."""
     behaviour: Callable[[Program], Behaviour | None] | None = field(default=None, repr=False)
     """What to compare outputs by; None where the program is not run."""
     validator: Callable[[], Validator] = field(default=Validator, repr=False)

@@ -110,6 +110,8 @@ def _write_graph(path: Path, problem: Problem, recorder: Recorder, result: Resul
 def write_output(task: Task, job: Job, result: Result, limits: Limits) -> str:
     """Write the optimized program, or the fallback, in the form that the output's name asks for.
 
+    What the task writes beside it is written over, if it is there.
+
     Return what the task says of that state; "" where it says nothing.
 
     Raises:
@@ -118,12 +120,17 @@ def write_output(task: Task, job: Job, result: Result, limits: Limits) -> str:
     """
     session = replay_result(Problem(task, job.program, limits=limits), result)
     try:
-        emit = task.emitters[job.output.suffix]
-        data = emit(session, job.arguments, result.fallback or task.reference)
+        suffixes = (job.output.suffix, *task.written_beside.get(job.output.suffix, ()))
+        baseline = result.fallback or task.reference
+        files = {
+            job.output.with_suffix(one): task.emitters[one](session, job.arguments, baseline)
+            for one in suffixes
+        }
         described = task.shown.describe(job.program, session, result) if task.shown.describe else ""
     finally:
         session.shutdown()
     if job.top:
         make_folders(job.output, job.top)
-    write_atomically(job.output, data)
+    for path, data in files.items():
+        write_atomically(path, data)
     return described

@@ -6,6 +6,7 @@ from burnish.core.program_source import ProgramSource
 from burnish.core.task import Presentation, Task
 from burnish.tasks.mlir_schedules.actions import ACTIONS
 from burnish.tasks.mlir_schedules.baselines import BASELINES
+from burnish.tasks.mlir_schedules.c_interface import emit_header, emit_object, emit_shared_object
 from burnish.tasks.mlir_schedules.objectives import OBJECTIVES
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS
 from burnish.tasks.mlir_schedules.outputs import behaviour, describe, write_schedule
@@ -36,7 +37,8 @@ TASK = Task(
     max_trace=120,
     title="MLIRSchedules",
     make_source=_source,
-    emitters={".mlir": write_schedule},
+    emitters={".mlir": write_schedule, ".so": emit_shared_object, ".o": emit_object, ".h": emit_header},
+    written_beside={".so": (".h",), ".o": (".h",)},
     behaviour=behaviour,
     toolchain=toolchain,
     shown=Presentation(("seconds",), describe=describe),

@@ -12,6 +12,7 @@ from burnish.core.objective import GraphArrays, Observation
 from burnish.core.trace import split_entry
 from burnish.core.view import Observed
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX, MOST_DIMENSIONS
+from burnish.tasks.mlir_schedules.c_interface import header
 from burnish.tasks.mlir_schedules.rows import AT_CURSOR, COLUMNS, KINDS, READERS, STAGES, alone
 from burnish.tasks.mlir_schedules.sites import Site
 
@@ -75,6 +76,7 @@ OBSERVATIONS: dict[str, Observation] = {
         Observation("program", "The program as it was opened", kind="text"),
         Observation("module", "The module with what was done so far", kind="text"),
         Observation("schedule", "What was done, in the transform dialect", kind="text"),
+        Observation("c_header", "What a C program includes to call the object file", kind="text"),
     )
 }
 
@@ -180,4 +182,5 @@ _OBSERVE: Mapping[str, Callable[[ScheduleSession], Observed]] = {
     "program": _program,
     "module": _module,
     "schedule": _schedule,
+    "c_header": header,
 }

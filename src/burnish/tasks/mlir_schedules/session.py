@@ -16,6 +16,7 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX
+from burnish.tasks.mlir_schedules.c_interface import function_name, write_object
 from burnish.tasks.mlir_schedules.changes import RESHAPES, changed
 from burnish.tasks.mlir_schedules.fusion import depths
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial
@@ -146,6 +147,11 @@ class ScheduleSession(Session):
             self.shared.trial.check(compiled)
             self._compiled = key, compiled
         return self._compiled[1]
+
+    def object_code(self) -> bytes:
+        """Return the object file of a C function, named after the program; its outputs were compared."""
+        self.compiled()
+        return write_object(self.payload, function_name(self.program.name))
 
     def digest(self) -> str:
         """Return the digest of the module and the cursor."""
