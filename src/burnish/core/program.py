@@ -47,6 +47,8 @@ class Program:
     language: str  # what the content is written in, such as "llvm"; a task opens one language
     content: bytes = field(repr=False)
     workload: Workload | None = field(default=None, repr=False, compare=False)  # None: it cannot be run
+    recalls: bool = field(default=False, repr=False, compare=False)
+    """What earlier sessions on this machine measured counts: for searches, not for what is reported."""
 
     @cached_property
     def digest(self) -> str:
@@ -61,6 +63,5 @@ class Program:
 
     def remembered(self) -> Program:
         """Return the same program, whose measurements may be those of earlier sessions."""
-        if self.workload is None or self.workload.remembered:
-            return self
-        return replace(self, workload=replace(self.workload, remembered=True))
+        workload = self.workload and replace(self.workload, remembered=True)
+        return self if self.recalls else replace(self, workload=workload, recalls=True)

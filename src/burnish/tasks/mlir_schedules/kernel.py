@@ -34,17 +34,24 @@ class LoweringFailed(CompilerCrash):
 class CompiledSchedule:
     """A payload's machine code."""
 
-    def __init__(self, payload: Payload) -> None:
-        """Compile a copy.
+    def __init__(self, payload: Payload, module: Any = None) -> None:
+        """Compile.
+
+        Args:
+            payload: What is compiled.
+            module: The same, lowered, where that was done.
 
         Raises:
             LoweringFailed: a pass fails, or the code needs a function that is not there.
         """
         self.payload = payload
-        self.module = lowered(payload)
+        self.module = module or lowered(payload)
         engine = bindings.bindings("execution_engine").ExecutionEngine
         with bindings.context():
-            self.engine = engine(self.module, opt_level=OPTIMIZATION)
+            try:
+                self.engine = engine(self.module, opt_level=OPTIMIZATION)
+            except RuntimeError as error:
+                raise LoweringFailed(bindings.first_line(str(error))) from None
             self.address = int(self.engine.raw_lookup(KERNEL) or 0)
         if not self.address:
             raise LoweringFailed("the code cannot be linked: it calls a function that is not there")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from burnish.core.errors import UnknownName
+from burnish.core.errors import Miscompiled, UnknownName
 from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.session import Session
@@ -19,16 +20,17 @@ from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX
 from burnish.tasks.mlir_schedules.c_interface import function_name, write_object
 from burnish.tasks.mlir_schedules.changes import RESHAPES, changed
 from burnish.tasks.mlir_schedules.fusion import depths
-from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial
+from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial, code_digest, lowered
 from burnish.tasks.mlir_schedules.legality import legal
 from burnish.tasks.mlir_schedules.objectives import OBJECTIVES
 from burnish.tasks.mlir_schedules.observations import OBSERVATIONS, observe
 from burnish.tasks.mlir_schedules.ops import scan
 from burnish.tasks.mlir_schedules.payload import Payload, TransformFailed, open_payload
 from burnish.tasks.mlir_schedules.sites import Site, Sites
+from burnish.tasks.mlir_schedules.times import CodeTimes
 from burnish.tasks.mlir_schedules.transforms import write, write_fusion
 
-KEPT = 4096  # schedules whose time is remembered
+KEPT = 4096  # states whose code is remembered
 
 
 @dataclass
@@ -37,7 +39,8 @@ class SharedSchedules:
 
     trial: Trial
     opened: Payload  # before any action
-    seconds: Recent[str, float] = field(default_factory=lambda: Recent(KEPT))  # by the code
+    times: CodeTimes
+    codes: Recent[str, str] = field(default_factory=lambda: Recent(KEPT))  # of states
 
 
 class ScheduleSession(Session):
@@ -59,6 +62,7 @@ class ScheduleSession(Session):
         self.script: list[str] = []  # the transforms of each step
         self._masks: dict[str, Mask] = {}
         self._compiled: tuple[str, CompiledSchedule] | None = None  # the last one that was measured
+        self._lowered: Any = None  # the module, as `compiled` will want it
         self._told = ""  # the code whose time was asked for last
 
     def sites(self) -> tuple[str, ...]:
@@ -92,10 +96,13 @@ class ScheduleSession(Session):
         self.payload = self.payload.transformed(lines)
         kind = text.partition("(")[0]
         ops = scan(self.payload.module) if kind in RESHAPES else {}
+        names = self.sites()
         self.ops = changed(self.ops, found, text, ops, reader)
-        if self.cursor and self.cursor not in self.ops.by_name:
-            self.cursor = self.ops.last
+        if self.cursor and self.cursor not in self.ops.by_name:  # to the op before it
+            left = [name for name in names[: names.index(self.cursor)] if name in self.ops.by_name]
+            self.cursor = left[-1] if left else ""
         self.script.append(lines)
+        self._lowered = None
         self._masks = {}
         self.record(action, found.name)
         return True
@@ -132,21 +139,38 @@ class ScheduleSession(Session):
             LoweringFailed: MLIR makes no code of it.
             Miscompiled: it does not compute what NumPy does.
         """
-        key = self.digest()
-        known = self.shared.seconds.get(key)
-        if known is None or again:
-            known = self.compiled().seconds(self.shared.trial.arrays)
-            self.shared.seconds.put(key, known)
+        code = self._code()
+        known = None if again else self.shared.times.find(code)
+        if isinstance(known, str):
+            raise Miscompiled(known)
+        if known is None:
+            try:
+                known = self.compiled().seconds(self.shared.trial.arrays)
+            except Miscompiled as error:
+                self.shared.times.keep(code, str(error))
+                raise
+            self.shared.times.keep(code, known)
         return known
 
     def compiled(self) -> CompiledSchedule:
         """Return the code, whose outputs were compared."""
         key = self.digest()
         if self._compiled is None or self._compiled[0] != key:
-            compiled = CompiledSchedule(self.payload)
+            compiled = CompiledSchedule(self.payload, self._lowered)
+            self._lowered = None
             self.shared.trial.check(compiled)
             self._compiled = key, compiled
         return self._compiled[1]
+
+    def _code(self) -> str:
+        """Return the digest of the lowered code."""
+        key = self.digest()
+        code = self.shared.codes.get(key)
+        if code is None:
+            self._lowered = lowered(self.payload)
+            code = code_digest(self._lowered)
+            self.shared.codes.put(key, code)
+        return code
 
     def object_code(self) -> bytes:
         """Return the object file of a C function, named after the program; its outputs were compared."""
@@ -208,7 +232,8 @@ def open_program(program: Program) -> ScheduleSession:
     text = program.content.decode(errors="replace")
     payload = open_payload(text, program.name)
     sites = Sites({}).scanned(scan(payload.module))
-    return ScheduleSession(payload, sites, SharedSchedules(Trial(text), payload), program)
+    shared = SharedSchedules(Trial(text), payload, CodeTimes(program.digest, program.recalls))
+    return ScheduleSession(payload, sites, shared, program)
 
 
 def toolchain() -> dict[str, str]:
