@@ -9,7 +9,7 @@ from burnish.core.action import Action
 from burnish.tasks.mlir_schedules.ops import Matrix, Op
 from burnish.tasks.mlir_schedules.sites import Site, Sites, TilingLoop
 
-RESHAPES = ("tile_reduction", "split", "pad", "interchange", "pack", "fuse", "im2col", "decompose")
+RESHAPES = ("tile_reduction", "split", "pad", "interchange", "pack", "fuse", "im2col", "decompose", "hoist")
 """After these, ops are looked at anew; what the others make of an op is known."""
 
 
@@ -27,13 +27,10 @@ def changed(sites: Sites, site: Site, text: str, found: Mapping[str, Op], reader
     numbers = [int(parameter) for parameter in action.parameters]
     if action.kind in RESHAPES:
         return _reshaped(sites.scanned(found), site, action.kind, numbers, reader)
-    match action.kind:
-        case "tile" | "tile_parallel":
-            return sites.put(_tiled(site, *numbers, shared=action.kind == "tile_parallel"))
-        case "vectorize":
-            return sites.put(replace(site, stage="vectors"))
-        case "hoist":
-            return sites.put(replace(site, stage="hoisted"))
+    if action.kind in ("tile", "tile_parallel"):
+        return sites.put(_tiled(site, *numbers, shared=action.kind == "tile_parallel"))
+    if action.kind == "vectorize":
+        return sites.put(replace(site, stage="vectors"))
     return sites.put(_unrolled(site, numbers[0]))
 
 
@@ -61,6 +58,8 @@ def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader:
         tail = sites.by_name[before.next_tail]
         sites = sites.put(replace(sites.by_name[before.name], split=before.split + 1))
         return sites.put(replace(tail, loops=before.loops, own=before.own))
+    if site and kind == "hoist":  # what it reads may be folded, such as zeros that it starts from
+        return sites.put(replace(site, stage="hoisted"))
     if site and kind == "tile_reduction":
         dimension, size = numbers
         trips = before.op.extents[dimension] // size

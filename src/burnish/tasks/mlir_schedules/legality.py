@@ -75,7 +75,7 @@ def _fitting(kind: str, extent: int) -> Mask:
 
 
 def _tile(site: Site, dimension: int) -> bool:
-    if len(site.loops) >= MOST_LOOPS:
+    if len(site.loops) >= MOST_LOOPS or (site.own and site.op.divides):
         return False
     return site.op.kind != "softmax" or not site.op.reduces[dimension]
 
@@ -95,7 +95,7 @@ def _tile_reduction(site: Site, dimension: int) -> bool:
 
 
 def _split(site: Site, _: int) -> bool:
-    return site.op.kind != "softmax" and not site.own
+    return site.op.kind != "softmax" and not site.own and not site.op.divides
 
 
 def _pad(site: Site, _: int) -> bool:
@@ -136,7 +136,7 @@ def _decompose(site: Site, _: Fuses) -> bool:
 
 def _vectorize(site: Site, _: Fuses) -> bool:
     op = site.op
-    if not 1 < op.points <= MOST_POINTS or op.kind == "softmax":
+    if not 1 < op.points <= MOST_POINTS or op.kind == "softmax" or op.divides:
         return False
     return not op.has_windows or op.kind in VECTOR_WINDOWS
 

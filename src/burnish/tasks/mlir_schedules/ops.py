@@ -54,6 +54,16 @@ class Op:
         return all(map(_is_projected, self.accesses))
 
     @cached_property
+    def divides(self) -> bool:
+        """Whether iterators are divided in some index, as of an image's columns: matrices do not tell."""
+        rows = [
+            (row, extent)
+            for access, shape in zip(self.accesses, self.shapes, strict=True)
+            for row, extent in zip(access, shape, strict=True)
+        ]
+        return any(extent > 1 and not any(row) for row, extent in rows)
+
+    @cached_property
     def has_windows(self) -> bool:
         """Whether an index is a sum of iterators."""
         return any(sum(map(bool, row[:-1])) > 1 for access in self.accesses for row in access)
