@@ -6,10 +6,10 @@ import json
 import lzma
 import zlib
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.sketches import Level, Sketch, trace_of
 from burnish.tasks.loop_nests.variation import vary
+
+T = TypeVar("T")
 
 NARROW = "haswell"  # a CPU with AVX2, whose code runs where there is AVX-512
 DRAWN = 0.4  # of the schedules; the others are variations of the fastest
@@ -155,18 +157,31 @@ def machine_with(vector_bytes: int) -> Machine:
 
 
 def read_measurements(path: Path) -> list[Measurement]:
+    """Return the measured schedules of nests in a file; see `read_rows`.
+
+    Raises:
+        InputError: a line is something else.
+    """
+    return read_rows(path, Measurement.from_json)
+
+
+def read_rows(path: Path, parse: Callable[[str], T]) -> list[T]:
     """Return what a LineFile has, but for a line that was cut off, or a copy of one that xz compressed.
+
+    Args:
+        path: The file.
+        parse: Makes a row of a line.
 
     Raises:
         InputError: a line is something else.
     """
     if path.suffix != ".xz":
-        return read_json_lines(path, Measurement.from_json, appended=True)
+        return read_json_lines(path, parse, appended=True)
     try:
         text = lzma.decompress(path.read_bytes()).decode()
     except (OSError, lzma.LZMAError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: expected measured schedules, compressed by xz: {error}") from None
-    return parse_json_lines(text, Measurement.from_json, str(path))
+    return parse_json_lines(text, parse, str(path))
 
 
 def _next(nest: Nest, found: Sequence[Measurement], vector_bytes: int, rng: Any, *, random: bool) -> Sketch:

@@ -10,9 +10,9 @@ import numpy as np
 
 from burnish.core.guide import Adviser
 from burnish.core.program import Program
-from burnish.files import read_json_lines
 from burnish.loops.cost_training import Key, ScheduleCostsPlan, ScheduleCostsTraining
 from burnish.loops.fitting import MeasuredNest
+from burnish.loops.measuring import read_rows
 from burnish.schedules.measuring import MeasuredSketches, measure
 from burnish.schedules.proposals import KIND
 from burnish.tasks.loop_nests.kernel import host
@@ -56,7 +56,7 @@ class OpSchedules:
 
     def read(self, path: Path) -> list[MeasuredSketches]:
         """See Subject."""
-        return read_json_lines(path, MeasuredSketches.from_json, appended=True)
+        return read_rows(path, MeasuredSketches.from_json)
 
     def key(self, row: MeasuredSketches) -> Key:
         """See Subject."""

@@ -67,7 +67,8 @@ def rows_of(op: Op, sketch: OpSketch | None, lanes: int, tail: bool = False) -> 
         return [_row(op, None, lanes, tail)]
     real = realize(op, sketch)
     found = [_row(real.main, sketch, lanes, tail)]
-    for (*_, rest), one in zip(real.tails, sketch.tails, strict=True):
+    for number, (*_, rest) in enumerate(real.tails):
+        one = sketch.tails[number] if number < len(sketch.tails) else None
         found += rows_of(rest, one, lanes, True)
     return found
 
