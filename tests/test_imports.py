@@ -36,6 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "training": BELOW_ALL | MIDDLE | {"evaluation"},
     "portfolio": BELOW_ALL | MIDDLE | ABOVE,
     "loops": BELOW_ALL | MIDDLE | ABOVE,  # kernels: loop nests, their policies and searches, in one call
+    "schedules": BELOW_ALL | MIDDLE | ABOVE | {"loops"},  # the same of linalg programs
     "inlining": BELOW_ALL | MIDDLE | ABOVE,  # decisions of the inliner, and what is learned from them
     "registers": BELOW_ALL | MIDDLE | ABOVE,  # policies of the register allocator, and what they learn from
     "driver": BELOW_ALL | MIDDLE | ABOVE | {"portfolio"},
