@@ -24,7 +24,6 @@ from burnish.agents.policy import (
     masked_log_softmax,
     sample,
 )
-from burnish.agents.sums import SummedLogits
 from burnish.core.action import Action
 from burnish.core.errors import InputError
 from burnish.tasks.llvm_passes.actions import ACTIONS as PASSES
@@ -93,41 +92,6 @@ def test_factorised_head_is_the_product_by_hand(row: list[bool]) -> None:
             expected[action] = chance * conditional
     found = head(vector, torch.tensor([row])).exp()[0].tolist()
     assert found == pytest.approx(expected, rel=1e-5)
-
-
-def test_summed_logits_by_hand() -> None:
-    torch.manual_seed(1)
-    logits = SummedLogits(3, (*ACTIONS, "#1: tile(j, 8)"))
-    vector = torch.randn(1, 3)
-    of = dict(zip(logits.names, logits.factors(vector)[0].tolist(), strict=True))
-    tile, adce, passes = of["tile", -1, ""], of["adce", -1, ""], of["gvn", -1, ""]
-    expected = [
-        passes,
-        tile + of["tile", 0, "i"] + of["tile", 1, "32"],
-        passes + of["gvn", 0, "no-load-pre"],
-        adce,
-        tile + of["tile", 0, "j"] + of["tile", 1, "8"],
-        tile + of["tile", 0, "k"] + of["tile", 1, "8"],
-        of["#1: tile", -1, ""] + of["#1: tile", 0, "j"] + of["#1: tile", 1, "8"],
-    ]
-    assert len(of) == 12
-    assert logits(vector)[0].tolist() == pytest.approx(expected, rel=1e-5)
-    assert logits.as_linear()(vector)[0].tolist() == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize("head", ["summed", "factorised-summed"])
-def test_what_is_learned_of_a_size_counts_at_every_place(head: Head) -> None:
-    policy, mask = made(head), torch.ones(1, 6, dtype=torch.bool)
-    batch = policy.collate(observed(1))
-    before = policy.log_probs(batch, mask).detach()
-    adam = torch.optim.Adam(policy.head.parameters(), lr=0.1)
-    for _ in range(5):
-        adam.zero_grad()
-        (-policy.log_probs(batch, mask)[0, ACTIONS.index("tile(j, 8)")]).backward()
-        adam.step()
-    gain = (policy.log_probs(batch, mask) - before)[0]
-    eight, other = ACTIONS.index("tile(k, 8)"), ACTIONS.index("tile(i, 32)")
-    assert gain[eight] > gain[other] + 0.1
 
 
 def test_factorised_over_the_passes_of_llvm() -> None:
