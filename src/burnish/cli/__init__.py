@@ -29,6 +29,7 @@ COMMANDS = {
     "serve-inliner": "answer an unmodified compiler's inliner by a policy",
     "report": "what the drop-in compilers made of a build",
     "apply": "apply actions by hand and see each one's effect",
+    "import-torch": "a module of torch as a program, and its weights",
     "tasks": "list tasks, their actions, observations and objectives",
     "corpus": "make and look at corpora: pinned packages, your own files, random programs",
     "inliner": "what is inlined, what each answer is worth, and policies against the heuristic",

@@ -1,0 +1,79 @@
+"""burnish import-torch: a module of torch as a program, and its weights as arrays."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from burnish.core.errors import InputError
+from burnish.files import write_atomically
+from burnish.tasks.mlir_schedules.from_torch.loading import drawn_inputs, load_module
+from burnish.tasks.mlir_schedules.from_torch.modules import import_module
+from burnish.tasks.mlir_schedules.programs import program
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    options = _parser().parse_args(arguments)
+    if options.output.suffix != ".mlir":
+        raise InputError(f"-o {options.output}: expected a name that ends in .mlir")
+    if options.weights and options.weights.suffix != ".npz":
+        raise InputError(f"--weights {options.weights}: expected a name that ends in .npz")
+    module, examples = load_module(options.module)
+    inputs = drawn_inputs(options.inputs) if options.inputs else examples
+    if not inputs:
+        raise InputError(f"{options.module} comes without example inputs; expected --inputs 1x3x224x224")
+    imported = import_module(module, inputs, layout=options.layout, fold=not options.keep_batch_norms)
+    content = program(imported.text, options.output.name).content
+    write_atomically(options.output, content)
+    counts = Counter(re.findall(r"= linalg\.(\w+)", content.decode()))
+    print(f"{options.output}: {', '.join(f'{count} {name}' for name, count in counts.most_common())}")
+    weights = dict(zip(imported.parameters, imported.weights(module), strict=True))
+    total = sum(array.size for array in weights.values())
+    print(f"arguments: {_count(len(inputs), 'input')}, {_count(len(weights), 'weight')} of {total:,} numbers")
+    if options.weights:
+        _save(options.weights, weights)
+        print(f"{options.weights}: the weights by name, in the order in which the program takes them")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="burnish import-torch",
+        description="Write a module of torch, in evaluation mode and for inputs of certain shapes, as a "
+        "program of linalg operations on tensors, which `burnish optimize` takes. Weights are arguments that "
+        "come after the inputs; convolutions take theirs with the channels last.",
+        epilog="burnish import-torch model.py:resnet --inputs 1x3x224x224 -o resnet.mlir --weights "
+        "resnet.npz && burnish optimize resnet.mlir --budget 10m -o resnet.so",
+    )
+    add = parser.add_argument
+    add(
+        "module",
+        help="FILE.py:NAME or package.module:NAME, a torch.nn.Module, or a function that returns one, or one "
+        "and its example inputs",
+    )
+    add("-o", "--output", type=Path, required=True, help="where to: FILE.mlir")
+    add("--inputs", nargs="+", metavar="SHAPE", help="one of each input, of float32: 1x3x224x224")
+    add("--weights", type=Path, metavar="FILE.npz", help="where the arrays of its weights go")
+    add("--layout", choices=("nhwc", "nchw"), default="nhwc", help="of images inside; default: nhwc")
+    add("--keep-batch-norms", action="store_true", help="do not make them a part of convolutions")
+    return parser
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _save(path: Path, weights: dict[str, Any]) -> None:
+    """Write arrays by name, in their order."""
+    from io import BytesIO
+
+    content = BytesIO()
+    np.savez(content, **weights)
+    write_atomically(path, content.getvalue())
