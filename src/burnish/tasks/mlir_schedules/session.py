@@ -76,7 +76,7 @@ class ScheduleSession(Session):
             return np.zeros(len(ACTIONS), dtype=bool)
         if name not in self._masks:
             found = self.ops.by_name[name]
-            self._masks[name] = legal(found, partial(self._fuses, found))
+            self._masks[name] = legal(found, partial(self._fuses, found, self._depths(found)))
         mask = self._masks[name].copy()
         if site == WHOLE_PROGRAM:
             mask[INDEX["next"]] = mask[INDEX["done"]] = True
@@ -205,18 +205,22 @@ class ScheduleSession(Session):
         if reader is None:
             return write(site, text, len(self.script))
         loops = int(text.removeprefix("fuse(").removesuffix(")"))
-        found = [depth for depth in depths(self.payload.module, site, reader) if depth <= loops]
+        found = [depth for depth in self._depths(site) if depth <= loops]
         return write_fusion(site, reader, found, len(self.script))
 
-    def _fuses(self, site: Site, loops: int) -> bool:
-        """Return whether an op can be computed in so many outer loops of the op that reads it: tried."""
+    def _depths(self, site: Site) -> tuple[int, ...]:
+        """Return in how many outer loops of its reader an op may be computed, as far as is known."""
         if site.stage != "op" or site.loops:
-            return False
+            return ()
         reader = self._reader(site)
-        if reader is None or loops not in depths(self.payload.module, site, reader):
+        return depths(self.payload.module, site, reader) if reader and reader.loops else ()
+
+    def _fuses(self, site: Site, known: tuple[int, ...], loops: int) -> bool:
+        """Return whether an op can be computed in so many outer loops of the op that reads it: tried."""
+        if loops not in known:
             return False
         try:
-            self.payload.transformed(self._lines(site, f"fuse({loops})", reader))
+            self.payload.transformed(self._lines(site, f"fuse({loops})", self._reader(site)))
         except TransformFailed:
             return False
         return True
