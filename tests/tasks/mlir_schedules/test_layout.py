@@ -160,3 +160,12 @@ def test_batch_norms_that_cannot_be_folded_stay(module: nn.Module) -> None:
 def test_modules_without_norms_are_not_traced() -> None:
     module = Applied(functional.relu)
     assert fold_batch_norms(module) is module
+
+
+def test_axes_of_one_element_are_left_out_where_there_are_no_images() -> None:
+    """A batch of one sequence is a matrix, in which a bias can be added while a product is computed."""
+    layer = nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.Softmax(-1))
+    text = assert_equal(layer, drawn(1, 3, 4)).text
+    maps = re.findall(r"^#map.*-> \((.*)\)>", text, re.MULTILINE)
+    assert set(", ".join(maps).split(", ")) == {"d0", "d1"}
+    assert signature(text).outputs[0].shape == (1, 3, 6)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from burnish.core.errors import InputError
 from burnish.tasks.mlir_schedules.bindings import bindings
 
 SIMPLER = "canonicalize,cse"
+FLAT = "func.func(linalg-fold-unit-extent-dims),canonicalize,cse"
 FUSED = "func.func(linalg-fuse-elementwise-ops),canonicalize"
 ELEMENT = "f32"
 DIALECTS = ("linalg.", "tensor.", "arith.", "math.", "func.")
 RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
+WINDOW = re.compile(r"^linalg\.(depthwise_)?conv_|^linalg\.pooling_")
 BARRIER = "import.barrier"
 
 
@@ -19,6 +22,8 @@ def cleaned(module: Any) -> str:
     """Return the text of an exported module as a program.
 
     Chains of operations element by element become one each, where none is computed more often than before.
+    Axes of extent 1 are left out, but where there are images: their windows keep all four axes, and what
+    follows them can be computed tile by tile only in the same axes.
 
     Raises:
         InputError: something is left in it that programs do not have.
@@ -41,6 +46,8 @@ def cleaned(module: Any) -> str:
                 operation.erase()
         context.allow_unregistered_dialects = False
         _run(module, SIMPLER)
+        if not any(WINDOW.search(operation.name) for operation in _operations(module)):
+            _run(module, FLAT)
         for operation in _operations(module):
             _check(operation)
         return str(module)
