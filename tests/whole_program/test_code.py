@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
+from burnish.driver.improve import limits
 from burnish.driver.machine_code import BEGIN
-from tests.sources import DATA
+from burnish.driver.requests import OptimizeRequest
+from burnish.tasks.llvm_passes.session import open_session
+from burnish.whole_program.module_candidates import ProgramModule, by_level
+from tests.sources import DATA, program
 from tests.whole_program.conftest import Builds
 
 SEARCHED = ("--code-generation", "searched", "--budget", "80 evaluations", "--speed-limit", "none")
@@ -22,3 +27,11 @@ def test_functions_are_generated_otherwise_where_that_is_smaller(builds: Builds)
     assert linked["loaded_bytes"] < linked["loaded_bytes_before"]
     for words in ("work 1000", "7"):
         assert builds.run("./program", *words.split()) == builds.run("./program.clang", *words.split())
+
+
+def test_the_expected_run_time_of_the_levels_passes_is_known_from_them(tmp_path: Path) -> None:
+    matrix = program("matrix.c")
+    module = ProgramModule(matrix.content, limits(1, 1), tmp_path)
+    request = OptimizeRequest("matrix.c", "loaded-bytes", "Oz", None, 0, None, speed_limit=1.05)
+    assert by_level(module, request).run_time == open_session(matrix).reference_run_time()
+    assert by_level(module, replace(request, code_share=0.0)).run_time == {}

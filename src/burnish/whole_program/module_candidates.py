@@ -77,4 +77,6 @@ def _passes(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     module.honour_mandatory()
     pipeline = f"clang<{request.level}>"
     module.run(pipeline, request.level)
-    return Optimized(module.bitcode(), (pipeline,), 0)
+    # what is known here need not be made again for the limits of code generation
+    run_time = dict(module.expected_run_time()) if request.code_share and request.speed_limit else {}
+    return Optimized(module.bitcode(), (pipeline,), 0, run_time)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from burnish.whole_program.link_requests import constant_bytes, level_request, s
 from burnish.whole_program.merging import Link, Merged, merge
 from burnish.whole_program.module_candidates import by_code_generation, by_functions, by_level, by_search
 from burnish.whole_program.relinking import link_module, object_of, write_side_files
+
+TRIALS_TO_BEGIN = 2.0  # a search's reference, and what it begins with
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,9 @@ class _Trials:
     outcome: LinkOutcome
     best: Path | None = None
     module: Optimized | None = None  # of the best one
+    level_seconds: float = 0.0  # that the level's own passes, their code and its link took
+    own: bytes | None = None  # that object
+    run_time: Mapping[str, float] = field(default_factory=dict)  # by those passes; see Optimized
     paths: list[Path] = field(default_factory=list)
 
     def run(self) -> LinkOutcome:
@@ -84,7 +90,9 @@ class _Trials:
                 self.outcome = replace(self.outcome, reason="the build's budget is used up")
             else:
                 passes, code = request.divided() if request.code_share else (request, None)
-                self.by_search(self.by_functions(passes))
+                passes = self.by_functions(passes)
+                if not code or not self.is_late(passes):
+                    self.by_search(passes)
                 if code:
                     self.by_code_generation(code)
         if not self.best:
@@ -95,8 +103,13 @@ class _Trials:
 
     def by_level(self) -> Linked | None:
         """Try the level's own passes."""
+        start = time.monotonic()
         try:
-            return self.linked(by_level(self.merged.module, level_request(self.link, self.merged)))
+            found = by_level(self.merged.module, level_request(self.link, self.merged))
+            linked = self.linked(found)
+            self.own, self.run_time = object_of(self.paths[-1]).read_bytes(), found.run_time
+            self.level_seconds = time.monotonic() - start
+            return linked
         except (Unimproved, BurnishError) as why:
             self.outcome = replace(self.outcome, reason=str(why))
             return None
@@ -132,7 +145,8 @@ class _Trials:
                 self.merged.module.bitcode,
                 object_of(self.best).read_bytes(),
                 self.merged.pattern.command,
-                run_time=self.module.run_time,
+                own=self.own,
+                run_time=self.module.run_time or self.run_time,
             )
             code = by_code_generation(self.merged.module, generated, request)
             self.outcome = replace(self.outcome, evaluations=self.outcome.evaluations + code.evaluations)
@@ -140,6 +154,12 @@ class _Trials:
         except (Unimproved, BurnishError) as why:
             evaluations = self.outcome.evaluations + getattr(why, "evaluations", 0)
             self.outcome = replace(self.outcome, reason=str(why), evaluations=evaluations)
+
+    def is_late(self, request: OptimizeRequest) -> bool:
+        """Whether a search would end before it has begun, in time that code generation can use."""
+        if request.until is None or request.memory or not self.best:
+            return False
+        return request.until - time.monotonic() < TRIALS_TO_BEGIN * self.level_seconds
 
     def linked(self, found: Optimized, code: bytes | None = None) -> Linked:
         """Link a candidate, with clang's code or other, and keep it where it is better than the best."""
