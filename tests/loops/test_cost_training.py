@@ -11,7 +11,7 @@ import pytest
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.loops.cost_training import ScheduleCostsTraining
-from burnish.loops.fitting import LearningConfig, MeasuredNest, fit, pair_accuracy, regret
+from burnish.loops.fitting import LearningConfig, MeasuredNest, Predicted, fit, pair_accuracy, regret
 from burnish.loops.measuring import read_measurements
 from burnish.loops.proposals import load_for
 from burnish.tasks.loop_nests import TASK
@@ -46,14 +46,8 @@ def nests(count: int, rng: np.random.Generator) -> list[MeasuredNest]:
 def test_order_and_times_are_learned() -> None:
     rng = np.random.default_rng(0)
     train, test = nests(40, rng), nests(10, rng)
-    model = fit(
-        train,
-        LearningConfig(width=32, models=1, epochs=40, nests_of_batch=4),
-        seed=0,
-        task=TASK.id,
-        objective="seconds",
-        vector_bytes=32,
-    )
+    config = LearningConfig(width=32, models=1, epochs=40, nests_of_batch=4)
+    model = fit(train, config, 0, Predicted(TASK.id, "seconds", 32))
     assert pair_accuracy(model, test) > 0.9
     assert np.exp(np.log(regret(model, test)).mean()) > 0.85
     errors = [model.log2_seconds(nest.features) - np.log2(nest.seconds) for nest in test]
@@ -62,10 +56,7 @@ def test_order_and_times_are_learned() -> None:
 
 def test_same_seed_gives_the_same_model() -> None:
     train = nests(6, np.random.default_rng(0))
-    models = [
-        fit(train, LearningConfig(epochs=2), seed=3, task="t", objective="o", vector_bytes=32)
-        for _ in range(2)
-    ]
+    models = [fit(train, LearningConfig(epochs=2), 3, Predicted("t", "o", 32)) for _ in range(2)]
     for (one, first), (other, second) in zip(models[0].layers, models[1].layers, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(first, second)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from burnish.core.guide import Adviser
 from burnish.core.worker import Limits, Worker
 from burnish.files import LineFile
 from burnish.loops.cost_model import KIND, CostModel
-from burnish.loops.fitting import LearningConfig, MeasuredNest, fit, pair_accuracy, regret
+from burnish.loops.fitting import LearningConfig, MeasuredNest, Predicted, fit, pair_accuracy, regret
 from burnish.loops.measuring import Measurement, measure, read_measurements
 from burnish.loops.proposals import SchedulePolicy
 from burnish.policies.find import find_adviser
@@ -179,16 +179,10 @@ class ScheduleCostsTraining:
         others = self._by_key(one for one in self._before if self.subject.key(one) not in seen)
         measured += map(self.subject.learned, others.values())
         self.note(f"fitting {sum(len(nest.seconds) for nest in measured)} schedules")
-        model = fit(
-            measured,
-            self.plan.fit,
-            seed=self.config.run.seed,
-            task=self.task.id,
-            objective=self.objective,
-            vector_bytes=host().vector_bytes,
-            known=self.subject.known,
+        of = Predicted(
+            self.task.id, self.objective, host().vector_bytes, self.subject.known, self.subject.kind
         )
-        self.model = replace(model, kind=self.subject.kind)
+        self.model = fit(measured, self.plan.fit, self.config.run.seed, of)
         shares = regret(self.model, self._held)
         self._metrics = {
             SCORE: float(np.exp(np.log(shares).mean())),

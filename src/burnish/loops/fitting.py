@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from burnish.loops.cost_model import CostModel, scale_of
+from burnish.loops.cost_model import KIND, CostModel, scale_of
 from burnish.tasks.loop_nests.features import COLUMNS
 
 Floats = NDArray[np.float32]
@@ -37,6 +37,17 @@ class LearningConfig:
     favour: float = (
         1.0  # how much less a schedule counts that is twice as slow as the best of its nest, in log2
     )
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a cost model is of."""
+
+    task: str  # its id
+    objective: str
+    vector_bytes: int  # of the machine
+    known: tuple[str, ...] = COLUMNS  # the columns of the features
+    kind: str = KIND  # of the policy's file
 
 
 @dataclass(frozen=True)
@@ -76,12 +87,8 @@ class _Networks(nn.Module):
 def fit(
     measured: Sequence[MeasuredNest],
     config: LearningConfig,
-    *,
     seed: int,
-    task: str,
-    objective: str,
-    vector_bytes: int,
-    known: tuple[str, ...] = COLUMNS,
+    of: Predicted,
 ) -> CostModel:
     """Return a cost model of measured schedules."""
     torch.manual_seed(seed)
@@ -89,7 +96,7 @@ def fit(
     rows = np.concatenate([one for nest in measured for one in nest.features])
     mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-3
     operations = [
-        [np.exp2(one[:, scale_of(known)].sum(axis=1)).sum() for one in nest.features] for nest in measured
+        [np.exp2(one[:, scale_of(of.known)].sum(axis=1)).sum() for one in nest.features] for nest in measured
     ]
     rates = np.concatenate([nest.seconds / each for nest, each in zip(measured, operations, strict=True)])
     network = _Networks(rows.shape[1], float(np.log2(rates).mean()), config)
@@ -104,7 +111,7 @@ def fit(
         order = rng.permutation(len(measured))
         for begin in range(0, len(order), config.nests_of_batch):
             chosen = [measured[i] for i in order[begin : begin + config.nests_of_batch]]
-            loss = _loss(network, chosen, (mean, deviation), scale_of(known), config)
+            loss = _loss(network, chosen, (mean, deviation), scale_of(of.known), config)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -114,7 +121,17 @@ def fit(
         (weight.detach().numpy(), bias.detach().numpy())
         for weight, bias in zip(network.weights, network.biases, strict=True)
     )
-    return CostModel(task, objective, known, vector_bytes, mean, deviation, layers, known=known)
+    return CostModel(
+        of.task,
+        of.objective,
+        of.known,
+        of.vector_bytes,
+        mean,
+        deviation,
+        layers,
+        known=of.known,
+        kind=of.kind,
+    )
 
 
 def _loss(

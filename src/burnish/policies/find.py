@@ -19,7 +19,7 @@ LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for a
 KINDS = {
     "sequence-values": "burnish.portfolio.sequence_values:load_for",
     "schedule-costs": "burnish.loops.proposals:load_for",
-    "op-schedule-costs": "burnish.schedules.proposals:load_for",
+    "op-schedule-costs": "burnish.schedules.op_proposals:load_for",
 }
 """By what a policy's file says it is, "module:function" of (path, task) -> Adviser; any other is"""
 ACTIONS_ONE_BY_ONE = "burnish.policies.advise:load_adviser"

@@ -53,7 +53,7 @@ TRAININGS: dict[str, str] = {
     "eviction-ppo": "burnish.registers.eviction_training:EvictionTraining",
     "eviction-evolution": "burnish.registers.eviction_training:EvictionTraining",
     "schedule-costs": "burnish.loops.cost_training:ScheduleCostsTraining",
-    "op-schedule-costs": "burnish.schedules.cost_training:op_schedule_costs",
+    "op-schedule-costs": "burnish.schedules.op_cost_training:op_schedule_costs",
 }
 """Other kinds of training, by name."""
 

@@ -75,7 +75,7 @@ class _Choice:
 
 
 @dataclass(order=True)
-class _Candidate:
+class _Choices:
     score: float  # log2 of the seconds that are expected
     number: int
     choices: Mapping[str, _Choice] = field(compare=False)
@@ -94,7 +94,7 @@ def propose(before: Trace, ops: Mapping[str, Op], model: CostModel) -> InitialTr
         ops: By site.
         model: Of what their sketches take.
     """
-    search = _Search(ops, model)
+    search = _ProgramSearch(ops, model)
     seen: set[Trace] = set()
     while candidate := search.next():
         sketches = {site: one.sketch for site, one in candidate.choices.items() if one.sketch}
@@ -107,7 +107,7 @@ def propose(before: Trace, ops: Mapping[str, Op], model: CostModel) -> InitialTr
             search.measured(candidate, cost)
 
 
-class _Search:
+class _ProgramSearch:
     """Programs' candidates: choices for every op."""
 
     def __init__(self, ops: Mapping[str, Op], model: CostModel) -> None:
@@ -117,12 +117,12 @@ class _Search:
         text = "".join(f"{site}{op.extents}" for site, op in ops.items())
         self.rng = np.random.default_rng(zlib.crc32(text.encode()))
         self.pools = {site: self._pool(op) for site, op in ops.items()}
-        self.best: list[_Candidate] = []  # that were measured, a heap
-        self.waiting: list[_Candidate] = []  # a heap
+        self.best: list[_Choices] = []  # that were measured, a heap
+        self.waiting: list[_Choices] = []  # a heap
         self._push({site: pool[0] for site, pool in self.pools.items()})
         self._alternatives(self.waiting[0].choices, 4 * NEAR)
 
-    def next(self) -> _Candidate | None:
+    def next(self) -> _Choices | None:
         """Return the most promising candidate; None where there is no more."""
         for _ in range(3):
             if self.waiting:
@@ -131,16 +131,16 @@ class _Search:
                 self._alternatives(self.best[0].choices, NEAR)
         return None
 
-    def measured(self, candidate: _Candidate, seconds: float) -> None:
+    def measured(self, candidate: _Choices, seconds: float) -> None:
         """Learn what a candidate takes: what is near the best few is worth a try."""
         score = math.log2(seconds)
-        heapq.heappush(self.best, _Candidate(score, candidate.number, candidate.choices))
+        heapq.heappush(self.best, _Choices(score, candidate.number, candidate.choices))
         parents = heapq.nsmallest(4, self.best)
         for _ in range(NEAR):
             parent = parents[min(len(parents) - 1, int(self.rng.exponential(1.0)))]
             self._near(parent)
 
-    def _near(self, parent: _Candidate) -> None:
+    def _near(self, parent: _Choices) -> None:
         site = self._site(parent.choices)
         before = parent.choices[site]
         if self.rng.random() < NEW:
@@ -168,7 +168,7 @@ class _Search:
 
     def _push(self, choices: Mapping[str, _Choice], score: float | None = None) -> None:
         self.count += 1
-        candidate = _Candidate(0.0, self.count, choices)
+        candidate = _Choices(0.0, self.count, choices)
         candidate.score = math.log2(candidate.predicted) if score is None else score
         heapq.heappush(self.waiting, candidate)
 

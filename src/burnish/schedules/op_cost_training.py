@@ -13,8 +13,8 @@ from burnish.core.program import Program
 from burnish.loops.cost_training import Key, ScheduleCostsPlan, ScheduleCostsTraining
 from burnish.loops.fitting import MeasuredNest
 from burnish.loops.measuring import read_rows
-from burnish.schedules.measuring import MeasuredSketches, measure
-from burnish.schedules.proposals import KIND
+from burnish.schedules.measured_sketches import MeasuredSketches, measure
+from burnish.schedules.op_proposals import KIND
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.mlir_schedules.features import COLUMNS, ELEMENT, features
 from burnish.tasks.mlir_schedules.programs import MlirSource
