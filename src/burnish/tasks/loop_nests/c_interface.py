@@ -19,13 +19,8 @@ C_WORDS = frozenset(
     auto break case char const continue default do double else enum extern float for goto if inline int long
     register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
     while alignas alignof bool constexpr false nullptr static_assert thread_local true typeof class delete new
-<<<<<<< HEAD
-    operator private protected public template this throw try using virtual namespace and or not xor main
-    scratch
-=======
     operator private protected public template this throw try using virtual namespace and or not xor
     main scratch
->>>>>>> lcompile
     """.split()
 )
 """Of C and C++, and the last argument: no names of arguments and functions."""
