@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "registers": BELOW_ALL | MIDDLE | ABOVE,  # policies of the register allocator, and what they learn from
     "driver": BELOW_ALL | MIDDLE | ABOVE | {"portfolio"},
     "whole_program": BELOW_ALL | MIDDLE | ABOVE | {"driver", "portfolio"},
-    "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver", "whole_program", "inlining", "portfolio"},
+    "cli": BELOW_ALL | MIDDLE | ABOVE | {"driver", "whole_program", "inlining", "portfolio", "schedules"},
     "envs": BELOW_ALL | {"tasks", "corpora"},
 }
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]

@@ -40,7 +40,7 @@ class Bench:
     case: Case
     program: Program
     trial: Trial
-    network: Any = None  # a burnish.tasks.mlir_schedules.from_torch.networks.Network
+    network: Any = None  # a burnish.schedules.from_torch.networks.Network
 
     @property
     def text(self) -> str:
@@ -77,8 +77,8 @@ def open_bench(case: Case) -> Bench:
     if case.group != NETWORK:
         found = MlirSource().load(case.name).program
         return Bench(case, found, Trial(found.content.decode()))
-    from burnish.tasks.mlir_schedules.from_torch.modules import import_module
-    from burnish.tasks.mlir_schedules.from_torch.networks import NETWORKS
+    from burnish.schedules.from_torch.modules import import_module
+    from burnish.schedules.from_torch.networks import NETWORKS
 
     network = NETWORKS[case.name]()
     example = network.example()

@@ -62,8 +62,11 @@ def _network(bench: Bench, layout: str, compiled: Compile) -> Call:
 
 
 def _without_gradients(function: Callable[..., Any], given: Sequence[Tensor]) -> Call:
-    torch.set_grad_enabled(False)  # for the whole process: to say so at each call takes a microsecond
-    return lambda: function(*given)
+    @torch.no_grad()
+    def call() -> Any:
+        return function(*given)
+
+    return call
 
 
 def _result(op: Op, output: Any) -> Any:

@@ -14,11 +14,11 @@ from torch.nn import functional
 
 pytest.importorskip("torch_mlir")
 
-from burnish.tasks.mlir_schedules.from_torch.folding import fold_batch_norms
-from burnish.tasks.mlir_schedules.from_torch.modules import Imported, import_module
+from burnish.schedules.from_torch.folding import fold_batch_norms
+from burnish.schedules.from_torch.modules import Imported, import_module
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.reference.evaluate import evaluate, signature
-from tests.tasks.mlir_schedules.test_import_torch import SMALL, Applied, drawn
+from tests.schedules.test_import_torch import SMALL, Applied, drawn
 
 
 def assert_equal(module: nn.Module, *inputs: Any, **options: Any) -> Imported:

@@ -16,8 +16,8 @@ from torch.nn import functional
 pytest.importorskip("torch_mlir")
 
 from burnish.core.errors import InputError, MissingTool
-from burnish.tasks.mlir_schedules.from_torch.modules import import_module
-from burnish.tasks.mlir_schedules.from_torch.networks import (
+from burnish.schedules.from_torch.modules import import_module
+from burnish.schedules.from_torch.networks import (
     NETWORKS,
     Network,
     bert_layer,

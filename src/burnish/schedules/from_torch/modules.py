@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError, MissingTool
+from burnish.schedules.from_torch.cleaning import cleaned
+from burnish.schedules.from_torch.layout import channels_last
 from burnish.tasks.mlir_schedules.bindings import bindings
-from burnish.tasks.mlir_schedules.from_torch.cleaning import cleaned
-from burnish.tasks.mlir_schedules.from_torch.layout import channels_last
 
 if TYPE_CHECKING:
     from torch import nn
@@ -102,7 +102,7 @@ def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
 
 
 def _folded(module: nn.Module) -> nn.Module:
-    from burnish.tasks.mlir_schedules.from_torch.folding import fold_batch_norms  # which needs torch
+    from burnish.schedules.from_torch.folding import fold_batch_norms  # which needs torch
 
     return fold_batch_norms(module)
 
@@ -118,7 +118,7 @@ def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
     from torch_mlir.compiler_utils import TorchMlirCompilerError
     from torch_mlir.extras.fx_importer import FxImporter
 
-    from burnish.tasks.mlir_schedules.from_torch.decompositions import decompositions
+    from burnish.schedules.from_torch.decompositions import decompositions
 
     said: list[str] = []
 
