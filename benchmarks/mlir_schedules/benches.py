@@ -77,7 +77,7 @@ def open_bench(case: Case) -> Bench:
     if case.group != NETWORK:
         found = MlirSource().load(case.name).program
         return Bench(case, found, Trial(found.content.decode()))
-    from burnish.schedules.from_torch.modules import import_module
+    from burnish.schedules.from_torch.importing import import_module
     from burnish.schedules.from_torch.networks import NETWORKS
 
     network = NETWORKS[case.name]()

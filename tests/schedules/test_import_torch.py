@@ -16,7 +16,7 @@ from torch.nn import functional
 pytest.importorskip("torch_mlir")
 
 from burnish.core.errors import InputError, MissingTool
-from burnish.schedules.from_torch.modules import import_module
+from burnish.schedules.from_torch.importing import import_module
 from burnish.schedules.from_torch.networks import (
     NETWORKS,
     Network,

@@ -15,7 +15,7 @@ from torch.nn import functional
 pytest.importorskip("torch_mlir")
 
 from burnish.schedules.from_torch.folding import fold_batch_norms
-from burnish.schedules.from_torch.modules import Imported, import_module
+from burnish.schedules.from_torch.importing import Imported, import_module
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.reference.evaluate import evaluate, signature
 from tests.schedules.test_import_torch import SMALL, Applied, drawn

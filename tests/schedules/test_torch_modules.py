@@ -16,7 +16,7 @@ from burnish import Budget
 from burnish.core.errors import InputError, Miscompiled
 from burnish.evaluation import Strategy
 from burnish.schedules import ScheduledModule, optimize_module
-from burnish.schedules.from_torch.modules import import_module
+from burnish.schedules.from_torch.importing import import_module
 from burnish.schedules.from_torch.networks import NETWORKS
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
+from burnish.schedules.from_torch.importing import import_module
 from burnish.schedules.from_torch.loading import drawn_inputs, load_module
-from burnish.schedules.from_torch.modules import import_module
 from burnish.tasks.mlir_schedules.programs import program
 
 

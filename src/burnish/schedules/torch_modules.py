@@ -17,7 +17,7 @@ from burnish.core.result import Result
 from burnish.core.worker import GIB, Limits
 from burnish.evaluation import Strategy, optimize
 from burnish.schedules.callables import BoundFunction, ScheduledFunction
-from burnish.schedules.from_torch.modules import Imported, import_module
+from burnish.schedules.from_torch.importing import Imported, import_module
 from burnish.search import Budget
 from burnish.tasks import load_task
 from burnish.tasks.mlir_schedules.programs import program as program_of
@@ -41,7 +41,7 @@ def optimize_module(
 
     Args:
         module: In evaluation mode, on the CPU, of float32; see
-            burnish.schedules.from_torch.modules for what can be imported.
+            burnish.schedules.from_torch.importing for what can be imported.
         example_inputs: One of each input; the new module takes inputs of their shapes alone.
         budget: Of the search.
         strategy: How to search.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.core.errors import InputError, MissingTool, UnknownName
-from burnish.schedules.from_torch.modules import INSTALL
+from burnish.schedules.from_torch.importing import INSTALL
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
