@@ -167,21 +167,29 @@ class CompiledKernel:
         Raises:
             InputError: it is none, or has another shape or dtype.
         """
-        shape = self.inputs.get(name, self.outputs.get(name))
-        if not isinstance(given, np.ndarray):
-            if not hasattr(given, "__dlpack__"):
-                kind = type(given).__name__
-                raise InputError(f"{name} is a {kind}; expected an array of NumPy, or one with __dlpack__")
-            try:
-                given = np.from_dlpack(given)
-            except (BufferError, RuntimeError, TypeError, ValueError) as error:
-                raise InputError(f"{name}: NumPy cannot take it, is it on the CPU? {error}") from None
-        if given.dtype != self.dtype:
-            raise InputError(f"{name} has the dtype {given.dtype}; expected {self.dtype}")
-        if given.shape != shape:
-            raise InputError(f"{name} has the shape {given.shape}; expected {shape}")
-        array: Array = given
-        return array
+        return taken(given, name, self.inputs.get(name, self.outputs.get(name)), self.dtype)
+
+
+def taken(given: Any, name: str, shape: tuple[int, ...] | None, dtype: Any) -> Array:
+    """Return what was given as an array of NumPy, without a copy.
+
+    Raises:
+        InputError: it is none, or has another shape or dtype.
+    """
+    if not isinstance(given, np.ndarray):
+        if not hasattr(given, "__dlpack__"):
+            kind = type(given).__name__
+            raise InputError(f"{name} is a {kind}; expected an array of NumPy, or one with __dlpack__")
+        try:
+            given = np.from_dlpack(given)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise InputError(f"{name}: NumPy cannot take it, is it on the CPU? {error}") from None
+    if given.dtype != dtype:
+        raise InputError(f"{name} has the dtype {given.dtype}; expected {dtype}")
+    if given.shape != shape:
+        raise InputError(f"{name} has the shape {given.shape}; expected {shape}")
+    array: Array = given
+    return array
 
 
 def _plain(array: Array) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.loops.kernel import taken
 from burnish.tasks.loop_nests.lowering import ALIGNMENT
 from burnish.tasks.mlir_schedules.programs import MlirSource
 from burnish.tasks.mlir_schedules.reference.evaluate import TensorType
@@ -128,20 +129,7 @@ class ScheduledFunction:
         Raises:
             InputError: it is none, or has another shape or dtype.
         """
-        shape, dtype = self._types[number]
-        if not isinstance(given, np.ndarray):
-            if not hasattr(given, "__dlpack__"):
-                kind = type(given).__name__
-                raise InputError(f"{name} is a {kind}; expected an array of NumPy, or one with __dlpack__")
-            try:
-                given = np.from_dlpack(given)
-            except (BufferError, RuntimeError, TypeError, ValueError) as error:
-                raise InputError(f"{name}: NumPy cannot take it, is it on the CPU? {error}") from None
-        if given.dtype != dtype:
-            raise InputError(f"{name} has the dtype {given.dtype}; expected {dtype}")
-        if given.shape != shape:
-            raise InputError(f"{name} has the shape {given.shape}; expected {shape}")
-        return np.require(given, requirements=("C", "A"))
+        return np.require(taken(given, name, *self._types[number]), requirements=("C", "A"))
 
     def _given(self, out: Any, inputs: Sequence[Array]) -> list[Array]:
         """Return the arrays that outputs are written to."""

@@ -1,17 +1,7 @@
-"""What is minimised: the time of a call."""
+"""What is minimised: the time of a call, as of a loop nest."""
 
 from __future__ import annotations
 
-from burnish.core.objective import Objective
+from burnish.tasks.loop_nests.objectives import OBJECTIVES
 
-OBJECTIVES = {
-    "seconds": Objective(
-        "seconds",
-        "s",
-        "CPU time of a call, the least of several, with arrays in caches as far as they fit",
-        dense=False,
-        by_site=False,
-        noisy=True,
-        heading="seconds",
-    ),
-}
+__all__ = ["OBJECTIVES"]

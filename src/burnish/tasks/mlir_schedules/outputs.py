@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from burnish.core.behaviour import Behaviour
-from burnish.core.errors import Miscompiled
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
@@ -17,29 +15,6 @@ if TYPE_CHECKING:
     from burnish.tasks.mlir_schedules.session import ScheduleSession
 
 GIGA = 1e9
-
-
-class AsNumPyDoes(Behaviour):
-    """What a schedule makes of random arrays, as far as that is not what NumPy does: "" where it is."""
-
-    same = "computes what NumPy does, as"
-
-    def run(self, session: Session, expected: str | None = None) -> str:
-        """Measure, which compares; see Behaviour."""
-        try:
-            session.measure("seconds")
-        except Miscompiled as error:
-            return str(error)
-        return ""
-
-    def differences(self, seen: str, expected: str) -> list[str]:
-        """See Behaviour."""
-        return [seen] if seen else []
-
-
-def behaviour(program: Program) -> Behaviour:
-    """Return what to compare a program's schedules by."""
-    return AsNumPyDoes()
 
 
 def schedule_text(session: ScheduleSession) -> str:
