@@ -227,7 +227,7 @@ def test_ctrl_c_leaves_every_environment_where_it_was(vector: Make, monkeypatch:
         several.step([SUBTRACT] * 5)
     monkeypatch.undo()
     after = [len(trace) for trace in several.get_attr("trace")]
-    assert sum(after) == 7  # two had been told
+    assert sum(after) in (6, 7)  # two were heard: the second of them in time or not
     costs = several.step([SUBTRACT] * 5)[-1]["cost"].tolist()
     assert costs == [900 - steps for steps in after]
 
