@@ -30,6 +30,7 @@ DRAWN = 0.5  # of the schedules; the others are variations of the fastest
 FAVOURED = 0.4  # the share of the measured schedules that others are variations of
 DEADLINE_SECONDS = 30.0  # of one schedule
 TRIES = 10  # for each schedule
+OPEN = 32  # programs, with their arrays, in a process
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def measure_trace(program: Program, trace: Trace) -> float:
     return seconds
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=OPEN)
 def _opened(_digest: str, program: Program) -> ScheduleSession:
     return open_program(program)
 

@@ -17,7 +17,7 @@ def depths(module: Any, site: Site, reader: Site) -> tuple[int, ...]:
     """
     known = {loop.name: number for number, loop in enumerate(reader.loops, 1)}
     found: set[int] = set()
-    for value in _find(module, reader.name).operands:
+    for value in find(module, reader.name).operands:
         found.update(_slices(value, site.name, known) or ())
     return () if 0 in found else tuple(sorted(found))
 
@@ -49,7 +49,7 @@ def _depth(loop: Any, known: dict[str, int]) -> int:
     return known.get(attributes[LOOP].value, 0) if LOOP in attributes else 0
 
 
-def _find(module: Any, site: str) -> Any:
+def find(module: Any, site: str) -> Any:
     """Return the op of a site."""
     ir = bindings.bindings("ir")
     found: list[Any] = []
