@@ -17,7 +17,7 @@ from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.worker import GIB, Limits, Worker
 from burnish.schedules.measured_sketches import measure_trace
-from burnish.schedules.op_search import SketchChoice, OpSearch
+from burnish.schedules.op_search import OpSearch, SketchChoice
 from burnish.tasks.mlir_schedules.parts import part
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
