@@ -67,6 +67,15 @@ def test_proposals_are_distinct_and_follow_what_was_measured(name: str, model: C
         open_program(small(name)).replay(trace)
 
 
+def test_proposals_end_where_there_are_no_others(model: CostModel) -> None:
+    proposals = propose(small("max-rows:2x2"), model)
+    traces = [next(proposals)]
+    with pytest.raises(StopIteration):
+        while len(traces) < 10_000:
+            traces.append(proposals.send(1e-3))
+    assert len(set(traces)) == len(traces)
+
+
 def test_ops_that_are_alike_are_measured_once(model: CostModel) -> None:
     session = open_program(program(TWICE, "twice"))
     search = OpSearch(opened(session)[1], model)

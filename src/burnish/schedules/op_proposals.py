@@ -24,6 +24,7 @@ from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import opened, trace_of
 
 KIND = "op-schedule-costs"
+REPEATED = 500  # candidates in turn that are none: there are no others
 APART_FROM = 16  # ops of a program: they are measured apart, too
 APART = 3.0  # seconds of that for each second that a whole program takes
 
@@ -64,11 +65,14 @@ def propose(program: Program, model: CostModel) -> InitialTraces:
             session.replay(before)
             apart = stack.enter_context(OpsApart(session, search))
         seen: set[Trace] = set()
-        while candidate := search.next():
+        repeated = 0
+        while (candidate := search.next()) and repeated < REPEATED:
             trace = (*before, *trace_of(ops, candidate.sketches))
             if trace in seen:
+                repeated += 1
                 continue
             seen.add(trace)
+            repeated = 0
             start = time.monotonic()
             cost = yield trace
             if cost is not None and math.isfinite(cost):

@@ -137,12 +137,17 @@ def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
     return tuple(found)
 
 
+FIRST = {"softmax": "decompose", "conv_2d_nchw_fchw": "im2col"}
+"""What ops are made into before there are sketches of them: an image's rows are vectors of a product."""
+
+
 def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
     """Return the ops of a program that sketches are of, and the actions that lead there."""
     session = session.fork()
     for site in session.ops.by_name.values():
-        if site.op.kind == "softmax":
-            session.apply(INDEX["decompose"], site.name)
+        action = INDEX.get(FIRST.get(site.op.kind, ""))
+        if action is not None and session.legal(site.name)[action]:
+            session.apply(action, site.name)
     return tuple(session.trace), {site.name: site.op for site in session.ops.by_name.values()}
 
 
