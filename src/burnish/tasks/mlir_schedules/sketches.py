@@ -49,7 +49,7 @@ def class_of(op: Op) -> Class:
         return "convolution"
     if op.kind in WINDOWS:
         return "window"
-    if op.kind in DECOMPOSED or op.kind == "softmax":
+    if op.kind in (*DECOMPOSED, "softmax", "fill"):  # what is filled may be a part of its reader by then
         return "left"
     plain = all(map(op.is_projected, range(len(op.accesses))))
     if not plain or not op.extents:
