@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from burnish.tasks.mlir_schedules.actions import REDUCTION_SIZES, SIZES, SPLIT_SIZES, UNROLL_FACTORS
-from burnish.tasks.mlir_schedules.legality import MOST_BODIES, MOST_POINTS
+from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_BODIES, MOST_POINTS
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.sketches import OpSketch, class_of, realize
 
@@ -33,7 +33,7 @@ def draw(op: Op, lanes: int, rng: Rng) -> OpSketch | None:
 
 
 def vary(op: Op, sketch: OpSketch | None, lanes: int, rng: Rng) -> OpSketch | None:
-    """Return a sketch that has some of its parts from another one that is drawn; it may be illegal."""
+    """Return a sketch that has parts of another one that is drawn; that one where they do not fit."""
     other = draw(op, lanes, rng)
     if sketch is None or other is None:
         return other
@@ -43,7 +43,15 @@ def vary(op: Op, sketch: OpSketch | None, lanes: int, rng: Rng) -> OpSketch | No
         taken += ["packs", "tails"]
     if "depth" in taken:
         taken += ["partial"]
-    return replace(sketch, **{part: getattr(other, part) for part in taken})
+    varied = replace(sketch, **{part: getattr(other, part) for part in taken})
+    return varied if _is_whole(op, varied) else other
+
+
+def _is_whole(op: Op, sketch: OpSketch) -> bool:
+    """Return whether a window of two dimensions is left one of them at most."""
+    left = realize(op, sketch).left
+    pairs = DECOMPOSED.get(op.kind)
+    return pairs is None or any(left[one] == 1 == left[other] for one, other in pairs)
 
 
 def _product(op: Op, lanes: int, rng: Rng) -> OpSketch:
