@@ -32,6 +32,8 @@ BLOCKED = at(M, "tile(0, 4)", "tile(1, 8)")
         ("matmul", at(M, "pad(2, 4)"), (20, 24, 12), []),
         ("matmul", at(M, "pad(2, 4)", "tile(2, 4)"), (20, 24, 4), ["r2 step 4 x 3"]),
         ("matmul", at(M, "interchange(0, 2)"), (9, 24, 20), []),
+        ("matmul", at(M, "data_tile(8)"), (20, 3, 9, 8), []),
+        ("product", at(M, "data_tile(8)", "tile(1, 1)"), (12, 1, 8, 8), ["d1 step 1 x 2"]),
         ("matmul", at(M, "tile(0, 4)", "interchange(0, 1)"), (24, 4, 9), ["d1 step 4 x 5"]),
         ("matmul", [*BLOCKED, f"{M}: pack(1, 2)"], (4, 8, 9), ["d0 step 4 x 5", "d1 step 8 x 3"]),
         (
@@ -87,6 +89,7 @@ def test_effect(program: str, trace: list[str], extents: tuple[int, ...], around
             {"matmul#1.tail2": (12, 10, 9), "matmul#1.tail": (8, 24, 8), "matmul#1.tail.tail": (8, 24, 1)},
         ),
         ("conv", at(C, "im2col"), {f"{C}.columns": (1, 48, 36)}),
+        ("product", at(M, "data_tile(8)"), {f"{M}.blocks": (2, 8, 8)}),
         ("sums", at(S, "tile_reduction(1, 8)"), {f"{S}.combined": (12, 8), f"{S}.start": (12, 8)}),
         (
             "softmax",
@@ -150,6 +153,10 @@ def test_producers_are_computed_in_loops_of_their_readers(trace: list[str], entr
         pytest.param("matmul", [], f"{M}: pack(1, 1)", id="no loop to pack outside of"),
         pytest.param("matmul", at(M, "tile(0, 4)"), f"{M}: pack(1, 1)", id="no loop goes through the copy"),
         pytest.param("matmul", [*BLOCKED, f"{M}: pack(1, 2)"], f"{M}: pack(1, 2)", id="packed already"),
+        pytest.param("matmul", [], f"{M}: data_tile(16)", id="24 columns"),
+        pytest.param("matmul", at(M, "tile(0, 4)"), f"{M}: data_tile(8)", id="stored otherwise in a loop"),
+        pytest.param("matmul", at(M, "split(0, 12)"), f"{M}: data_tile(8)", id="stored otherwise, a part"),
+        pytest.param("sums", [], f"{S}: data_tile(8)", id="blocks of no product"),
         pytest.param("layer", [], "generic#2: fuse(1)", id="its reader has no loop"),
         pytest.param("layer", ["generic#3: tile(0, 4)"], f"{M}: fuse(1)", id="its reader is outside"),
         pytest.param("matmul", at(M, "tile(0, 4)"), f"{F}: fuse(1)", id="what a loop starts from"),

@@ -38,6 +38,18 @@ SCHEDULES = {
         "matmul",
         at("matmul#1", "tile(0, 10)", "tile(1, 8)", "tile(0, 2)", "pack(0, 3)", "pack(1, 2)"),
     ),
+    "stored in blocks": (
+        "product",
+        [
+            *at("matmul#1", "data_tile(8)", "tile(1, 1)", "tile(0, 4)", "tile(2, 1)", "vectorize", "hoist"),
+            *at("matmul#1.blocks", "tile(0, 1)", "vectorize"),
+        ],
+    ),
+    "a batch stored in blocks": (
+        "batch-matmul-bt:2x6x16x4",
+        at("batch_matmul#1", "data_tile(8)", "tile(0, 1)", "tile(2, 1)", "tile(1, 2)", "vectorize", "hoist"),
+    ),
+    "a layer stored in blocks": ("layer", at("matmul#1", "data_tile(8)", "tile(1, 1)", "tile(0, 4)")),
     "tails": (
         "matmul",
         [

@@ -37,6 +37,7 @@ SHARED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 REDUCTION_SIZES = (4, 8, 16, 32, 64)
 SPLIT_SIZES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 48, 64)
 PAD_SIZES = (4, 8, 16)
+DATA_TILE_SIZES = (8, 16, 32)
 PACKED_OPERANDS = 2
 PACKED_LOOPS = 4
 FUSED_LOOPS = 6
@@ -57,6 +58,7 @@ ACTIONS = (
         for operand in range(PACKED_OPERANDS)
         for loops in range(1, PACKED_LOOPS + 1)
     ),
+    *(f"data_tile({size})" for size in DATA_TILE_SIZES),
     *(f"fuse({loops})" for loops in range(1, FUSED_LOOPS + 1)),
     "im2col",
     "decompose",

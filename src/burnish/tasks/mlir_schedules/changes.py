@@ -9,7 +9,10 @@ from burnish.core.action import Action
 from burnish.tasks.mlir_schedules.ops import Matrix, Op
 from burnish.tasks.mlir_schedules.sites import Site, Sites, TilingLoop
 
-RESHAPES = ("tile_reduction", "split", "pad", "interchange", "pack", "fuse", "im2col", "decompose", "hoist")
+RESHAPES = (
+    *("tile_reduction", "split", "pad", "interchange", "pack", "data_tile"),
+    *("fuse", "im2col", "decompose", "hoist"),
+)
 """After these, ops are looked at anew; what the others make of an op is known."""
 
 

@@ -119,6 +119,17 @@ def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:
     return any(loop.dimension in used for loop in inner) and not any(loop.shared for loop in inner)
 
 
+def _data_tile(site: Site, _: Fuses, size: int) -> bool:
+    """Store operands in blocks along the last iterator of what is written."""
+    op = site.op
+    if site.loops or site.split or not is_product(op) or not op.accesses[-1]:
+        return False
+    columns = op.columns
+    return (
+        op.extents[columns] % size == 0 and size < op.extents[columns] and len(op.extents) < MOST_DIMENSIONS
+    )
+
+
 def _fuse(_: Site, fuses: Fuses, loops: int) -> bool:
     return fuses(loops)
 
@@ -178,6 +189,7 @@ _SIZED: dict[str, Callable[[Site, int], bool]] = {  # at a dimension, whatever t
 _RULES: dict[str, Callable[..., bool]] = {
     "interchange": _interchange,
     "pack": _pack,
+    "data_tile": _data_tile,
     "fuse": _fuse,
     "im2col": _im2col,
     "decompose": _decompose,

@@ -48,6 +48,11 @@ class Op:
         """Return whether each dimension of an operand is one iterator by itself."""
         return _is_projected(self.accesses[operand])
 
+    @property
+    def columns(self) -> int:
+        """The iterator of the last dimension of what is written; each is one by itself."""
+        return self.accesses[-1][-1].index(1)
+
     @cached_property
     def is_plain(self) -> bool:
         """Whether this is so of each operand."""

@@ -24,6 +24,7 @@ Class = Literal["product", "convolution", "window", "pointwise", "reduction", "l
 
 CONVOLUTION = "conv_2d_nhwc_hwcf"
 UNSPLIT = ("softmax",)
+DATA_TILE = 16  # columns of an operand that is transposed
 WINDOWS = ("depthwise_conv_2d_nhwc_hwc", "pooling_nhwc_max", "pooling_nhwc_sum")
 
 
@@ -137,18 +138,31 @@ def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
     return tuple(found)
 
 
-FIRST = {"softmax": "decompose", "conv_2d_nchw_fchw": "im2col"}
-"""What ops are made into before there are sketches of them: an image's rows are vectors of a product."""
-
-
 def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
     """Return the ops of a program that sketches are of, and the actions that lead there."""
     session = session.fork()
     for site in session.ops.by_name.values():
-        action = INDEX.get(FIRST.get(site.op.kind, ""))
+        action = INDEX.get(_first(site.op))
         if action is not None and session.legal(site.name)[action]:
             session.apply(action, site.name)
     return tuple(session.trace), {site.name: site.op for site in session.ops.by_name.values()}
+
+
+def _first(op: Op) -> str:
+    """Return what is done to an op before there are sketches of it; "" where that is nothing.
+
+    Vectors are along an image's rows where its channels are first, and in products along what is written, in
+    whose order an operand that is transposed is copied.
+    """
+    if op.kind == "softmax":
+        return "decompose"
+    if op.kind == "conv_2d_nchw_fchw":
+        return "im2col"
+    if is_product(op) and op.accesses[-1]:
+        read = [access for access in op.accesses[: op.inputs] if any(row[op.columns] for row in access)]
+        if len(read) == 1 and not read[0][-1][op.columns]:
+            return f"data_tile({DATA_TILE})"
+    return ""
 
 
 def trace_of(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch]) -> Trace:

@@ -14,7 +14,20 @@ CLEANING = (
     "scf.for_loop_canonicalization",
     "tensor.merge_consecutive_insert_extract_slice",
 )
-PAD = '!transform.op<"tensor.pad">'
+GENERIC, PACK, UNPACK, TRANSPOSE, PAD, EXPAND = (
+    f'!transform.op<"{kind}">'
+    for kind in (
+        *("linalg.generic", "linalg.pack", "linalg.unpack", "linalg.transpose"),
+        *("tensor.pad", "tensor.expand_shape"),
+    )
+)
+UNPACKED = tuple(  # what an unpack becomes
+    f'!transform.op<"{kind}">'
+    for kind in (
+        *("tensor.empty", "linalg.transpose", "tensor.collapse_shape"),
+        *("tensor.extract_slice", "linalg.copy"),
+    )
+)
 
 
 class Script:
@@ -66,11 +79,17 @@ class Script:
         self.add(f"{', '.join(parts)} = transform.split_handle {handle} : ({ANY}) -> ({types})")
         return parts
 
-    def producer(self, handle: str, operand: int, kind: str = ANY) -> str:
+    def producer(self, handle: str, operand: int, kind: str = ANY, *, of: str = ANY) -> str:
         """Find the op that makes an operand."""
         made = self.new("made")
-        self.add(f"{made} = transform.get_producer_of_operand {handle}[{operand}] : ({ANY}) -> {kind}")
+        self.add(f"{made} = transform.get_producer_of_operand {handle}[{operand}] : ({of}) -> {kind}")
         return made
+
+    def cast(self, handle: str, kind: str) -> str:
+        """Return a handle of ops of a kind as one of any op."""
+        plain = self.new("plain")
+        self.add(f"{plain} = transform.cast {handle} : {kind} to {ANY}")
+        return plain
 
     def patterns(self, *names: str) -> None:
         """Apply rewrite patterns to the function."""
@@ -215,6 +234,32 @@ def _pack(script: Script, site: Site, operand: int, loops: int) -> None:
     script.add(f"{hoisted} = transform.structured.hoist_pad {made} by {loops} loops : ({PAD}) -> {ANY}")
 
 
+def _data_tile(script: Script, site: Site, size: int) -> None:
+    """Store operands in blocks along the columns, each block in the order in which it is read."""
+    op, general = script.find(SITE, site.name), script.new("general")
+    columns = site.op.columns
+    sizes = [size if i == columns else 0 for i in range(len(site.op.extents))]
+    script.add(f"{general} = transform.structured.pack {op} packed_sizes = {sizes} : ({ANY}) -> {GENERIC}")
+    for operand, access in enumerate(site.op.accesses):
+        if any(row[columns] for row in access):
+            made = script.producer(general, operand, PACK, of=GENERIC)
+            pad, shape, turned = (script.new(stem) for stem in ("pad", "shape", "turned"))
+            script.add(
+                f"{pad}, {shape}, {turned} = transform.structured.lower_pack {made} : "
+                f"({PACK}) -> ({PAD}, {EXPAND}, {TRANSPOSE})"
+            )
+            if operand < site.op.inputs:
+                script.annotate(script.cast(turned, TRANSPOSE), SITE, f"{site.name}.blocks")
+    unpack = script.new("unpack")
+    script.add(f"{unpack} = transform.get_consumers_of_result {general}[0] : ({GENERIC}) -> {UNPACK}")
+    handles = ", ".join(script.new("part") for _ in UNPACKED)
+    script.add(
+        f"{handles} = transform.structured.lower_unpack {unpack} : ({UNPACK}) -> ({', '.join(UNPACKED)})"
+    )
+    script.annotate(script.cast(general, GENERIC), SITE, site.name)
+    script.clean()
+
+
 def _im2col(script: Script, site: Site) -> None:
     op = script.find(SITE, site.name)
     columns, product = script.new("columns"), script.new("reshaped")
@@ -278,6 +323,7 @@ _WRITERS: dict[str, Callable[..., None]] = {
     "pad": _pad,
     "interchange": _interchange,
     "pack": _pack,
+    "data_tile": _data_tile,
     "im2col": _im2col,
     "decompose": _decompose,
     "vectorize": _vectorize,
