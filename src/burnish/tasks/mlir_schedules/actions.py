@@ -62,6 +62,7 @@ ACTIONS = (
     *(f"fuse({loops})" for loops in range(1, FUSED_LOOPS + 1)),
     "im2col",
     "decompose",
+    "fold_unit_dims",
     "vectorize",
     "hoist",
     *(f"unroll({factor})" for factor in UNROLL_FACTORS),

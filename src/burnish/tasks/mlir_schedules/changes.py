@@ -11,7 +11,7 @@ from burnish.tasks.mlir_schedules.sites import Site, Sites, TilingLoop
 
 RESHAPES = (
     *("tile_reduction", "split", "pad", "interchange", "pack", "data_tile"),
-    *("fuse", "im2col", "decompose", "hoist"),
+    *("fuse", "im2col", "decompose", "fold_unit_dims", "hoist"),
 )
 """After these, ops are looked at anew; what the others make of an op is known."""
 
@@ -78,6 +78,13 @@ def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader:
         moved = {one: other, other: one}
         loops = tuple(
             replace(loop, dimension=moved.get(loop.dimension, loop.dimension)) for loop in before.own_loops
+        )
+        return sites.put(replace(site, loops=(*before.loops[: len(before.loops) - before.own], *loops)))
+    if site and kind == "fold_unit_dims":
+        left = [i for i, extent in enumerate(before.op.extents) if extent > 1]
+        places = {i: place for place, i in enumerate(left)}
+        loops = tuple(
+            replace(loop, dimension=places.get(loop.dimension, len(left))) for loop in before.own_loops
         )
         return sites.put(replace(site, loops=(*before.loops[: len(before.loops) - before.own], *loops)))
     if site and kind == "pack":

@@ -9,12 +9,16 @@ import numpy as np
 from burnish.tasks.mlir_schedules.actions import REDUCTION_SIZES, SIZES, SPLIT_SIZES, UNROLL_FACTORS
 from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_BODIES, MOST_POINTS
 from burnish.tasks.mlir_schedules.ops import Op
-from burnish.tasks.mlir_schedules.sketches import OpSketch, class_of, realize
+from burnish.tasks.mlir_schedules.sketches import CONVOLUTION, FOLDED, IMAGES, OpSketch, class_of, realize
 
 Rng = np.random.Generator
 
 LEFT = 0.12  # of the ops without products, whose loops LLVM may vectorize as well
 LEAST = OpSketch(())  # nothing but vectors, where a tail is left to LLVM
+_CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row and channels; those of the kernel
+    CONVOLUTION: ((3, 1, 2, 6), (4, 5)),
+    IMAGES: ((1, 2, 3, 4), (5, 6)),
+}
 REGISTERS = {16: 28, 8: 14, 4: 14}  # that a tile may fill, by the lanes of one
 
 
@@ -48,8 +52,10 @@ def vary(op: Op, sketch: OpSketch | None, lanes: int, rng: Rng) -> OpSketch | No
 
 
 def _is_whole(op: Op, sketch: OpSketch) -> bool:
-    """Return whether a window of two dimensions is left one of them at most."""
+    """Return whether what is left of a window has a dimension at most; none where it is to be folded."""
     left = realize(op, sketch).left
+    if op.kind in FOLDED:
+        return all(left[i] == 1 for i, reduced in enumerate(op.reduces) if reduced)
     pairs = DECOMPOSED.get(op.kind)
     return pairs is None or any(left[one] == 1 == left[other] for one, other in pairs)
 
@@ -117,27 +123,35 @@ def _dot(op: Op, lanes: int, rng: Rng) -> OpSketch:
 
 
 def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    width = _width(op.extents[3], lanes, rng)
+    """Draw a tile of filters and pixels of a row: vectors of what is innermost in memory."""
+    image, (filters, row, pixels, channels), kernel = op.kind == IMAGES, *_CONVOLUTIONS[op.kind]
+    columns, rows = (pixels, filters) if image else (filters, pixels)
+    width = _width(op.extents[columns], lanes, rng)
     registers = REGISTERS[lanes]
-    height = _height(op.extents[2], max(1, registers // -(-width // lanes)), rng)
-    tile = [(3, width), (2, height)]
+    height = _height(op.extents[rows], max(1, registers // -(-width // lanes)), rng)
+    tile = [(columns, width), (rows, height)]
     if rng.random() < 0.3:
         tile.reverse()
-    blocks = [(0, 1), (1, 1)]
+    blocks = [(0, 1), (row, 1)]
     if rng.random() < 0.3:
-        tile, blocks = [tile[0], (1, 1), tile[1]], [(0, 1)]
-    step = int(rng.choice([1, 1, 2]))
-    sketch = OpSketch(tuple(tile), tuple(blocks), (), ((4, 1), (5, 1), (6, step)), 0, _unroll(rng))
+        tile, blocks = [tile[0], (row, 1), tile[1]], [(0, 1)]
+    if op.extents[channels] >= 128 and rng.random() < 0.4:
+        blocks.append((channels, int(rng.choice([32, 64, 128, 256]))))
+    depth = [(i, 1) for i in kernel]
+    depth.insert(0 if image else len(depth), (channels, 1 if image else int(rng.choice([1, 1, 2]))))
+    sketch = OpSketch(tuple(tile), tuple(blocks), (), tuple(depth), 0, _unroll(rng))
     return _with_tails(op, sketch, lanes, rng)
 
 
 def _window(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    width = _width(op.extents[3], lanes, rng, most=8)
-    height = _height(op.extents[2], max(1, 16 * lanes // width), rng)
-    tile = [(2, height), (3, width)]
+    columns, rows, ones = (2, 1, (0, 3)) if op.kind in FOLDED else (3, 2, (0, 1))
+    width = _width(op.extents[columns], lanes, rng, most=8)
+    height = _height(op.extents[rows], max(1, 16 * lanes // width), rng)
+    tile = [(rows, height), (columns, width)]
     if rng.random() < 0.3:
         tile.reverse()
-    sketch = OpSketch(tuple(tile), ((0, 1), (1, 1)), (), ((4, 1), (5, 1)), 0, int(rng.choice([1, 2, 3])))
+    blocks = tuple((i, 1) for i in ones)
+    sketch = OpSketch(tuple(tile), blocks, (), ((4, 1), (5, 1)), 0, int(rng.choice([1, 2, 3])))
     return _with_tails(op, sketch, lanes, rng)
 
 

@@ -145,6 +145,20 @@ def _decompose(site: Site, _: Fuses) -> bool:
     return any(site.op.extents[one] == 1 == site.op.extents[other] for one, other in pairs)
 
 
+def _fold_unit_dims(site: Site, _: Fuses) -> bool:
+    """Leave out iterators of one value, where each index is one of the others by itself, then."""
+    op = site.op
+    if not site.own or site.loops[-1].shared or not op.has_windows:
+        return False
+    extents = op.extents
+    rows = [
+        [factor for factor, extent in zip(row[:-1], extents, strict=True) if factor and extent > 1]
+        for access in op.accesses
+        for row in access
+    ]
+    return op.points > 1 and all(row in ([], [1]) for row in rows)
+
+
 def _vectorize(site: Site, _: Fuses) -> bool:
     op = site.op
     if not 1 < op.points <= MOST_POINTS or op.kind == "softmax" or op.divides:
@@ -193,6 +207,7 @@ _RULES: dict[str, Callable[..., bool]] = {
     "fuse": _fuse,
     "im2col": _im2col,
     "decompose": _decompose,
+    "fold_unit_dims": _fold_unit_dims,
     "vectorize": _vectorize,
     "hoist": _hoist,
     "unroll": _unroll,

@@ -22,10 +22,14 @@ from burnish.tasks.mlir_schedules.session import ScheduleSession
 Rng = np.random.Generator
 Class = Literal["product", "convolution", "window", "pointwise", "reduction", "left"]
 
-CONVOLUTION = "conv_2d_nhwc_hwcf"
+CONVOLUTION, IMAGES = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw"
 UNSPLIT = ("softmax",)
 DATA_TILE = 16  # columns of an operand that is transposed
-WINDOWS = ("depthwise_conv_2d_nhwc_hwc", "pooling_nhwc_max", "pooling_nhwc_sum")
+WINDOWS = (
+    *("depthwise_conv_2d_nhwc_hwc", "pooling_nhwc_max", "pooling_nhwc_sum"),
+    "depthwise_conv_2d_nchw_chw",
+)
+FOLDED = (IMAGES, "depthwise_conv_2d_nchw_chw")  # vectors are along an image's rows
 
 
 @dataclass(frozen=True)
@@ -46,9 +50,9 @@ def class_of(op: Op) -> Class:
     """Return how an op is scheduled."""
     if is_product(op):
         return "product"
-    if op.kind == CONVOLUTION:
+    if op.kind == CONVOLUTION or (op.kind == IMAGES and has_whole_rows(op)):
         return "convolution"
-    if op.kind in WINDOWS:
+    if op.kind in WINDOWS and (op.kind not in FOLDED or has_whole_rows(op)):
         return "window"
     if op.kind in (*DECOMPOSED, "softmax", "fill"):  # what is filled may be a part of its reader by then
         return "left"
@@ -56,6 +60,11 @@ def class_of(op: Op) -> Class:
     if not plain or not op.extents:
         return "left"
     return "reduction" if any(op.reduces) else "pointwise"
+
+
+def has_whole_rows(op: Op) -> bool:
+    """Return whether neighbours in a row of the output read neighbours in a row of the input."""
+    return op.accesses[0][-1][op.columns] == 1
 
 
 @dataclass(frozen=True)
@@ -124,7 +133,9 @@ def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
     texts += [f"tile({dimension}, {size})" for dimension, size in real.inner]
     if partial:
         texts[-1] = texts[-1].replace("tile", "tile_reduction")
-    if op.kind in DECOMPOSED:
+    if op.kind in FOLDED:
+        texts += ["fold_unit_dims"] * real.vectors
+    elif op.kind in DECOMPOSED:
         texts.append("decompose")
     if real.vectors:
         texts.append("vectorize")
@@ -151,12 +162,12 @@ def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
 def _first(op: Op) -> str:
     """Return what is done to an op before there are sketches of it; "" where that is nothing.
 
-    Vectors are along an image's rows where its channels are first, and in products along what is written, in
-    whose order an operand that is transposed is copied.
+    Vectors are along an image's rows where its channels are first, which are copied where steps are long, and
+    in products along what is written, in whose order an operand that is transposed is copied.
     """
     if op.kind == "softmax":
         return "decompose"
-    if op.kind == "conv_2d_nchw_fchw":
+    if op.kind == IMAGES and not has_whole_rows(op):
         return "im2col"
     if is_product(op) and op.accesses[-1]:
         read = [access for access in op.accesses[: op.inputs] if any(row[op.columns] for row in access)]

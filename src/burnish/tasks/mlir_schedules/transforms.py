@@ -91,10 +91,9 @@ class Script:
         self.add(f"{plain} = transform.cast {handle} : {kind} to {ANY}")
         return plain
 
-    def patterns(self, *names: str) -> None:
-        """Apply rewrite patterns to the function."""
-        function = self.find_all("func.func")
-        self.add(f"transform.apply_patterns to {function} {{")
+    def patterns(self, *names: str, within: str = "") -> None:
+        """Apply rewrite patterns to the function, or within an op of it."""
+        self.add(f"transform.apply_patterns to {within or self.find_all('func.func')} {{")
         self.lines += [f"  transform.apply_patterns.{name}" for name in names]
         self.add(f"}} : {ANY}")
 
@@ -285,6 +284,18 @@ def _decompose(script: Script, site: Site) -> None:
         script.annotate(handle, SITE, f"{site.name}.{part}" if part else site.name)
 
 
+def _fold_unit_dims(script: Script, site: Site) -> None:
+    """Make a generic op of the op, without iterators of one value: the only one in its innermost loop."""
+    general, found = script.new("general"), script.new("folded")
+    script.add(
+        f"{general} = transform.structured.generalize {script.find(SITE, site.name)} : ({ANY}) -> {ANY}"
+    )
+    loop = script.find(LOOP, site.loops[-1].name)
+    script.patterns("linalg.fold_unit_extent_dims_via_slices", "canonicalization", within=loop)
+    script.add(f'{found} = transform.structured.match ops{{["linalg.generic"]}} in {loop} : ({ANY}) -> {ANY}')
+    script.annotate(found, SITE, site.name)
+
+
 SOFTMAX_PARTS = {  # which operand of which part each is; the last part is the quotient
     "exp": ("", 0),
     "sum": ("", 1),
@@ -326,6 +337,7 @@ _WRITERS: dict[str, Callable[..., None]] = {
     "data_tile": _data_tile,
     "im2col": _im2col,
     "decompose": _decompose,
+    "fold_unit_dims": _fold_unit_dims,
     "vectorize": _vectorize,
     "hoist": _hoist,
     "unroll": _unroll,
