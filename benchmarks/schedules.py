@@ -53,6 +53,7 @@ from rich.console import Console
 
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
+from burnish.schedules.callables import ScheduledFunction
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.mlir_schedules.bindings import version
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule
@@ -127,15 +128,15 @@ def measure(planned: Planned, peers: Sequence[str], rounds: int) -> Row:
     """
     bench, failed = planned.bench, dict[str, str]()
     arrays = bench.trial.arrays
-    naive, ours = (
-        CompiledSchedule(scheduled(bench.program, trace).payload) for trace in ((), planned.found.trace)
-    )
-    for compiled in (naive, ours):
+    naive = CompiledSchedule(scheduled(bench.program, ()).payload)
+    function = ScheduledFunction(bench.program, planned.found.trace)
+    for compiled in (naive, function.compiled):
         bench.trial.check(compiled)
+    inputs, outputs = bench.trial.inputs, bench.trial.outputs
     contenders = {
         NAIVE: of_kernel(naive, arrays),
-        OURS: of_kernel(ours, arrays),
-        CALLED: of_call(partial(ours.run, arrays)),
+        OURS: of_kernel(function.compiled, arrays),
+        CALLED: of_call(partial(function, *inputs, out=outputs)),
     }
     for peer in peers:
         for form in forms(peer, bench, failed):

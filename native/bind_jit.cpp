@@ -81,6 +81,81 @@ struct Buffers {
   std::vector<Py_buffer> views;
 };
 
+// What an array must be: C-contiguous, of elements as buffers name them.
+struct ArrayType {
+  char format;
+  std::vector<int64_t> shape;
+
+  bool fits(const Py_buffer &view) const {
+    return view.format && view.format[0] == format && !view.format[1] && size_t(view.ndim) == shape.size() &&
+           std::equal(shape.begin(), shape.end(), view.shape) &&
+           reinterpret_cast<uintptr_t>(view.buf) % uintptr_t(view.itemsize) == 0;
+  }
+};
+
+// Whether the last one has memory of an earlier one.
+bool shares(const std::vector<Py_buffer> &views, size_t last) {
+  auto start = [](const Py_buffer &view) { return static_cast<const char *>(view.buf); };
+  return std::any_of(views.begin(), views.begin() + last, [&](const Py_buffer &view) {
+    return start(view) < start(views[last]) + views[last].len && start(views[last]) < start(view) + view.len;
+  });
+}
+
+// Take the memory of inputs and outputs. Return the number of the first one that is no array of its type, that cannot
+// be written or shares memory with what is read; -1 where there is none.
+int take(Buffers &buffers, const std::vector<ArrayType> &types, const nb::tuple &inputs, const nb::tuple &outputs) {
+  size_t given = inputs.size() + outputs.size();
+  if (given != types.size())
+    throw nb::value_error("as many arrays as the kernel has inputs and outputs");
+  for (size_t i = 0; i < given; ++i) {
+    bool is_output = i >= inputs.size();
+    nb::handle object = is_output ? outputs[i - inputs.size()] : inputs[i];
+    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (is_output ? PyBUF_WRITABLE : 0);
+    if (!buffers.add(object.ptr(), flags) || !types[i].fits(buffers.views[i]))
+      return int(i);
+    if (is_output && shares(buffers.views, i))
+      return int(i);
+  }
+  return -1;
+}
+
+std::vector<ArrayType> types_of(const std::string &formats, std::vector<std::vector<int64_t>> shapes) {
+  if (formats.size() != shapes.size())
+    throw nb::value_error("as many formats as shapes");
+  std::vector<ArrayType> types;
+  for (size_t i = 0; i < shapes.size(); ++i)
+    types.push_back({formats[i], std::move(shapes[i])});
+  return types;
+}
+
+// Code at an address, which takes for each array a pointer to the pointer to it: as MLIR's engine leaves it.
+class CodeFunction {
+public:
+  CodeFunction(nb::object owner, uintptr_t address, const std::string &formats,
+               std::vector<std::vector<int64_t>> shapes)
+      : owner_(std::move(owner)), code_(reinterpret_cast<Compiled>(address)),
+        types_(types_of(formats, std::move(shapes))) {}
+
+  // See take; where that is -1, the outputs were computed.
+  int call(nb::tuple inputs, nb::tuple outputs) {
+    Buffers buffers(types_.size());
+    if (int wrong = take(buffers, types_, inputs, outputs); wrong >= 0)
+      return wrong;
+    std::vector<uint64_t> pointers;
+    pointers.reserve(types_.size());
+    for (const Py_buffer &view : buffers.views)
+      pointers.push_back(reinterpret_cast<uint64_t>(&view.buf));
+    nb::gil_scoped_release release;
+    code_(pointers.data());
+    return -1;
+  }
+
+private:
+  nb::object owner_; // of the code
+  Compiled code_;
+  std::vector<ArrayType> types_;
+};
+
 // A kernel on arrays of certain shapes and one type.
 class ArrayFunction {
 public:
@@ -88,28 +163,17 @@ public:
   // inputs with the numbers of `aligned` are copied where they do not begin at a multiple of a cache line.
   ArrayFunction(nb::object kernel, char format, std::vector<std::vector<int64_t>> shapes, size_t scratch_bytes,
                 uint64_t threads, std::vector<size_t> aligned)
-      : owner_(kernel), kernel_(nb::cast<const Kernel *>(kernel)), format_(format), shapes_(std::move(shapes)),
-        threads_(threads), scratch_bytes_(whole(scratch_bytes)), aligned_(std::move(aligned)),
-        scratch_(scratch_bytes_ + copied_bytes()) {}
+      : owner_(kernel), kernel_(nb::cast<const Kernel *>(kernel)),
+        types_(types_of(std::string(shapes.size(), format), shapes)), threads_(threads),
+        scratch_bytes_(whole(scratch_bytes)), aligned_(std::move(aligned)), scratch_(scratch_bytes_ + copied_bytes()) {}
 
-  // Return the number of the first argument that is no C-contiguous array of its shape and type, that cannot be
-  // written or shares memory with what is read; -1 where there is none, and the outputs were computed.
+  // See take; where that is -1, the outputs were computed.
   int call(nb::tuple inputs, nb::tuple outputs) {
-    size_t given = inputs.size() + outputs.size();
-    if (given != shapes_.size())
-      throw nb::value_error("as many arrays as the kernel has inputs and outputs");
-    Buffers buffers(given);
-    for (size_t i = 0; i < given; ++i) {
-      bool is_output = i >= inputs.size();
-      nb::handle object = is_output ? outputs[i - inputs.size()] : inputs[i];
-      int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (is_output ? PyBUF_WRITABLE : 0);
-      if (!buffers.add(object.ptr(), flags) || !fits(buffers.views[i], shapes_[i]))
-        return int(i);
-      if (is_output && shares(buffers.views, i))
-        return int(i);
-    }
+    Buffers buffers(types_.size());
+    if (int wrong = take(buffers, types_, inputs, outputs); wrong >= 0)
+      return wrong;
     std::vector<uint64_t> pointers;
-    pointers.reserve(given + 3);
+    pointers.reserve(types_.size() + 3);
     for (const Py_buffer &view : buffers.views)
       pointers.push_back(reinterpret_cast<uint64_t>(view.buf));
     nb::gil_scoped_release release;
@@ -134,32 +198,17 @@ private:
   size_t copied_bytes() const {
     size_t bytes = 0;
     for (size_t i : aligned_) {
-      size_t size = format_ == 'f' ? sizeof(float) : sizeof(double);
-      for (int64_t extent : shapes_[i])
+      size_t size = types_[i].format == 'f' ? sizeof(float) : sizeof(double);
+      for (int64_t extent : types_[i].shape)
         size *= extent;
       bytes += whole(size);
     }
     return bytes;
   }
 
-  bool fits(const Py_buffer &view, const std::vector<int64_t> &shape) const {
-    return view.format && view.format[0] == format_ && !view.format[1] && size_t(view.ndim) == shape.size() &&
-           std::equal(shape.begin(), shape.end(), view.shape) &&
-           reinterpret_cast<uintptr_t>(view.buf) % uintptr_t(view.itemsize) == 0;
-  }
-
-  // Whether the last one has memory of an earlier one.
-  static bool shares(const std::vector<Py_buffer> &views, size_t last) {
-    auto start = [](const Py_buffer &view) { return static_cast<const char *>(view.buf); };
-    return std::any_of(views.begin(), views.begin() + last, [&](const Py_buffer &view) {
-      return start(view) < start(views[last]) + views[last].len && start(views[last]) < start(view) + view.len;
-    });
-  }
-
   nb::object owner_;
   const Kernel *kernel_;
-  char format_;
-  std::vector<std::vector<int64_t>> shapes_;
+  std::vector<ArrayType> types_;
   uint64_t threads_;
   size_t scratch_bytes_;
   std::vector<size_t> aligned_;
@@ -195,6 +244,11 @@ void bind_jit(nb::module_ &m) {
                     std::vector<size_t>>(),
            "kernel"_a, "format"_a, "shapes"_a, "scratch_bytes"_a, "threads"_a, "aligned"_a)
       .def("__call__", &ArrayFunction::call, "inputs"_a, "outputs"_a,
+           nb::sig("def __call__(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> int"));
+  nb::class_<CodeFunction>(m, "CodeFunction")
+      .def(nb::init<nb::object, uintptr_t, const std::string &, std::vector<std::vector<int64_t>>>(), "owner"_a,
+           "address"_a, "formats"_a, "shapes"_a)
+      .def("__call__", &CodeFunction::call, "inputs"_a, "outputs"_a,
            nb::sig("def __call__(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> int"));
   m.def("parallel_function", [] { return reinterpret_cast<uintptr_t>(&burnish_parallel); });
   m.def( // of a function that another compiler left at an address

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.loops.kernel import taken
@@ -52,6 +53,7 @@ class ScheduledFunction:
         program: What it computes.
         trace: In which way.
         inputs, outputs: Types of arguments and results.
+        compiled: Its machine code.
     """
 
     def __init__(self, program: Program, trace: Sequence[str] = ()) -> None:
@@ -60,10 +62,11 @@ class ScheduledFunction:
         session.replay(trace)
         self.program, self.trace = program, tuple(trace)
         self.inputs, self.outputs = session.payload.inputs, session.payload.outputs
-        self._compiled = session.compiled()  # which holds the code
-        self._code = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._compiled.address)
-        self._free: list[_PointerTable] = []
+        self.compiled = session.compiled()  # which holds the code
         self._types = [(one.shape, np.dtype(DTYPES[one.dtype])) for one in (*self.inputs, *self.outputs)]
+        formats = "".join(dtype.char for _, dtype in self._types)
+        shapes = [shape for shape, _ in self._types]
+        self._code = _native.CodeFunction(self.compiled, self.compiled.address, formats, shapes)
 
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         """Compute the outputs.
@@ -72,15 +75,15 @@ class ScheduledFunction:
             InputError: an array is missing, or has another shape or dtype, or cannot be written, or an output
                 shares memory with another argument.
         """
-        arrays = self._taken(inputs, 0, len(self.inputs))
-        if out is None:
-            results = [_empty(*kind) for kind in self._types[len(self.inputs) :]]
-        else:
-            results = self._given(out, arrays)
-        self._run(list(map(_address, (*arrays, *results))))
+        if len(inputs) != len(self.inputs):
+            self._taken(inputs, 0, len(self.inputs))
+        given = out if isinstance(out, tuple | list) else (out,)
+        results = self._new() if out is None else tuple(given)
+        if len(results) != len(self.outputs) or self._code(inputs, results) >= 0:
+            self._call_with_copies(inputs, results)
         if out is not None:
             return out
-        return results[0] if len(results) == 1 else tuple(results)
+        return results[0] if len(results) == 1 else results
 
     def bind(self, *last: Any) -> BoundFunction:
         """Return a function of the first inputs alone, for last ones that stay: the weights of a network.
@@ -101,15 +104,20 @@ class ScheduledFunction:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.program, self.trace)
 
-    def _run(self, addresses: list[Any]) -> None:
-        """Call the code, which takes for each array the address of a pointer to it."""
-        try:
-            pointers = self._free.pop()  # which no other call has now
-        except IndexError:
-            pointers = _PointerTable(len(addresses))
-        pointers.arrays[:] = addresses
-        self._code(pointers.address)
-        self._free.append(pointers)
+    def _new(self) -> tuple[Array, ...]:
+        """Return arrays for the outputs."""
+        return tuple([_empty(*kind) for kind in self._types[len(self.inputs) :]])
+
+    def _call_with_copies(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Compute, with copies of inputs that are of another form.
+
+        Raises:
+            InputError: an array is not of the right shape or dtype, or cannot be written.
+        """
+        arrays = self._taken(inputs, 0, len(self.inputs))
+        self._check_outputs(outputs, arrays)
+        wrong = self._code(tuple(arrays), tuple(outputs))
+        assert wrong < 0
 
     def _taken(self, given: Sequence[Any], first: int, end: int) -> list[Array]:
         """Return inputs as arrays that the code takes; they are the program's from `first` to `end`."""
@@ -131,32 +139,23 @@ class ScheduledFunction:
         """
         return np.require(taken(given, name, *self._types[number]), requirements=("C", "A"))
 
-    def _given(self, out: Any, inputs: Sequence[Array]) -> list[Array]:
-        """Return the arrays that outputs are written to."""
-        arrays = [out] if len(self.outputs) == 1 and not isinstance(out, tuple | list) else list(out)
-        if len(arrays) != len(self.outputs):
-            raise InputError(f"out: {len(arrays)} arrays; expected {len(self.outputs)}")
-        for number, given in enumerate(arrays):
+    def _check_outputs(self, outputs: Sequence[Any], inputs: Sequence[Array]) -> None:
+        """Look whether arrays can be written to.
+
+        Raises:
+            InputError: one cannot.
+        """
+        if len(outputs) != len(self.outputs):
+            raise InputError(f"out: {len(outputs)} arrays; expected {len(self.outputs)}")
+        for number, given in enumerate(outputs):
             name = f"output {number}"
             array = self._array(given, name, len(self.inputs) + number)
             if not isinstance(given, np.ndarray) or not given.flags.writeable:
                 raise InputError(f"{name} is read-only; expected an array of NumPy that can be written")
             if array is not given:
                 raise InputError(f"{name} is not C-contiguous; expected an array as np.empty makes it")
-            if any(np.may_share_memory(array, other) for other in (*inputs, *arrays[:number])):
+            if any(np.may_share_memory(array, other) for other in (*inputs, *outputs[:number])):
                 raise InputError(f"{name} shares memory with another argument; expected one of its own")
-        return arrays
-
-
-class _PointerTable:
-    """Pointers to arrays, and the addresses of these, one after the other."""
-
-    def __init__(self, count: int) -> None:
-        kind = ctypes.c_uint64 * count
-        self.arrays = kind()
-        first, size = ctypes.addressof(self.arrays), ctypes.sizeof(ctypes.c_uint64)
-        self._places = kind(*range(first, first + size * count, size))
-        self.address = ctypes.addressof(self._places)
 
 
 class BoundFunction:
@@ -164,18 +163,14 @@ class BoundFunction:
 
     def __init__(self, function: ScheduledFunction, last: Sequence[Array]) -> None:
         self.function = function
-        self._held = [_copy(array) for array in last]
-        self._addresses = list(map(_address, self._held))
+        self._held = tuple(map(_copy, last))
         self._count = len(function.inputs) - len(last)
-        self._results = function._types[len(function.inputs) :]
 
     def __call__(self, *inputs: Any) -> Any:
         """Compute the outputs; see ScheduledFunction."""
-        arrays = self.function._taken(inputs, 0, self._count)
-        results = [_empty(*kind) for kind in self._results]
-        before, behind = map(_address, arrays), map(_address, results)
-        self.function._run([*before, *self._addresses, *behind])
-        return results[0] if len(results) == 1 else tuple(results)
+        if len(inputs) != self._count:
+            self.function._taken(inputs, 0, self._count)
+        return self.function(*inputs, *self._held)
 
 
 def _fits(array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
