@@ -80,6 +80,14 @@ SCHEDULES = {
         "conv",
         [*at(C, "im2col", "tile(1, 4)", "tile(2, 4)"), f"{C}.columns: tile(1, 8)"],
     ),
+    "rows of images": (
+        "conv2d-nchw:6x8x8x4",
+        at(
+            "conv_2d_nchw_fchw#1",
+            *("tile(2, 1)", "tile(1, 4)", "tile(4, 1)", "tile(5, 1)", "tile(6, 1)"),
+            *("fold_unit_dims", "vectorize", "hoist", "unroll(3)"),
+        ),
+    ),
     "depthwise": ("depthwise", at(D, *ROW, "decompose", "vectorize", "hoist")),
     "pool": ("pool", at(P, "tile(1, 1)", "tile(4, 1)", "tile(5, 1)", "decompose", "vectorize", "hoist")),
     "partial sums": (
