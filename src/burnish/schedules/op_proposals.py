@@ -26,7 +26,7 @@ from burnish.tasks.mlir_schedules.sketches import opened, trace_of
 KIND = "op-schedule-costs"
 REPEATED = 500  # candidates in turn that are none: there are no others
 APART_FROM = 16  # ops of a program: they are measured apart, too
-APART = 3.0  # seconds of that for each second that a whole program takes
+APART = 1.5  # seconds of that for each second that a whole program takes
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,10 @@ class OpSchedulePolicy:
 def propose(program: Program, model: CostModel) -> InitialTraces:
     """Yield traces of a program, the most promising first; sent what each costs in seconds.
 
-    Of a program of many ops, what is fastest for each of them alone comes next, where that is known.
+    Of a program of many ops, ops are measured alone between, and the next trace has the fastest of each; at
+    first for as long as it took to choose their sketches.
     """
+    began = time.monotonic()
     session = open_program(program)
     before, ops = opened(session)
     search = OpSearch(ops, model)
@@ -64,6 +66,8 @@ def propose(program: Program, model: CostModel) -> InitialTraces:
         if len(ops) >= APART_FROM:
             session.replay(before)
             apart = stack.enter_context(OpsApart(session, search))
+            apart.measure(time.monotonic() - began)
+            search.next_is(apart.fastest())
         seen: set[Trace] = set()
         repeated = 0
         while (candidate := search.next()) and repeated < REPEATED:
