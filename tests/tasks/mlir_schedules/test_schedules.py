@@ -9,7 +9,7 @@ import pytest
 
 from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash, Miscompiled
-from burnish.tasks.mlir_schedules import TASK, bindings, lowering, session, transforms
+from burnish.tasks.mlir_schedules import TASK, bindings, lowering, session
 from burnish.tasks.mlir_schedules.outputs import write_schedule
 from burnish.tasks.mlir_schedules.payload import SITE, Payload, open_payload
 from burnish.tasks.mlir_schedules.session import ScheduleSession
@@ -239,4 +239,4 @@ def test_values_of_steps_have_names_of_their_own() -> None:
     names = re.findall(r"^ *((?:%\w+(?:, )?)+) =", "".join(found.script), re.MULTILINE)
     values = [name for line in names for name in line.split(", ")]
     assert len(values) == len(set(values)) > 20
-    assert transforms.CLEANING
+    assert transform_script.CLEANING

@@ -10,7 +10,7 @@ from typing import Any
 
 from burnish.tasks.mlir_schedules import bindings, elementary, payload
 from burnish.tasks.mlir_schedules.payload import ANY
-from burnish.tasks.mlir_schedules.transforms import Script
+from burnish.tasks.mlir_schedules.transform_script import Script
 
 COPIED = 64  # elements of a row that one vector copies, at most
 BUFFERS = (
