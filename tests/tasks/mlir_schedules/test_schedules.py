@@ -239,4 +239,3 @@ def test_values_of_steps_have_names_of_their_own() -> None:
     names = re.findall(r"^ *((?:%\w+(?:, )?)+) =", "".join(found.script), re.MULTILINE)
     values = [name for line in names for name in line.split(", ")]
     assert len(values) == len(set(values)) > 20
-    assert transform_script.CLEANING
