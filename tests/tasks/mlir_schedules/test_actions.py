@@ -196,6 +196,23 @@ def test_illegal(program: str, trace: list[str], entry: str) -> None:
     assert session.digest() == before
 
 
+def test_blocks_are_of_one_input() -> None:
+    """Where both have the iterator, there would be two sites of one name."""
+    text = """func.func @main(%a: tensor<32x8xf32>, %b: tensor<32x8xf32>, %z: tensor<32xf32>)
+        -> tensor<32xf32> {
+      %p = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>,
+          affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"]}
+          ins(%a, %b : tensor<32x8xf32>, tensor<32x8xf32>) outs(%z : tensor<32xf32>) {
+      ^bb0(%x: f32, %y: f32, %o: f32):
+        %m = arith.mulf %x, %y : f32
+        %t = arith.addf %o, %m : f32
+        linalg.yield %t : f32
+      } -> tensor<32xf32>
+      return %p : tensor<32xf32>
+    }"""
+    assert not is_legal(opened(text), "generic#0: data_tile(8)")
+
+
 def test_op_is_in_so_many_loops_at_most() -> None:
     session = opened("add:4096x4096")
     for number in range(MOST_LOOPS):

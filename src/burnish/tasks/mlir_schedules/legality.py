@@ -120,14 +120,14 @@ def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:
 
 
 def _data_tile(site: Site, _: Fuses, size: int) -> bool:
-    """Store operands in blocks along the last iterator of what is written."""
+    """Store operands in blocks along the last iterator of what is written: those of one input."""
     op = site.op
     if site.loops or site.split or not is_product(op) or not op.accesses[-1]:
         return False
-    columns = op.columns
-    return (
-        op.extents[columns] % size == 0 and size < op.extents[columns] and len(op.extents) < MOST_DIMENSIONS
-    )
+    if len(op.inputs_with_columns) != 1 or len(op.extents) >= MOST_DIMENSIONS:
+        return False
+    extent = op.extents[op.columns]
+    return extent % size == 0 and size < extent
 
 
 def _fuse(_: Site, fuses: Fuses, loops: int) -> bool:

@@ -53,6 +53,11 @@ class Op:
         """The iterator of the last dimension of what is written; each is one by itself."""
         return self.accesses[-1][-1].index(1)
 
+    @property
+    def inputs_with_columns(self) -> tuple[int, ...]:
+        """The inputs that are indexed by that iterator."""
+        return tuple(i for i in range(self.inputs) if any(row[self.columns] for row in self.accesses[i]))
+
     @cached_property
     def is_plain(self) -> bool:
         """Whether this is so of each operand."""

@@ -170,8 +170,8 @@ def _first(op: Op) -> str:
     if op.kind == IMAGES and not has_whole_rows(op):
         return "im2col"
     if is_product(op) and op.accesses[-1]:
-        read = [access for access in op.accesses[: op.inputs] if any(row[op.columns] for row in access)]
-        if len(read) == 1 and not read[0][-1][op.columns]:
+        read = op.inputs_with_columns
+        if len(read) == 1 and not op.accesses[read[0]][-1][op.columns]:
             return f"data_tile({DATA_TILE})"
     return ""
 
