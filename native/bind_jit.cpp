@@ -3,6 +3,7 @@
 #include "jit.h"
 #include "threads.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -257,6 +258,12 @@ void bind_jit(nb::module_ &m) {
         return time_calls(reinterpret_cast<Compiled>(address), pointers, samples, batch_seconds, passing);
       },
       "address"_a, "pointers"_a, "samples"_a, "batch_seconds"_a, "passing"_a = false, Without());
+  m.def(
+      "time_cold_calls",
+      [](uintptr_t address, const std::vector<uint64_t> &pointers, int samples, const std::vector<Cold> &cold) {
+        return time_cold_calls(reinterpret_cast<Compiled>(address), pointers, samples, cold);
+      },
+      "address"_a, "pointers"_a, "samples"_a, "cold"_a, Without());
   m.def("compile_object", &object_file, "ir"_a, "passes"_a, "machine"_a);
 }
 

@@ -17,6 +17,9 @@
 
 #include <algorithm>
 #include <ctime>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 using namespace llvm;
 
@@ -65,6 +68,23 @@ void optimize(llvm::Module &module, TargetMachine &target, const std::string &pa
   if (Error error = builder.parsePassPipeline(pipeline, passes))
     throw PipelineError(toString(std::move(error)));
   pipeline.run(module, modules);
+}
+
+// Write memory back and drop it from the caches; nothing happens on processors other than these two.
+void flush(const Cold &memory) {
+  constexpr uint64_t line = 64; // bytes
+  for (uint64_t at = memory.first / line * line; at < memory.first + memory.second; at += line) {
+#if defined(__x86_64__)
+    _mm_clflush(reinterpret_cast<const void *>(at));
+#elif defined(__aarch64__)
+    asm volatile("dc civac, %0" ::"r"(at) : "memory");
+#endif
+  }
+#if defined(__x86_64__)
+  _mm_mfence();
+#elif defined(__aarch64__)
+  asm volatile("dsb ish" ::: "memory");
+#endif
 }
 
 double seconds_of(clockid_t clock) {
@@ -137,6 +157,20 @@ std::vector<double> time_calls(Compiled function, const std::vector<uint64_t> &p
     for (int call = 0; call < calls; ++call)
       function(pointers.data());
     seconds.push_back((seconds_of(clock) - start) / calls);
+  }
+  return seconds;
+}
+
+std::vector<double> time_cold_calls(Compiled function, const std::vector<uint64_t> &pointers, int samples,
+                                    const std::vector<Cold> &cold) {
+  function(pointers.data()); // pages
+  std::vector<double> seconds;
+  for (int i = 0; i < samples; ++i) {
+    for (const Cold &memory : cold)
+      flush(memory);
+    double start = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    function(pointers.data());
+    seconds.push_back(seconds_of(CLOCK_THREAD_CPUTIME_ID) - start);
   }
   return seconds;
 }

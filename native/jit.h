@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace llvm::orc {
@@ -49,6 +50,13 @@ private:
 // `batch_seconds` at least; of one call alone where that takes longer than all of them.
 std::vector<double> time_calls(Compiled function, const std::vector<uint64_t> &pointers, int samples,
                                double batch_seconds, bool passing);
+
+// Memory that is not in a cache before a call: an address, and a size in bytes.
+using Cold = std::pair<uint64_t, uint64_t>;
+
+// The CPU seconds of this thread for each of `samples` calls, before which some memory is flushed from all caches.
+std::vector<double> time_cold_calls(Compiled function, const std::vector<uint64_t> &pointers, int samples,
+                                    const std::vector<Cold> &cold);
 
 // The object file that the same text is compiled to, to be linked into a program.
 std::string compile_object(const std::string &ir, const std::string &passes, const Machine &machine);

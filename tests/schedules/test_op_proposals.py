@@ -30,9 +30,11 @@ TWICE = """func.func @main(%a: tensor<24x32xf32>, %b: tensor<32x32xf32>) -> tens
   %z = linalg.fill ins(%zero : f32) outs(%e : tensor<24x32xf32>) -> tensor<24x32xf32>
   %p = linalg.matmul ins(%a, %b : tensor<24x32xf32>, tensor<32x32xf32>) outs(%z : tensor<24x32xf32>)
       -> tensor<24x32xf32>
-  %q = linalg.matmul ins(%p, %b : tensor<24x32xf32>, tensor<32x32xf32>) outs(%z : tensor<24x32xf32>)
+  %q = linalg.matmul ins(%a, %b : tensor<24x32xf32>, tensor<32x32xf32>) outs(%z : tensor<24x32xf32>)
       -> tensor<24x32xf32>
-  return %q : tensor<24x32xf32>
+  %s = linalg.add ins(%p, %q : tensor<24x32xf32>, tensor<24x32xf32>) outs(%e : tensor<24x32xf32>)
+      -> tensor<24x32xf32>
+  return %s : tensor<24x32xf32>
 }"""
 
 

@@ -42,11 +42,13 @@ class Session(ABC):
 
     `prices` are of objectives that are limited for all sites together, by the sum of their shares: what a
     unit of such a share counts, at a site, in units of what is minimised. Other limits hold at every site.
+    `ends` is when the search ends that opened the session, by time.monotonic(), where that is known.
     Where one `has_cursor`, actions on the whole program are at the site there, and some only move it.
     """
 
     prices: ClassVar[Mapping[str, float]] = {}
     has_cursor: ClassVar[bool] = False
+    ends: float = math.inf
 
     def __init__(self, actions: Sequence[str], reopen: Callable[[], Session] | None = None) -> None:
         self.actions = tuple(actions)

@@ -6,7 +6,7 @@ import json
 import math
 import zlib
 from bisect import insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -109,8 +109,13 @@ def measure(program: Program, lanes: int, count: int, seed: int) -> Iterator[Mea
             yield one
 
 
-def measure_trace(program: Program, trace: Trace) -> float:
+def measure_trace(program: Program, trace: Trace, cold: Sequence[int] = ()) -> float:
     """Return the seconds of a call after a trace, whose outputs were compared.
+
+    Args:
+        program: What is scheduled.
+        trace: Its actions.
+        cold: Inputs that are in no cache before a call.
 
     Raises:
         IllegalAction, CompilerCrash: there is no such code.
@@ -119,7 +124,10 @@ def measure_trace(program: Program, trace: Trace) -> float:
     for text in trace:
         site, action = split_entry(text)
         session.apply(session.index(action), site)
-    seconds = session.measure("seconds")
+    if cold:
+        seconds = session.compiled().cold_seconds(session.shared.trial.arrays, cold)
+    else:
+        seconds = session.measure("seconds")
     if not math.isfinite(seconds):
         raise CompilerCrash(f"{program.name}: a call takes {seconds} seconds")
     return seconds

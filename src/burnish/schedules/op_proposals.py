@@ -26,7 +26,9 @@ from burnish.tasks.mlir_schedules.sketches import opened, trace_of
 KIND = "op-schedule-costs"
 REPEATED = 500  # candidates in turn that are none: there are no others
 APART_FROM = 16  # ops of a program: they are measured apart, too
-APART = 1.5  # seconds of that for each second that a whole program takes
+APART = 1.5  # seconds of that for each second that a whole program takes, where the end is not known
+FIRST_SHARE = 0.4  # of the time to the end, before the first whole program
+RESERVE = 1.2  # times what the first one took are kept for the last
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,24 @@ class OpSchedulePolicy:
         """Propose schedules of the program that is open."""
         text = session.observe("program")
         assert isinstance(text, str)
-        return Guide(propose(Program("program", LANGUAGE, text.encode()), self.model), searches=True)
+        program = Program("program", LANGUAGE, text.encode())
+        return Guide(propose(program, self.model, session.ends), searches=True)
 
     def distance(self, _task: Task) -> float:
         """Return how far the machine that was measured is from this one, by the width of vectors."""
         return abs(math.log2(self.model.vector_bytes / host().vector_bytes))
 
 
-def propose(program: Program, model: CostModel) -> InitialTraces:
+def propose(program: Program, model: CostModel, ends: float = math.inf) -> InitialTraces:
     """Yield traces of a program, the most promising first; sent what each costs in seconds.
 
-    Of a program of many ops, ops are measured alone between, and the next trace has the fastest of each; at
-    first for as long as it took to choose their sketches.
+    Of a program of many ops, ops are measured alone between, and the next trace has the fastest of each.
+
+    Args:
+        program: What is scheduled.
+        model: Of what sketches of ops take.
+        ends: When the last trace must be known to be fast, by time.monotonic(): a program of many ops is
+            evaluated once before, and once at the end.
     """
     began = time.monotonic()
     session = open_program(program)
@@ -66,7 +74,8 @@ def propose(program: Program, model: CostModel) -> InitialTraces:
         if len(ops) >= APART_FROM:
             session.replay(before)
             apart = stack.enter_context(OpsApart(session, search))
-            apart.measure(time.monotonic() - began)
+            now = time.monotonic()
+            apart.measure(now - began if math.isinf(ends) else FIRST_SHARE * (ends - now))
             search.next_is(apart.fastest())
         seen: set[Trace] = set()
         repeated = 0
@@ -82,7 +91,9 @@ def propose(program: Program, model: CostModel) -> InitialTraces:
             if cost is not None and math.isfinite(cost):
                 search.measured(candidate, cost)
             if apart:
-                apart.measure(APART * (time.monotonic() - start))
+                now = time.monotonic()
+                whole = now - start
+                apart.measure(APART * whole if math.isinf(ends) else ends - now - RESERVE * whole)
                 search.next_is(apart.fastest())
 
 

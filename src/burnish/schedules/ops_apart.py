@@ -3,7 +3,7 @@
 A network takes seconds to compile and to compare, one of its ops a tenth of a second. So the ops are
 measured apart, those with much time more often, and the next whole program has the fastest of each. As in
 Ansor's task scheduler (Zheng et al. 2020, arXiv:2006.06762, section 6), a task is a distinct op, weighed by
-how often it is there.
+how often it is there. Weights are in no cache when an op is called, as in a network that is larger than the last.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from burnish.core.program import Program
 from burnish.core.worker import GIB, Limits, Worker
 from burnish.schedules.measured_sketches import measure_trace
 from burnish.schedules.op_search import OpSearch, SketchChoice
-from burnish.tasks.mlir_schedules.parts import part
+from burnish.tasks.mlir_schedules.parts import OpPart, part
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
 from burnish.tasks.mlir_schedules.sketches import trace_of
@@ -32,6 +32,7 @@ class OpApart:
     """Ops of a program that are alike, as a program of one."""
 
     program: Program
+    cold: tuple[int, ...]  # arguments of it that are in no cache when it is called
     name: str  # of the op, in that program
     sites: list[str]  # in the other one
     search: OpSearch
@@ -53,7 +54,8 @@ class OpApart:
             return
         self.tries += 1
         try:
-            seconds = worker.call(measure_trace, self.program, trace_of(self.search.ops, candidate.sketches))
+            trace = trace_of(self.search.ops, candidate.sketches)
+            seconds = worker.call(measure_trace, self.program, trace, self.cold)
         except (CompilerCrash, IllegalAction):
             return
         self.search.measured(candidate, seconds)
@@ -66,10 +68,10 @@ class OpsApart:
 
     def __init__(self, session: ScheduleSession, search: OpSearch) -> None:
         """Take the program with its ops, and a search whose pools are taken."""
-        texts: dict[str, list[str]] = {}
+        parts: dict[OpPart, list[str]] = {}
         for site in search.ops:
-            texts.setdefault(part(session.payload, site), []).append(site)
-        self.ops = [_apart(text, sites, search) for text, sites in texts.items()]
+            parts.setdefault(part(session.payload, site), []).append(site)
+        self.ops = [_apart(one, sites, search) for one, sites in parts.items()]
         least = NEGLECTED * sum(one.weight for one in self.ops)
         self.ops = [one for one in self.ops if one.weight > least]
         self._worker = Worker(LIMITS)
@@ -93,12 +95,12 @@ class OpsApart:
         return {site: one.fastest for one in self.ops if one.fastest for site in one.sites}
 
 
-def _apart(text: str, sites: list[str], search: OpSearch) -> OpApart:
+def _apart(one: OpPart, sites: list[str], search: OpSearch) -> OpApart:
     """Return ops as a program of one."""
     site = sites[0]
-    alone = program(text, site)
+    alone = program(one.text, site)
     name = open_program(alone).ops.last
     pool = search.pools[site]
     op = replace(search.ops[site], site=name)
     of_one = OpSearch({name: op}, search.model, {name: pool})
-    return OpApart(alone, name, sites, of_one, pool[0].predicted)
+    return OpApart(alone, one.cold, name, sites, of_one, pool[0].predicted)

@@ -176,6 +176,7 @@ def run(
 
     try:
         session = problem.open(evaluator.workers[0])
+        session.ends = start + limit if limit is not None else math.inf
         space, guide = _explore(session, problem, adviser)
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}

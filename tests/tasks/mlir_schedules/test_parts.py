@@ -37,15 +37,21 @@ BODY = """func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>) -> tensor<4x
 def test_ops_that_are_alike_have_the_same_text() -> None:
     payload = open_program(program(BODY, "chain")).payload
     first, second, third = (part(payload, f"matmul#{number}") for number in (1, 2, 3))
-    assert first == second
-    assert "linalg.fill" in first and first.count("%arg") >= 2
-    assert third != first  # it starts from what another op made
-    assert "linalg.fill" not in third and "%arg2: tensor<4x8xf32>" in third
+    assert first.text == second.text
+    assert "linalg.fill" in first.text and first.text.count("%arg") >= 2
+    assert third.text != first.text  # it starts from what another op made
+    assert "linalg.fill" not in third.text and "%arg2: tensor<4x8xf32>" in third.text
+
+
+def test_arguments_of_the_program_are_cold() -> None:
+    payload = open_program(program(BODY, "chain")).payload
+    assert [part(payload, f"matmul#{number}").cold for number in (1, 2, 3)] == [(0, 1), (1,), (1,)]
+    assert part(payload, "generic#4").cold == ()
 
 
 def test_constants_of_a_body_come_along() -> None:
     payload = open_program(program(BODY, "chain")).payload
-    trial = Trial(program(part(payload, "generic#4"), "doubled").content.decode())
+    trial = Trial(program(part(payload, "generic#4").text, "doubled").content.decode())
     np.testing.assert_allclose(trial.expected[0], 2 * trial.inputs[0])
 
 
@@ -55,7 +61,7 @@ def test_parts_have_the_op_and_compute_what_numpy_does(name: str) -> None:
     before, ops = opened(session)
     session.replay(before)
     for site, op in ops.items():
-        alone = open_program(program(part(session.payload, site), site))
+        alone = open_program(program(part(session.payload, site).text, site))
         found = alone.ops.by_name[alone.ops.last].op
         assert (found.kind, found.extents, found.accesses) == (op.kind, op.extents, op.accesses)
         alone.compiled()  # compared

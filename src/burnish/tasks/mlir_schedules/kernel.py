@@ -22,6 +22,7 @@ from burnish.tasks.mlir_schedules.reference.work import tolerance
 
 OPTIMIZATION = 3  # LLVM's level
 SAMPLES = 10
+COLD_SAMPLES = 6
 BATCH_SECONDS = 1e-3
 KEPT_BYTES = {-1: 1 << 30, -3: 32 << 20}  # by glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD (malloc.h)
 
@@ -68,6 +69,12 @@ class CompiledSchedule:
         pointers = _Pointers(arrays)
         times: list[float] = _native.time_calls(self.address, pointers.all.tolist(), samples, BATCH_SECONDS)
         return min(times)
+
+    def cold_seconds(self, arrays: Arrays, cold: Sequence[int], samples: int = COLD_SAMPLES) -> float:
+        """Return the least CPU time of a call before which some arrays were in no cache."""
+        pointers = _Pointers(arrays)
+        memory = [(arrays[i].ctypes.data, arrays[i].nbytes) for i in cold]
+        return min(_native.time_cold_calls(self.address, pointers.all.tolist(), samples, memory))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from burnish.tasks.mlir_schedules import bindings
@@ -13,11 +14,22 @@ COPIED = ("arith.constant", "tensor.empty", "linalg.fill")
 """What an op keeps around it: the values that it starts from, if they are the same everywhere."""
 
 
-def part(payload: Payload, site: str) -> str:
-    """Return a program whose last op is that of a site; what others compute for it are arguments.
+GIVEN = (  # what an argument goes through before an op reads it
+    "bufferization.to_tensor",
+    *(f"tensor.{name}" for name in ("expand_shape", "collapse_shape", "cast", "extract_slice", "pad")),
+)
 
-    Ops that are alike have the same text.
-    """
+
+@dataclass(frozen=True)
+class OpPart:
+    """A program of one op; ops that are alike have the same."""
+
+    text: str  # its last op is that; what others compute for it are arguments
+    cold: tuple[int, ...]  # arguments that are the whole program's: as weights, they come from memory
+
+
+def part(payload: Payload, site: str) -> OpPart:
+    """Return the program of the op of a site."""
     ir = bindings.bindings("ir")
     op = find(payload.module, site)
     given = _given(op)
@@ -32,7 +44,7 @@ def part(payload: Payload, site: str) -> str:
             known = dict(zip(given, block.arguments, strict=True))
             made = _copy(op, known)
             bindings.bindings("dialects.func").ReturnOp(list(made.results))
-    return str(module)
+    return OpPart(str(module), tuple(i for i, value in enumerate(given) if _is_argument(value)))
 
 
 def _given(op: Any) -> list[Any]:
@@ -79,6 +91,15 @@ def _read(op: Any) -> list[Any]:
 
     op.walk(visit)
     return [value for value in dict.fromkeys(read) if value not in inside]
+
+
+def _is_argument(value: Any) -> bool:
+    """Return whether a value is an argument of the program, perhaps in another shape."""
+    while not isinstance(value.owner, bindings.bindings("ir").Block):
+        if _owner(value).name not in GIVEN:
+            return False
+        value = _owner(value).operands[0]
+    return True
 
 
 def _is_copied(value: Any) -> bool:
