@@ -13,6 +13,7 @@ from burnish.tasks.mlir_schedules.payload import ANY
 from burnish.tasks.mlir_schedules.transform_script import Script
 
 COPIED = 64  # elements of a row that one vector copies, at most
+CONTRACTED = ("arith.mulf", "arith.addf", "arith.subf")
 BUFFERS = (
     "eliminate-empty-tensors,empty-tensor-to-alloc-tensor,"
     "one-shot-bufferize{bufferize-function-boundaries=true "
@@ -75,8 +76,18 @@ def lower(module: Any) -> None:
     bindings.run_passes(module, BUFFERS)
     _copies_to_linalg(module)
     bindings.run_passes(module, LOOPS)
+    _allow_fused_products(module)
     elementary.expand(module)
     bindings.run_passes(module, LLVM)
+
+
+def _allow_fused_products(module: Any) -> None:
+    """Let a product and a sum be one instruction, rounded once, as C compilers do."""
+    with bindings.context():
+        contract = bindings.bindings("ir").Attribute.parse("#arith.fastmath<contract>")
+        for kind in CONTRACTED:
+            for operation in _all(module, kind):
+                operation.attributes["fastmath"] = contract
 
 
 def _vectorize_copies(module: Any, script: Script) -> None:
