@@ -56,8 +56,15 @@ def test_resnet_is_convolutions_biases_and_what_is_by_element() -> None:
 def test_mobilenet_has_depthwise_convolutions_of_hwc() -> None:
     network = SMALL["mobilenet"]()
     found = ops(assert_equal(network.module, network.example()))
-    assert found["depthwise_conv_2d_nhwc_hwc"] == 13 and found["conv_2d_nhwc_hwcf"] == 14
+    assert found["depthwise_conv_2d_nhwc_hwc"] == 13 and found["conv_2d_nhwc_hwcf"] == 1
+    assert found["matmul"] == 13 + 1  # convolutions of single pixels, and the classifier
     assert found["transpose"] == 1
+
+
+def test_convolutions_of_single_pixels_are_products() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 6, 1), nn.Conv2d(6, 2, 1, stride=2))
+    found = ops(assert_equal(module, drawn(2, 3, 9, 8)))
+    assert (found["matmul"], found["conv_2d_nhwc_hwcf"]) == (1, 2)
 
 
 @pytest.mark.parametrize("layout", ["nhwc", "nchw"])

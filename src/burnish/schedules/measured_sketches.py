@@ -1,4 +1,4 @@
-"""Measured schedules of programs, to learn from: sketches, and variations of the fastest, in JSON lines."""
+"""Measured schedules of programs, to learn from: drawn, near the fastest, proposed by a cost model."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.core.trace import Trace, split_entry
 from burnish.core.worker import Limits, Worker
+from burnish.loops.cost_model import CostModel
+from burnish.schedules.op_search import OpSearch
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
@@ -26,7 +28,8 @@ from burnish.tasks.mlir_schedules.sketches import OpSketch, opened, trace_of
 Rng = np.random.Generator
 Sketches = Mapping[str, OpSketch]
 
-DRAWN = 0.5  # of the schedules; the others are variations of the fastest
+GUIDED = 0.5  # of the schedules are what a cost model proposes, where there is one
+DRAWN = 0.5  # of the rest; the others are variations of the fastest
 FAVOURED = 0.4  # the share of the measured schedules that others are variations of
 DEADLINE_SECONDS = 30.0  # of one schedule
 TRIES = 10  # for each schedule
@@ -75,7 +78,9 @@ def _sketch(table: dict[str, Any]) -> OpSketch:
     )
 
 
-def measure(program: Program, lanes: int, count: int, seed: int) -> Iterator[MeasuredSketches]:
+def measure(
+    program: Program, lanes: int, count: int, seed: int, guide: CostModel | None = None
+) -> Iterator[MeasuredSketches]:
     """Yield measured schedules of a program, sketches at first, then also variations of the fastest.
 
     A schedule that crashes or hangs, that MLIR does not lower or that computes something else than NumPy is
@@ -86,16 +91,19 @@ def measure(program: Program, lanes: int, count: int, seed: int) -> Iterator[Mea
         lanes: Elements of a vector register.
         count: How many schedules.
         seed: Of the choices.
+        guide: What proposes GUIDED of them.
     """
     rng = np.random.default_rng([seed, zlib.crc32(program.content)])
     before, ops = opened(open_program(program))
+    search = OpSearch(ops, guide) if guide else None
     found: list[MeasuredSketches] = []
     seen: set[Trace] = set()
     with closing(Worker(Limits(deadline_seconds=DEADLINE_SECONDS))) as worker:
         for _ in range(TRIES * count):
             if len(found) >= count:
                 break
-            sketches = _next(ops, found, lanes, rng)
+            proposed = search.next() if search and rng.random() < GUIDED else None
+            sketches = proposed.sketches if proposed else _next(ops, found, lanes, rng)
             trace = (*before, *trace_of(ops, sketches))
             if trace in seen:
                 continue
@@ -104,6 +112,8 @@ def measure(program: Program, lanes: int, count: int, seed: int) -> Iterator[Mea
                 seconds = worker.call(measure_trace, program, trace)
             except (CompilerCrash, IllegalAction):
                 continue
+            if search and proposed:
+                search.measured(proposed, seconds)
             one = MeasuredSketches(program.name, lanes, sketches, seconds)
             insort(found, one, key=lambda measured: measured.seconds)
             yield one

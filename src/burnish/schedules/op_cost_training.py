@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from burnish.core.errors import InputError
 from burnish.core.guide import Adviser
 from burnish.core.program import Program
 from burnish.loops.cost_training import Key, ScheduleCostsPlan, ScheduleCostsTraining
 from burnish.loops.fitting import MeasuredNest
 from burnish.loops.measuring import read_rows
 from burnish.schedules.measured_sketches import MeasuredSketches, measure
-from burnish.schedules.op_proposals import KIND
+from burnish.schedules.op_proposals import KIND, OpSchedulePolicy
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.mlir_schedules.features import COLUMNS, ELEMENT, features
 from burnish.tasks.mlir_schedules.programs import MlirSource
@@ -51,8 +52,11 @@ class OpSchedules:
     def measure(
         self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: Adviser | None
     ) -> Iterator[MeasuredSketches]:
-        """See Subject; nothing is guided here: the schedules are drawn, or are variations of the fastest."""
-        return measure(_program(key[0]), key[1] // ELEMENT, plan.schedules, seed)
+        """See Subject."""
+        if guide and not isinstance(guide, OpSchedulePolicy):
+            raise InputError(f"algorithm.guide: {plan.guide} is no model of costs")
+        model = guide.model if guide else None
+        return measure(_program(key[0]), key[1] // ELEMENT, plan.schedules, seed, model)
 
     def read(self, path: Path) -> list[MeasuredSketches]:
         """See Subject."""

@@ -3,7 +3,7 @@
 A network takes seconds to compile and to compare, one of its ops a tenth of a second. So the ops are
 measured apart, those with much time more often, and the next whole program has the fastest of each. As in
 Ansor's task scheduler (Zheng et al. 2020, arXiv:2006.06762, section 6), a task is a distinct op, weighed by
-how often it is there. Weights are in no cache when an op is called, as in a network that is larger than the last.
+how often it is there. Weights are in no cache when an op is called, as in a network that is larger than that.
 """
 
 from __future__ import annotations

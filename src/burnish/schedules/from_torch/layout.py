@@ -1,11 +1,13 @@
 """Images with their channels last, as fast kernels take them: torch's have them before rows and columns.
 
-Convolutions and pools become those of NHWC; what is done element by element follows; all the rest, and what
-a program takes and returns, keeps its layout, by a transposition where the two meet.
+Convolutions and pools become those of NHWC, convolutions of single pixels products; what is done element by
+element follows; all the rest, and what a program takes and returns, keeps its layout, by a transposition
+where the two meet.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,9 +91,14 @@ class _Rewriting:
         image, window, out = op.operands
         if op.name in (CONVOLUTION, DEPTHWISE):
             window = self._filter(op, window)
+        image, out = self._as_last(image), self._as_last(out)
         options = {name: list(op.attributes[name]) for name in ("strides", "dilations")}
-        make = getattr(bindings("dialects.linalg"), WINDOWS[op.name])
-        self.last[op.results[0]] = make(self._as_last(image), window, outs=[self._as_last(out)], **options)
+        if op.name == CONVOLUTION and window.type.shape[:2] == [1, 1] and options["strides"] == [1, 1]:
+            made = _product(image, window, out)
+        else:
+            make = getattr(bindings("dialects.linalg"), WINDOWS[op.name])
+            made = make(image, window, outs=[out], **options)
+        self.last[op.results[0]] = made
         return True
 
     def _filter(self, op: Any, value: Any) -> Any:
@@ -204,8 +211,7 @@ class _Rewriting:
         return self.first[value]
 
     def _empty(self, value: Any) -> Any:
-        shape = _permuted(value.type.shape, LAST)
-        return bindings("dialects.tensor").empty(shape, value.type.element_type)
+        return bindings("dialects.tensor").empty(_permuted(value.type.shape, LAST), value.type.element_type)
 
     def _fill(self, value: Any) -> Any:
         number, out = value.owner.operands
@@ -232,8 +238,7 @@ def _type(value: Any, shape: Sequence[int]) -> Any:
 
 def _transposed(value: Any, axes: Sequence[int]) -> Any:
     """Transpose; where no element moves, reshape."""
-    tensor, linalg = bindings("dialects.tensor"), bindings("dialects.linalg")
-    shape = _permuted(value.type.shape, axes)
+    tensor, shape = bindings("dialects.tensor"), _permuted(value.type.shape, axes)
     moved = [axis for axis in axes if value.type.shape[axis] > 1]
     if moved == sorted(moved) and len(axes) == RANK:
         groups = [[0], [1, 2, 3]]
@@ -241,9 +246,20 @@ def _transposed(value: Any, axes: Sequence[int]) -> Any:
         collapsed = tensor.collapse_shape(_type(value, flat), value, groups)
         return tensor.expand_shape(_type(value, shape), collapsed, groups, [], shape)
     empty = tensor.empty(shape, value.type.element_type)
-    linalg.transpose(value, outs=[empty], permutation=list(axes))
+    bindings("dialects.linalg").transpose(value, outs=[empty], permutation=list(axes))
     (op,) = [use.owner for use in empty.uses]
     return op.results[0]
+
+
+def _product(image: Any, window: Any, out: Any) -> Any:
+    """Return the convolution of single pixels: a product of a row for each with a column for each filter."""
+    tensor, groups, shape = bindings("dialects.tensor"), [[0, 1, 2], [3]], list(out.type.shape)
+    x, w, y = (
+        tensor.collapse_shape(_type(one, [math.prod(one.type.shape[:3]), one.type.shape[3]]), one, groups)
+        for one in (image, window, out)
+    )
+    product = bindings("dialects.linalg").matmul(x, w, outs=[y])
+    return tensor.expand_shape(_type(out, shape), product, groups, [], shape)
 
 
 def _map(one: Any, results: Sequence[Any]) -> Any:
