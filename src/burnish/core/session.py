@@ -42,13 +42,12 @@ class Session(ABC):
 
     `prices` are of objectives that are limited for all sites together, by the sum of their shares: what a
     unit of such a share counts, at a site, in units of what is minimised. Other limits hold at every site.
-    `ends` is when the search ends that opened the session, by time.monotonic(), where that is known.
     Where one `has_cursor`, actions on the whole program are at the site there, and some only move it.
     """
 
     prices: ClassVar[Mapping[str, float]] = {}
     has_cursor: ClassVar[bool] = False
-    ends: float = math.inf
+    ends: float = math.inf  # of the search that opened the session, by time.monotonic()
 
     def __init__(self, actions: Sequence[str], reopen: Callable[[], Session] | None = None) -> None:
         self.actions = tuple(actions)
@@ -93,8 +92,7 @@ class Session(ABC):
         """Return the state's cost, above 0, or the part of it that one site has, 0 or above.
 
         Args:
-            objective: One of the task's, a weighted one such as 'text-bytes^0.7*seconds^0.3', or either
-                within a limit, such as 'loaded-bytes while slowdown<=1.05'.
+            objective: One of the task's, 'text-bytes^0.7*seconds^0.3', 'loaded-bytes while slowdown<=1.05'.
             site: A name from `sites()`, or "" for the whole program.
 
         Raises:
