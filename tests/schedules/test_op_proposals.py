@@ -117,10 +117,42 @@ def test_networks_take_what_was_fastest_apart(model: CostModel, monkeypatch: pyt
         assert tuple(text for text in first if text.startswith(site)) == texts
 
 
+def test_ops_are_measured_apart_until_a_last_network_fits_in(
+    model: CostModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, asked = 100.0, list[float]()
+
+    def measure_apart(apart: OpsApart, seconds: float) -> None:
+        nonlocal now
+        asked.append(seconds)
+        now += max(0.0, seconds)
+
+    monkeypatch.setattr(op_proposals, "APART_FROM", 2)
+    monkeypatch.setattr(op_proposals, "monotonic", lambda: now)
+    monkeypatch.setattr(OpsApart, "measure", measure_apart)
+    proposals = propose(program(TWICE, "twice"), model, ends=200.0)
+    next(proposals)
+    assert asked == [pytest.approx(op_proposals.FIRST_SHARE * 100)]
+    now += 10  # what the first network takes
+    proposals.send(1e-3)
+    assert now == pytest.approx(200 - op_proposals.RESERVE * 10)
+    proposals.close()
+
+
 def test_measured_schedules_are_lines() -> None:
     found = list(islice(measure(small("matmul"), LANES, 3, 0), 3))
     assert [MeasuredSketches.from_json(one.to_json()) for one in found] == found
     assert all(one.seconds > 0 for one in found)
+
+
+def test_a_model_proposes_some_of_what_is_measured(model: CostModel) -> None:
+    guided = list(measure(small("matmul"), LANES, 8, 0, model))
+    best = OpSearch(opened(open_program(small("matmul")))[1], model).next()
+    assert len(guided) == 8 and best
+    assert best.sketches in [one.sketches for one in guided]
+
+
+def test_what_is_no_measured_schedule_is_refused() -> None:
     with pytest.raises(InputError, match="not a measured schedule"):
         MeasuredSketches.from_json('{"program": "matmul"}')
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
 from burnish.core.errors import InputError
 from burnish.core.guide import Guide, InitialTraces
@@ -65,7 +65,7 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
         ends: When the last trace must be known to be fast, by time.monotonic(): a program of many ops is
             evaluated once before, and once at the end.
     """
-    began = time.monotonic()
+    began = monotonic()
     session = open_program(program)
     before, ops = opened(session)
     search = OpSearch(ops, model)
@@ -74,7 +74,7 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
         if len(ops) >= APART_FROM:
             session.replay(before)
             apart = stack.enter_context(OpsApart(session, search))
-            now = time.monotonic()
+            now = monotonic()
             apart.measure(now - began if math.isinf(ends) else FIRST_SHARE * (ends - now))
             search.next_is(apart.fastest())
         seen: set[Trace] = set()
@@ -86,12 +86,12 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
                 continue
             seen.add(trace)
             repeated = 0
-            start = time.monotonic()
+            start = monotonic()
             cost = yield trace
             if cost is not None and math.isfinite(cost):
                 search.measured(candidate, cost)
             if apart:
-                now = time.monotonic()
+                now = monotonic()
                 whole = now - start
                 apart.measure(APART * whole if math.isinf(ends) else ends - now - RESERVE * whole)
                 search.next_is(apart.fastest())

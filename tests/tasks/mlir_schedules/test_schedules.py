@@ -228,6 +228,13 @@ def test_time_is_remembered_until_it_is_asked_for_again() -> None:
     assert len({found.measure("seconds") for _ in range(8)}) > 1
 
 
+def test_calls_with_cold_inputs_compute_the_same() -> None:
+    found = opened("product")
+    compiled, trial = found.compiled(), found.shared.trial
+    assert compiled.cold_seconds(trial.arrays, range(len(trial.inputs)), samples=3) > 0
+    trial.check(compiled)
+
+
 def test_ops_have_no_cost_of_their_own() -> None:
     found = opened("product")
     assert (found.site_costs("seconds"), found.measure("seconds", "matmul#1")) == ({}, 0.0)
