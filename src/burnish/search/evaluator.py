@@ -210,10 +210,13 @@ class Evaluator:
     ) -> Iterator[tuple[Evaluation, Trace | None]]:
         """Yield evaluations, each with its trace; with None before the end of the trace.
 
-        At the end all workers are killed; a `soft` one waits for what they have begun, if anything.
+        At the end all workers are killed; a `soft` one waits for what they have begun, if anything. Nothing is
+        begun after it.
         """
-        if soft and end is not None and time.monotonic() >= end:
-            return
+        if chunks and end is not None and time.monotonic() >= end:
+            if soft:
+                return
+            raise BudgetSpent
         running: dict[Worker, _Chunk] = {}
         heard: dict[Worker, float] = {}
         while chunks or running:
