@@ -27,7 +27,7 @@ RETURNS, RATIOS = ("return",), ("validation/ratio", "validation")
 def draw(
     rows: Sequence[Row], peers: Sequence[str], picture: Path, log: Sequence[Mapping[str, Any]] = ()
 ) -> None:
-    """Draw four plots.
+    """Draw three plots, or four: a training's curve.
 
     Args:
         rows: What was measured.
@@ -41,14 +41,15 @@ def draw(
         figure = Figure(figsize=(11, height), dpi=130, layout="constrained")
         tall = [ROW_INCHES * len(ops) + 1.2, ROW_INCHES * len(rows) + 1.2]
         grid = figure.add_gridspec(2, 2, height_ratios=tall, width_ratios=[3, 2])
-        by_op, program = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
-        means, curve = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
+        by_op, means = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
+        program = figure.add_subplot(grid[1, 0] if log else grid[1, :])
+        if log:
+            _curve(figure.add_subplot(grid[1, 1]), log)
     _points(by_op, {op: [row for row in rows if row.op == op] for op in ops}, peers)
     by_op.set_title("By op: geometric means", loc="left", size=10)
     _points(program, {row.case: [row] for row in rows}, peers)
     program.set_title("By program", loc="left", size=10)
     _means(means, rows, peers)
-    _curve(curve, log)
     by_op.legend(frameon=False, fontsize=8, ncols=len(peers), loc="upper left", bbox_to_anchor=(0, -0.1))
     figure.suptitle("Times faster than others, one thread; above 1 burnish's schedule is faster", size=11)
     figure.savefig(picture, metadata={"Date": None} if picture.suffix == ".svg" else None)
@@ -90,7 +91,7 @@ def _means(axes: Axes, rows: Sequence[Row], peers: Sequence[str]) -> None:
 
 def _curve(axes: Axes, log: Sequence[Mapping[str, Any]]) -> None:
     """Plot the return, or the ratio on validation programs, of a training against its steps."""
-    axes.set_title("Training" if log else "Training: no log was given", loc="left", size=10)
+    axes.set_title("Training", loc="left", size=10)
     for number, names in enumerate((RETURNS, RATIOS)):
         points = [
             (float(line.get("steps", place)), float(line[name]))
@@ -101,12 +102,9 @@ def _curve(axes: Axes, log: Sequence[Mapping[str, Any]]) -> None:
         if points:
             at, values = zip(*points, strict=True)
             axes.plot(at, values, color=COLOURS[number], label=names[0], linestyle=("-", "--")[number])
-    if log:
-        axes.set_xlabel("steps")
-        axes.grid(color=GRID)
-        axes.legend(frameon=False, fontsize=8)
-    else:
-        axes.set_axis_off()
+    axes.set_xlabel("steps")
+    axes.grid(color=GRID)
+    axes.legend(frameon=False, fontsize=8)
 
 
 def _logarithmic(axes: Axes) -> None:
