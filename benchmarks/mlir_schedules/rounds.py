@@ -22,12 +22,12 @@ def take_turns(contenders: Mapping[str, Sample], rounds: int) -> dict[str, list[
 
 
 def of_kernel(compiled: CompiledSchedule, arrays: Arrays) -> Sample:
-    """Return samples of machine code that a loop of machine code calls."""
+    """Return samples of machine code that a loop of machine code calls, after as long untimed."""
 
     def sample() -> float:
-        first = compiled.seconds(arrays, samples=1)
+        first = compiled.seconds(arrays, samples=2)  # 1 ms each
         if first > SLOW_SECONDS:
             return first
-        return statistics.fmean((first, compiled.seconds(arrays, samples=1)))  # 1 ms each
+        return statistics.fmean(compiled.seconds(arrays, samples=1) for _ in range(2))
 
     return sample

@@ -129,7 +129,8 @@ def test_a_batch_is_as_long_as_it_must_be() -> None:
     sample = of_call(lambda: calls.append(sum(range(1000))), batch_seconds=1e-3)
     before = len(calls)
     seconds = sample()
-    assert (len(calls) - before) * seconds > 5e-4  # within what the first calls were slower than these
+    timed = (len(calls) - before) / 2  # after as many untimed
+    assert timed * seconds > 5e-4  # within what the first calls were slower than these
 
 
 def test_the_best_form_of_a_peer_counts_by_its_median() -> None:

@@ -1,0 +1,124 @@
+"""What a few measured candidates reach of what many do, by policies of MLIR schedules, on unseen programs.
+
+    python benchmarks/schedule_candidates.py [--count 16 --seed 11] [--few 10] [--many 200]
+    python benchmarks/schedule_candidates.py --policies shipped,runs/costs/policy.npz
+
+Each policy proposes its candidates one after the other and is told what each takes. The fastest of the first
+few is compared with the fastest that any policy found among many, the few of the others included; both are
+measured again then, in turn, and the ratio of these times counts. It prints a line for each program, and the
+geometric means. Nothing else should run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+
+from loop_nests.one_thread import restart
+
+if __name__ == "__main__":
+    restart()  # before NumPy is loaded
+
+import numpy as np
+
+from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
+from burnish.core.program import Program
+from burnish.core.trace import Trace
+from burnish.core.worker import GIB, Limits, Worker
+from burnish.policies.find import find_adviser
+from burnish.schedules.measured_sketches import measure_trace
+from burnish.schedules.op_proposals import OpSchedulePolicy, propose
+from burnish.tasks.mlir_schedules import TASK
+from burnish.tasks.mlir_schedules.reference.work import flops
+from burnish.tasks.mlir_schedules.session import open_program
+from burnish.training.chosen_programs import choose
+from burnish.training.config import Source
+
+AGAIN = 5  # measurements of each of what is compared
+LIMITS = Limits(deadline_seconds=30.0, memory_bytes=8 * GIB)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A schedule, and the seconds of a call."""
+
+    trace: Trace
+    seconds: float
+
+
+def main() -> None:
+    """Measure program by program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--programs", default="sample:test", help="a set of names (default: %(default)s)")
+    parser.add_argument("--count", type=int, default=16, help="so many of them (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=11, help="of the choice (default: %(default)s)")
+    parser.add_argument("--policies", default="shipped", help="by commas: shipped, or files")
+    parser.add_argument("--few", type=int, default=10, help="candidates (default: %(default)s)")
+    parser.add_argument("--many", type=int, default=200, help="of the first policy (default: %(default)s)")
+    parser.add_argument("--operations", type=float, default=6e8, help="of a program, at most")
+    options = parser.parse_args()
+    policies = {name: _policy(name) for name in options.policies.split(",")}
+    chosen = choose([Source(options.programs, count=options.count, seed=options.seed)], "programs", TASK)
+    shares: dict[str, list[float]] = {name: [] for name in policies}
+    for program in chosen:
+        if flops(program.content.decode()) > options.operations:
+            continue
+        with closing(Worker(LIMITS)) as worker:
+            few: dict[str, Candidate] = {}
+            found: list[Candidate] = []
+            for name, policy in policies.items():
+                all_of_it = _candidates(worker, program, policy, options.few if found else options.many)
+                few[name] = min(all_of_it[: options.few], key=lambda one: one.seconds)
+                found += all_of_it
+            most = min(found, key=lambda one: one.seconds)
+            best, *others = _again(program, [most, *few.values()])
+        for name, seconds in zip(few, others, strict=True):
+            shares[name].append(best / seconds)
+        shown = "  ".join(f"{name} {own[-1]:.3f}" for name, own in shares.items())
+        print(f"{program.name:32} {shown}  of {len(found)} candidates, {best * 1e6:.4g} us", flush=True)
+    for name, own in shares.items():
+        print(f"{name}: {np.exp(np.mean(np.log(own))):.3f} in the geometric mean of {len(own)} programs")
+
+
+def _policy(name: str) -> OpSchedulePolicy:
+    found = find_adviser(name, TASK, "seconds")
+    if not found or not isinstance(found[0], OpSchedulePolicy):
+        sys.exit(f"--policies {name}: expected shipped, or a file that mlir-schedule-costs made")
+    return found[0]
+
+
+def _candidates(worker: Worker, program: Program, policy: OpSchedulePolicy, count: int) -> list[Candidate]:
+    """Return so many measured candidates, as they come; what fails takes for ever."""
+    proposals, found = propose(program, policy.model), list[Candidate]()
+    told: float | None = None
+    with closing(proposals):
+        while len(found) < count:
+            try:
+                trace = proposals.send(told)
+            except StopIteration:
+                break
+            try:
+                told = worker.call(measure_trace, program, trace)
+            except (CompilerCrash, IllegalAction):
+                told = math.inf
+            found.append(Candidate(trace, told))
+    return found
+
+
+def _again(program: Program, candidates: list[Candidate]) -> list[float]:
+    """Return the least seconds of each, measured in turn."""
+    sessions = [open_program(program) for _ in candidates]
+    for session, one in zip(sessions, candidates, strict=True):
+        session.replay(one.trace)
+    rounds = [[session.seconds(again=True) for session in sessions] for _ in range(AGAIN)]
+    return [min(column) for column in zip(*rounds, strict=True)]
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BurnishError as error:
+        sys.exit(str(error))
