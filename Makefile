@@ -87,6 +87,7 @@ bench: $(ready-dev) $(ready-peers)
 	$(python) benchmarks/nests.py
 	$(python) benchmarks/loop_searches.py
 	$(python) benchmarks/schedules.py --budget 60
+	$(python) benchmarks/schedule_candidates.py
 	$(python) benchmarks/back_end.py
 	$(python) benchmarks/codegen.py gain --split test
 	$(python) benchmarks/inlining_decisions.py

@@ -26,7 +26,7 @@ def test_few_candidates_are_compared_with_many(
     schedule_candidates.main()
     line, mean = capsys.readouterr().out.splitlines()
     found = re.fullmatch(r"matmul:6x16x7 +shipped (\S+)  of 4 candidates, \S+ us", line)
-    assert found and 0 < float(found[1])
+    assert found and float(found[1]) > 0
     assert mean == f"shipped: {found[1]} in the geometric mean of 1 programs"
 
 

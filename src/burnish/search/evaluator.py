@@ -210,8 +210,8 @@ class Evaluator:
     ) -> Iterator[tuple[Evaluation, Trace | None]]:
         """Yield evaluations, each with its trace; with None before the end of the trace.
 
-        At the end all workers are killed; a `soft` one waits for what they have begun, if anything. Nothing is
-        begun after it.
+        At the end all workers are killed; a `soft` one waits for what they have begun, if anything. After it
+        nothing is begun.
         """
         if chunks and end is not None and time.monotonic() >= end:
             if soft:
