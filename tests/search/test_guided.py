@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -193,21 +192,6 @@ def test_least_budget_is_the_policy_alone(guided_by: Adviser | None) -> None:
     session = TASK.open(PROGRAM)
     session.replay(found.trace)
     assert session.measure("total") == found.cost < math.inf
-
-
-@pytest.mark.parametrize(
-    ("budget", "least", "most"),
-    [(Budget(seconds=1e6, evaluations=3), 0.9e6, 1e6), (Budget(evaluations=3), math.inf, math.inf)],
-)
-def test_advisers_see_when_the_search_ends(budget: Budget, least: float, most: float) -> None:
-    seen: list[float] = []
-
-    def advise(session: Session) -> Guide:
-        seen.append(session.ends - time.monotonic())
-        return Guide()
-
-    run(Method("random", random_search), PROBLEM, replace(budget, workers=1), adviser=advise)
-    assert least <= seen[0] <= most
 
 
 def test_initial_traces_are_made_as_they_are_asked_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import UnknownName
+from burnish.core.guide import Guide
 from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
+from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
@@ -234,3 +237,18 @@ def test_result_says_what_it_is() -> None:
 def test_unknown_search_is_named() -> None:
     with pytest.raises(UnknownName, match="did you mean 'genetic'"):
         searched(TASK, "genetics", "5")
+
+
+@pytest.mark.parametrize(
+    ("budget", "least", "most"),
+    [(Budget(seconds=1e6, evaluations=3), 0.9e6, 1e6), (Budget(evaluations=3), math.inf, math.inf)],
+)
+def test_advisers_see_when_the_search_ends(budget: Budget, least: float, most: float) -> None:
+    seen: list[float] = []
+
+    def advise(session: Session) -> Guide:
+        seen.append(session.ends - time.monotonic())
+        return Guide()
+
+    search(Problem(TASK, PROGRAM, limits=LIMITS), replace(budget, workers=1), method="random", adviser=advise)
+    assert least <= seen[0] <= most
