@@ -7,6 +7,7 @@ from typing import Any
 
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.fusion import find
+from burnish.tasks.mlir_schedules.ops import PASSED
 from burnish.tasks.mlir_schedules.payload import SITE, Payload
 from burnish.tasks.mlir_schedules.reading import MAIN
 
@@ -14,10 +15,7 @@ COPIED = ("arith.constant", "tensor.empty", "linalg.fill")
 """What an op keeps around it: the values that it starts from, if they are the same everywhere."""
 
 
-GIVEN = (  # what an argument goes through before an op reads it
-    "bufferization.to_tensor",
-    *(f"tensor.{name}" for name in ("expand_shape", "collapse_shape", "cast", "extract_slice", "pad")),
-)
+GIVEN = ("bufferization.to_tensor", *PASSED)  # what an argument goes through before an op reads it
 
 
 @dataclass(frozen=True)
