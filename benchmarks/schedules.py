@@ -19,8 +19,8 @@ Every result is compared with NumPy's in double precision; who differs or fails 
 In a round each contender has one batch of calls, of 2 ms or more, after as long untimed; the order rotates; a
 call of more than 0.2 s is in the first 3 rounds only. CPU time counts, that of all threads of the process,
 which has one core. Printed are medians over the rounds and their ratios. Ours is timed in a loop of machine
-code, and called from Python (`called`), as the peers are. Into the folder go rows.jsonl, table.txt and
-ratios.svg.
+code, called from Python (`called`) as the peers are, and as the C function of a shared object (`linked`).
+Into the folder go rows.jsonl, table.txt and ratios.svg.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ from loop_nests.rounds import of_call
 from mlir_schedules import tables
 from mlir_schedules.benches import Bench, open_bench
 from mlir_schedules.cases import GROUPS, Case, choose
+from mlir_schedules.linked import load_linked
 from mlir_schedules.peers import PEERS, forms, load, versions
 from mlir_schedules.rounds import of_kernel, take_turns
-from mlir_schedules.rows import CALLED, NAIVE, OURS, Row, read
+from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, read
 from mlir_schedules.traces import NONE, Found, by_hand, read_traces, scheduled, searched
 from rich.console import Console
 
@@ -134,10 +135,14 @@ def measure(planned: Planned, peers: Sequence[str], rounds: int) -> Row:
     for compiled in (naive, function.compiled):
         bench.trial.check(compiled)
     inputs, outputs = bench.trial.inputs, bench.trial.outputs
+    linked = load_linked(function.compiled.payload, arrays)
+    linked()
+    bench.check(outputs[0], LINKED)
     contenders = {
         NAIVE: of_kernel(naive, arrays),
         OURS: of_kernel(function.compiled, arrays),
         CALLED: of_call(partial(function, *inputs, out=outputs)),
+        LINKED: of_call(linked),
     }
     for peer in peers:
         for form in forms(peer, bench, failed):

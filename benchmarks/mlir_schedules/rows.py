@@ -16,6 +16,7 @@ from burnish.core.errors import InputError
 
 NAIVE, OURS = "naive", "burnish"
 CALLED = "called"  # ours, from Python as the peers are, not from a loop of machine code
+LINKED = "linked"  # ours, as the C function of a shared object
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from rich.table import Table
 from mlir_schedules.cases import GROUPS, LARGE_MATMUL, MATMUL, NETWORK
 from mlir_schedules.floors import FLOORS
 from mlir_schedules.peers import TITLES
-from mlir_schedules.rows import CALLED, NAIVE, OURS, Row, mean_ratio
+from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio
 
 RATES = (MATMUL, LARGE_MATMUL, "product", "conv")  # groups of which GFLOP/s say more than microseconds
 GIGA = 1e9
@@ -27,7 +27,7 @@ def cases_tables(rows: Sequence[Row], peers: Sequence[str]) -> Iterable[Table]:
 def _group_table(group: str, rows: Sequence[Row], peers: Sequence[str]) -> Table:
     unit = "GFLOP/s" if group in RATES else "microseconds"
     table = Table(title=f"{group}: medians, {unit}; ratio: the other's time / ours", title_justify="left")
-    times, against = (NAIVE, OURS, CALLED, *peers), (*peers, NAIVE)
+    times, against = (NAIVE, OURS, CALLED, LINKED, *peers), (*peers, NAIVE)
     table.add_column("case")
     table.add_column("schedule")
     for name in (*times, *(f"/ {peer}" for peer in against)):
@@ -88,16 +88,16 @@ def failures_table(rows: Iterable[Row]) -> Table | None:
 
 
 def floors_table(rows: Sequence[Row]) -> Table:
-    """Return each ratio that must hold something: in a loop of machine code, and called from Python."""
+    """Return each ratio that must hold something: by a loop of machine code, and as users call it."""
     table = Table(title="what must hold", title_justify="left")
-    for name in ("what", "at least", "measured", "called from Python", ""):
+    for name in ("what", "at least", "measured", "called from Python", "linked", ""):
         table.add_column(name, justify="left" if name in ("what", "") else "right")
     for floor in FLOORS:
-        value, called = (floor.value(rows, ours) for ours in (OURS, CALLED))
+        value, *others = (floor.value(rows, ours) for ours in (OURS, CALLED, LINKED))
         if math.isfinite(value):
             least = floor.floor(rows[0].machine["vector_bytes"])
             verdict = "holds" if value >= least else "does not hold"
-            table.add_row(floor.text, f"{least:.3g}", f"{value:.3g}", f"{called:.3g}", verdict)
+            table.add_row(floor.text, *(f"{number:.3g}" for number in (least, value, *others)), verdict)
     return table
 
 

@@ -21,7 +21,7 @@ from mlir_schedules.cases import Case
 from mlir_schedules.floors import FLOORS, SINGLE, Floor
 from mlir_schedules.peers import Way
 from mlir_schedules.rounds import FEW, SLOW_SECONDS, take_turns
-from mlir_schedules.rows import CALLED, NAIVE, OURS, Row, mean_ratio, read
+from mlir_schedules.rows import CALLED, LINKED, NAIVE, OURS, Row, mean_ratio, read
 
 from burnish.core.errors import InputError, Miscompiled, MissingTool, UnknownName
 from burnish.tasks.mlir_schedules.programs import MlirSource
@@ -223,7 +223,7 @@ def test_the_run_leaves_rows_a_table_and_a_picture(
     matmul, add = sorted(read(tmp_path / "rows.jsonl"), key=lambda one: one.case, reverse=True)
     assert (matmul.trace, matmul.origin, matmul.flops) == (known["trace"], "found.jsonl", 2 * 8**3)
     assert (add.trace, add.origin) == ([], "naive")
-    assert set(matmul.samples) == {NAIVE, OURS, CALLED, "torch/new", "torch/into"}
+    assert set(matmul.samples) == {NAIVE, OURS, CALLED, LINKED, "torch/new", "torch/into"}
     assert {len(samples) for samples in matmul.samples.values()} == {2}
     assert "matmul up to 512 / torch" in (tmp_path / "table.txt").read_text()
     assert (tmp_path / "ratios.svg").read_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ OPTIMIZATION = 3  # LLVM's level
 SAMPLES = 10
 COLD_SAMPLES = 6
 BATCH_SECONDS = 1e-3
-KEPT_BYTES = {-1: 1 << 30, -3: 32 << 20}  # by glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD (malloc.h)
 
 Arrays = Sequence[NDArray[Any]]
 
@@ -46,7 +45,6 @@ class CompiledSchedule:
         Raises:
             LoweringFailed: a pass fails, or the code needs a function that is not there.
         """
-        keep_freed_memory()
         self.payload = payload
         self.module = module or lowered(payload)
         engine = bindings.bindings("execution_engine").ExecutionEngine
@@ -75,19 +73,6 @@ class CompiledSchedule:
         pointers = _Pointers(arrays)
         memory = [(arrays[i].ctypes.data, arrays[i].nbytes) for i in cold]
         return min(_native.time_cold_calls(self.address, pointers.all.tolist(), samples, memory))
-
-
-@cache
-def keep_freed_memory() -> None:
-    """Let this process keep memory that is freed, up to 1 GiB.
-
-    Compiled code allocates what lies between ops at each call. Where the C library gives such pages back,
-    they return one fault at a time: ResNet-18 takes 119 ms so, and 71 ms with pages that stay.
-    """
-    library = ctypes.CDLL(None)
-    if hasattr(library, "mallopt"):
-        for parameter, size in KEPT_BYTES.items():
-            library.mallopt(parameter, size)
 
 
 class _Pointers:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from burnish.tasks.mlir_schedules import bindings, elementary, payload
+from burnish.tasks.mlir_schedules import bindings, elementary, memory_plan, payload
 from burnish.tasks.mlir_schedules.payload import ANY
 from burnish.tasks.mlir_schedules.transform_script import Script
 
@@ -17,9 +17,10 @@ CONTRACTED = ("arith.mulf", "arith.addf", "arith.subf")
 BUFFERS = (
     "eliminate-empty-tensors,empty-tensor-to-alloc-tensor,"
     "one-shot-bufferize{bufferize-function-boundaries=true "
-    "function-boundary-type-conversion=identity-layout-map},canonicalize,cse,buffer-deallocation-pipeline"
+    "function-boundary-type-conversion=identity-layout-map},canonicalize,cse,func.func(buffer-loop-hoisting),"
+    "buffer-deallocation-pipeline"
 )
-LOOPS = "convert-linalg-to-loops,scf-forall-to-for,canonicalize,cse"
+LOOPS = "convert-linalg-to-loops,scf-forall-to-for,canonicalize,cse,func.func(optimize-allocation-liveness)"
 LLVM = (
     "expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=true},convert-scf-to-cf,"
     "canonicalize,cse,convert-vector-to-llvm{reassociate-fp-reductions=true},convert-ub-to-llvm,"
@@ -78,6 +79,8 @@ def lower(module: Any) -> None:
     bindings.run_passes(module, LOOPS)
     _allow_fused_products(module)
     elementary.expand(module)
+    memory_plan.plan_memory(module)
+    _keep_apart(module)
     bindings.run_passes(module, LLVM)
 
 
@@ -88,6 +91,17 @@ def _allow_fused_products(module: Any) -> None:
         for kind in CONTRACTED:
             for operation in _all(module, kind):
                 operation.attributes["fastmath"] = contract
+
+
+def _keep_apart(module: Any) -> None:
+    """Let the arrays that a function takes share no memory, as the header of the C function says."""
+    ir = bindings.bindings("ir")
+    with bindings.context():
+        apart, nothing = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
+        for function in _all(module, "func.func"):
+            kinds = ir.TypeAttr(function.attributes["function_type"]).value.inputs
+            said = [apart if isinstance(kind, ir.MemRefType) else nothing for kind in kinds]
+            function.attributes["arg_attrs"] = ir.ArrayAttr.get(said)
 
 
 def _vectorize_copies(module: Any, script: Script) -> None:
