@@ -12,7 +12,7 @@ every way in which a user would write a case (`loop_nests/*_forms.py`); the fast
 before the first call is free for them: compilation, another layout of weights. Every result is compared
 with burnish's reference in double precision. Arrays begin at multiples of 64 bytes.
 
-In a round each contender has one batch of calls, of 2 ms or more, after as long untimed; the order rotates.
+In a round each contender has one batch of calls, of 2 ms or more, after as long untimed; the order is drawn.
 CPU time counts, that of all threads of the process, which has one core. Printed are medians over the rounds
 and their ratios. Ours is timed in a loop of machine code, and called from Python (`called`); peers are called
 from Python: what a call takes that computes next to nothing is measured, too. Into the folder go rows.jsonl,

@@ -16,11 +16,11 @@ own text, for this processor, in the caller's thread, with and without data tili
 form counts. What is done before the first call is free for them: compilation, another layout of weights.
 Every result is compared with NumPy's in double precision; who differs or fails is told, and left out.
 
-In a round each contender has one batch of calls, of 2 ms or more, after as long untimed; the order rotates; a
-call of more than 0.2 s is in the first 3 rounds only. CPU time counts, that of all threads of the process,
-which has one core. Printed are medians over the rounds and their ratios. Ours is timed in a loop of machine
-code, called from Python (`called`) as the peers are, and as the C function of a shared object (`linked`).
-Into the folder go rows.jsonl, table.txt and ratios.svg.
+In a round each contender has one batch of calls, of 2 ms or more, after as long untimed, in an order that is
+drawn; a call of more than 0.2 s is in the first 3 rounds only. CPU time counts, that of all threads of the
+process, which has one core. Printed are medians over the rounds and their ratios. Ours is timed in a loop of
+machine code, called from Python (`called`) as the peers are, and as the C function of a shared object
+(`linked`). Into the folder go rows.jsonl, table.txt and ratios.svg.
 """
 
 from __future__ import annotations

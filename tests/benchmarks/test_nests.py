@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -112,16 +113,19 @@ def test_cases_are_chosen_by_pattern() -> None:
         cases.choose(["nests"], "nothing")
 
 
-def test_each_round_begins_with_another_contender() -> None:
+def test_each_round_has_every_contender_after_others_than_before() -> None:
     order: list[str] = []
 
     def sample(name: str) -> float:
         order.append(name)
         return float(len(order))
 
-    samples = take({name: lambda name=name: sample(name) for name in "abc"}, 4)  # type: ignore[misc]
-    assert "".join(order) == "abcbcacababc"
-    assert samples == {"a": [1, 6, 8, 10], "b": [2, 4, 9, 11], "c": [3, 5, 7, 12]}
+    samples = take({name: lambda name=name: sample(name) for name in "abc"}, 40)  # type: ignore[misc]
+    assert all(sorted(order[first : first + 3]) == ["a", "b", "c"] for first in range(0, 120, 3))
+    assert {(one, other) for one, other in pairwise(order) if one != other} == set(permutations("abc", 2))
+    assert {name: [order[int(number) - 1] for number in samples[name]] for name in "abc"} == {
+        name: [name] * 40 for name in "abc"
+    }
 
 
 def test_a_batch_is_as_long_as_it_must_be() -> None:
