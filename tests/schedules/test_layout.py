@@ -61,6 +61,12 @@ def test_mobilenet_has_depthwise_convolutions_of_hwc() -> None:
     assert found["transpose"] == 1
 
 
+def test_slices_and_concatenations_keep_their_channels_last() -> None:
+    found = assert_equal(Halves(), drawn(2, 3, 6, 5))
+    assert ops(found)["transpose"] == 3  # of what is taken, padded and as it is, and of what is returned
+    assert sorted(re.findall(r"tensor\.concat dim\((\d)\)", found.text)) == ["2", "3"]
+
+
 def test_convolutions_of_single_pixels_are_products() -> None:
     module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 6, 1), nn.Conv2d(6, 2, 1, stride=2))
     found = ops(assert_equal(module, drawn(2, 3, 9, 8)))
@@ -75,6 +81,20 @@ def test_both_layouts_take_and_return_what_torch_does(layout: Any) -> None:
     assert signature(found.text).outputs[0].shape == (2, 4, 4, 6)
 
 
+class Halves(nn.Module):
+    """Slices of channels and of columns, concatenated with what has no layout of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, 6, 3, padding=1), nn.Conv2d(15, 2, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = self.first(x)
+        one, other = made.chunk(2, dim=1)
+        columns = torch.cat([other[..., 2:], one[..., ::2][..., :2]], dim=3)
+        return self.last(torch.cat([torch.relu(one), columns, x, made], dim=1))
+
+
 LAYERS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "depthwise": (nn.Conv2d(4, 4, 3, groups=4, padding=1), (1, 4, 6, 5)),
     "grouped": (nn.Conv2d(4, 6, 3, groups=2), (1, 4, 6, 5)),
@@ -85,6 +105,7 @@ LAYERS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "channels": (nn.Sequential(nn.Conv2d(2, 4, 3), nn.Softmax(1)), (1, 2, 6, 5)),
     "one channel": (nn.Conv2d(1, 1, 3), (2, 1, 6, 5)),
     "norm first": (nn.Sequential(nn.BatchNorm2d(2), nn.Conv2d(2, 3, 3)), (1, 2, 6, 5)),
+    "halves": (Halves(), (2, 3, 6, 5)),
     "padded": (nn.Sequential(nn.Conv2d(2, 3, 1), nn.ConstantPad2d((1, 2, 0, 1), 0.5)), (1, 2, 6, 5)),
 }
 
