@@ -81,6 +81,13 @@ def test_both_layouts_take_and_return_what_torch_does(layout: Any) -> None:
     assert signature(found.text).outputs[0].shape == (2, 4, 4, 6)
 
 
+class Pooled(nn.Module):
+    """An adaptive pool of what torch has with its channels last in memory."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.adaptive_avg_pool2d(torch.tanh(x).permute(0, 3, 1, 2), 1)
+
+
 class Halves(nn.Module):
     """Slices of channels and of columns, concatenated with what has no layout of its own."""
 
@@ -105,6 +112,7 @@ LAYERS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "channels": (nn.Sequential(nn.Conv2d(2, 4, 3), nn.Softmax(1)), (1, 2, 6, 5)),
     "one channel": (nn.Conv2d(1, 1, 3), (2, 1, 6, 5)),
     "norm first": (nn.Sequential(nn.BatchNorm2d(2), nn.Conv2d(2, 3, 3)), (1, 2, 6, 5)),
+    "pooled": (Pooled(), (2, 6, 5, 3)),
     "halves": (Halves(), (2, 3, 6, 5)),
     "padded": (nn.Sequential(nn.Conv2d(2, 3, 1), nn.ConstantPad2d((1, 2, 0, 1), 0.5)), (1, 2, 6, 5)),
 }

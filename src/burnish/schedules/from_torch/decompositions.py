@@ -15,6 +15,7 @@ def decompositions() -> dict[Any, Any]:
         **get_decomposition_table(),
         aten._native_batch_norm_legit_no_training.default: _batch_norm,
         aten._softmax.default: _softmax,
+        aten.as_strided.default: _as_strided,
         aten.gelu.default: _gelu,
         aten.linear.default: _linear,
         aten.native_layer_norm.default: _layer_norm,
@@ -49,6 +50,18 @@ def _layer_norm(value: Any, shape: list[int], weight: Any, bias: Any, eps: float
     if weight is not None:
         result = result * weight
     return result if bias is None else result + bias, mean, scale
+
+
+def _as_strided(value: Any, size: list[int], stride: list[int], storage_offset: int | None = None) -> Any:
+    """Reshape where all elements follow each other, as behind adaptive pools; torch-mlir gathers them."""
+    expected = 1
+    for extent, step in zip(reversed(size), reversed(stride), strict=True):
+        if extent > 1 and step != expected:
+            return NotImplemented
+        expected *= extent
+    if storage_offset or expected != value.numel() or not value.is_contiguous():
+        return NotImplemented
+    return value.reshape(size)
 
 
 def _variance(value: Any, dim: list[int] | None = None, **options: Any) -> Any:
