@@ -48,6 +48,7 @@ BLOCKED = at(M, "tile(0, 4)", "tile(1, 8)")
             (4, 8, 2),
             ["d0 step 4 x 3", "d1 step 8 x 2"],
         ),
+        ("conv", at(C, "tile(3, 4)", "pack(1, 1)"), (1, 6, 8, 4, 3, 3, 4), ["d3 step 4 x 2"]),
         ("conv", at(C, "im2col"), (1, 48, 8, 36), []),
         (
             "conv",
@@ -159,6 +160,8 @@ def test_producers_are_computed_in_loops_of_their_readers(trace: list[str], entr
         pytest.param("matmul", [], f"{M}: pack(1, 1)", id="no loop to pack outside of"),
         pytest.param("matmul", at(M, "tile(0, 4)"), f"{M}: pack(1, 1)", id="no loop goes through the copy"),
         pytest.param("matmul", [*BLOCKED, f"{M}: pack(1, 2)"], f"{M}: pack(1, 2)", id="packed already"),
+        pytest.param("conv", at(C, "tile(1, 1)"), f"{C}: pack(0, 1)", id="windows are not copied"),
+        pytest.param("conv", at(C, "tile(1, 1)"), f"{C}: pack(1, 1)", id="rows do not go through filters"),
         pytest.param("matmul", [], f"{M}: data_tile(16)", id="24 columns"),
         pytest.param("matmul", at(M, "tile(0, 4)"), f"{M}: data_tile(8)", id="stored otherwise in a loop"),
         pytest.param("matmul", at(M, "split(0, 12)"), f"{M}: data_tile(8)", id="stored otherwise, a part"),

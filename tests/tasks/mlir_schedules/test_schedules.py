@@ -76,6 +76,18 @@ SCHEDULES = {
         "conv",
         at(C, *WINDOW, "tile(6, 1)", "decompose", "vectorize", "hoist", "unroll(2)"),
     ),
+    "filters packed outside of rows": (
+        "conv",
+        at(C, "tile(3, 4)", "tile(1, 1)", "tile(2, 4)", "pack(1, 3)", *WINDOW[3:], "tile(6, 1)", "decompose"),
+    ),
+    "filters packed inside of channels, behind strides": (
+        "conv2d-strided:3x4x8x4",
+        [
+            *at(C, "split(2, 3)", "tile(6, 2)", "tile(1, 1)", "tile(3, 4)", "pack(1, 3)"),
+            *at(C, "tile(4, 1)", "tile(5, 1)", "decompose", "vectorize", "hoist"),
+            *at(f"{C}.tail", "tile(3, 4)", "tile(6, 1)", "pack(1, 2)", "tile(4, 1)", "tile(5, 1)"),
+        ],
+    ),
     "convolution as a product": (
         "conv",
         [*at(C, "im2col", "tile(1, 4)", "tile(2, 4)"), f"{C}.columns: tile(1, 8)"],

@@ -104,17 +104,21 @@ def _packs(
 ) -> tuple[tuple[int, int], ...]:
     """Draw which operands are copied: the one that is read by vectors, the other one, both."""
     reader = next(number for number in range(2) if any(row[columns] for row in op.accesses[number]))
-    made = [(i, size) for i, size in (*blocks, *tile) if size < op.extents[i]]
-    found = []
-    if made and rng.random() < 0.6:
-        loops = int(rng.integers(1, min(3, len(made)) + 1))
-        if any(row[made[-k][0]] for k in range(1, loops + 1) for row in op.accesses[reader]):
-            found.append((reader, loops))
-    if made and rng.random() < 0.2:
-        loops = int(rng.integers(1, min(3, len(made)) + 1))
-        if any(row[made[-k][0]] for k in range(1, loops + 1) for row in op.accesses[1 - reader]):
-            found.append((1 - reader, loops))
+    found: list[tuple[int, int]] = []
+    for operand, share in ((reader, 0.6), (1 - reader, 0.2)):
+        if rng.random() < share:
+            found += _copied(op, operand, (*blocks, *tile), 3, rng)
     return tuple(found)
+
+
+def _copied(
+    op: Op, operand: int, loops: tuple[tuple[int, int], ...], most: int, rng: Rng
+) -> list[tuple[int, int]]:
+    """Draw around how many of some loops an operand is copied; nothing where none of them goes through it."""
+    made = [(i, size) for i, size in loops if size < op.extents[i]]
+    count = int(rng.integers(1, min(most, len(made)) + 1)) if made else 0
+    inside = made[len(made) - count :]
+    return [(operand, count)] if any(row[i] for i, _ in inside for row in op.accesses[operand]) else []
 
 
 def _dot(op: Op, lanes: int, rng: Rng) -> OpSketch:
@@ -139,7 +143,8 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
         blocks.append((channels, int(rng.choice([32, 64, 128, 256]))))
     depth = [(i, 1) for i in kernel]
     depth.insert(0 if image else len(depth), (channels, 1 if image else int(rng.choice([1, 1, 2]))))
-    sketch = OpSketch(tuple(tile), tuple(blocks), (), tuple(depth), 0, _unroll(rng))
+    packs = tuple(_copied(op, 1, (*blocks, *tile), 4, rng)) if not image and rng.random() < 0.5 else ()
+    sketch = OpSketch(tuple(tile), tuple(blocks), packs, tuple(depth), 0, _unroll(rng))
     return _with_tails(op, sketch, lanes, rng)
 
 

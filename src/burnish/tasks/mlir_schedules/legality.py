@@ -28,6 +28,7 @@ MOST_BODIES = 32  # of a loop that is unrolled: passes take much longer than in 
 MOST_UNROLLED = 4096  # points of all these bodies
 
 IMAGE_CONVOLUTIONS = ("conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw")
+FILTERS = ("conv_2d_nhwc_hwcf", 1)  # an operand that is read by vectors: the filters of a convolution
 DECOMPOSED = {  # 2-d windows become 1-d where one of these pairs of iterators has a single value each
     "conv_2d_nhwc_hwcf": ((1, 4), (2, 5)),
     "conv_2d_nchw_fchw": ((2, 5), (3, 6)),
@@ -111,8 +112,10 @@ def _interchange(site: Site, _: Fuses, one: int, other: int) -> bool:
 
 
 def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:
-    """Copy outside of some loops, of which at least one goes through the copy."""
-    if loops > site.own or operand in site.packed or not is_product(site.op):
+    """Copy outside of some loops, of which at least one goes through the copy: factors, or filters."""
+    if loops > site.own or operand in site.packed:
+        return False
+    if not is_product(site.op) and (site.op.kind, operand) != FILTERS:
         return False
     used = {i for row in site.op.accesses[operand] for i, factor in enumerate(row[:-1]) if factor}
     inner = site.loops[len(site.loops) - loops :]

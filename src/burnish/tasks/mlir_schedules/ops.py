@@ -73,10 +73,16 @@ class Op:
         ]
         return any(extent > 1 and not any(row) for row, extent in rows)
 
-    @cached_property
+    @property
     def has_windows(self) -> bool:
         """Whether an index is a sum of iterators."""
-        return any(sum(map(bool, row[:-1])) > 1 for access in self.accesses for row in access)
+        return bool(self.summed)
+
+    @cached_property
+    def summed(self) -> frozenset[int]:
+        """The iterators that are parts of such sums."""
+        rows = [row[:-1] for access in self.accesses for row in access if sum(map(bool, row[:-1])) > 1]
+        return frozenset(i for row in rows for i, factor in enumerate(row) if factor)
 
 
 @lru_cache(KEPT)

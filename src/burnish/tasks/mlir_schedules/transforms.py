@@ -146,9 +146,10 @@ def _pack(script: Script, site: Site, operand: int, loops: int) -> None:
     count = len(site.op.accesses)
     values = ", ".join("0.0 : f32" for _ in range(count))
     flags = [int(number == operand) for number in range(count)]
+    alone = [i for i in range(len(site.op.extents)) if i not in site.op.summed]
     script.add(
         f"{padded}, {pads}, {copies} = transform.structured.pad {op} {{padding_values = [{values}], "
-        f"padding_dimensions = {list(range(len(site.op.extents)))}, nofold_flags = {flags}, "
+        f"padding_dimensions = {alone}, nofold_flags = {flags}, "
         f'copy_back_op = "none"}} : ({ANY}) -> ({ANY}, {ANY}, {ANY})'
     )
     made = script.producer(padded, operand, PAD)
