@@ -85,7 +85,8 @@ class Pooled(nn.Module):
     """An adaptive pool of what torch has with its channels last in memory."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return functional.adaptive_avg_pool2d(torch.tanh(x).permute(0, 3, 1, 2), 1)
+        pooled: torch.Tensor = functional.adaptive_avg_pool2d(torch.tanh(x).permute(0, 3, 1, 2), 1)
+        return pooled
 
 
 class Halves(nn.Module):
