@@ -100,7 +100,8 @@ class Halves(nn.Module):
         made = self.first(x)
         one, other = made.chunk(2, dim=1)
         columns = torch.cat([other[..., 2:], one[..., ::2][..., :2]], dim=3)
-        return self.last(torch.cat([torch.relu(one), columns, x, made], dim=1))
+        result: torch.Tensor = self.last(torch.cat([torch.relu(one), columns, x, made], dim=1))
+        return result
 
 
 LAYERS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, lowered
-from burnish.tasks.mlir_schedules.memory_plan import BODY, Lifetime, Place, plan_memory, share
+from burnish.tasks.mlir_schedules.memory_plan import BODY, Lifetime, MemoryPlace, plan_memory, share
 from tests.tasks.mlir_schedules.small import opened
 
 BUFFERS = """
@@ -47,7 +47,7 @@ func.func @kernel(%x: memref<64xf32>, %n: index) {
 def test_largest_buffers_come_first_and_the_others_where_nothing_is_then() -> None:
     """Of 256, 120 and 60 bytes the first and the last are there at different times."""
     places = share([256, 120, 60], [Lifetime(0, 3), Lifetime(2, 8), Lifetime(4, 9)])
-    assert places == [Place(256, [0, 2]), Place(120, [1])]
+    assert places == [MemoryPlace(256, [0, 2]), MemoryPlace(120, [1])]
     assert [place.reserved for place in places] == [256, 128]
 
 

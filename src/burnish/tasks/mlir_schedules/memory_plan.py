@@ -36,7 +36,7 @@ class Lifetime:
 
 
 @dataclass
-class Place:
+class MemoryPlace:
     """Memory for buffers that are there at different times."""
 
     size: int  # bytes
@@ -48,15 +48,15 @@ class Place:
         return -(-self.size // ALIGNMENT) * ALIGNMENT
 
 
-def share(sizes: Sequence[int], lifetimes: Sequence[Lifetime]) -> list[Place]:
+def share(sizes: Sequence[int], lifetimes: Sequence[Lifetime]) -> list[MemoryPlace]:
     """Return places for buffers of some sizes in bytes, the largest place first."""
-    places: list[Place] = []
+    places: list[MemoryPlace] = []
     for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
         for place in places:
             if not any(lifetimes[number].meets(lifetimes[other]) for other in place.members):
                 break
         else:
-            place = Place(sizes[number])
+            place = MemoryPlace(sizes[number])
             places.append(place)
         place.members.append(number)
     return places
@@ -106,7 +106,7 @@ def _bytes(alloc: Any) -> int:
     return count * -(-getattr(kind.element_type, "width", INDEX_BITS) // 8)
 
 
-def _call_with_block(caller: Any, places: Sequence[Place]) -> None:
+def _call_with_block(caller: Any, places: Sequence[MemoryPlace]) -> None:
     """Write the function that allocates one block and calls the code with its places."""
     ir, func = bindings.bindings("ir"), bindings.bindings("dialects.func")
     memref, arith = bindings.bindings("dialects.memref"), bindings.bindings("dialects.arith")
@@ -122,7 +122,7 @@ def _call_with_block(caller: Any, places: Sequence[Place]) -> None:
         func.ReturnOp([])
 
 
-def _take_as_arguments(kernel: Any, buffers: Sequence[_Buffer], places: Sequence[Place]) -> None:
+def _take_as_arguments(kernel: Any, buffers: Sequence[_Buffer], places: Sequence[MemoryPlace]) -> None:
     """Make a function take its places, and each of its buffers the start of one."""
     ir, memref = bindings.bindings("ir"), bindings.bindings("dialects.memref")
     block = kernel.entry_block
