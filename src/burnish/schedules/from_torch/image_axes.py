@@ -59,7 +59,7 @@ def is_image(one: Any) -> bool:
     return bool(one.n_dims == RANK and one == bindings("ir").AffineMap.get_identity(RANK))
 
 
-def follows_one(out: Any, images: Sequence[Any]) -> bool:
+def follows_image(out: Any, images: Sequence[Any]) -> bool:
     """Return whether an output's axes are those of an image, or broadcast ones or sums of them."""
     constant = bindings("ir").AffineConstantExpr
     return len(out.results) == RANK and any(

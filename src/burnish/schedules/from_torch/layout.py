@@ -15,7 +15,7 @@ from burnish.schedules.from_torch.image_axes import (
     FIRST,
     LAST,
     RANK,
-    follows_one,
+    follows_image,
     is_image,
     permuted,
     pixel_product,
@@ -199,7 +199,7 @@ class _Rewriting:
         maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
         inputs = op.attributes["operandSegmentSizes"][0]
         images = [maps[number] for number in known if number < inputs]
-        follows = [follows_one(one, images) for one in maps[inputs:]]
+        follows = [follows_image(one, images) for one in maps[inputs:]]
         if not images:
             return False
         operands = list(op.operands)

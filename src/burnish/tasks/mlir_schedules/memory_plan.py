@@ -2,8 +2,8 @@
 
 Buffers that are there at different times share a place, the largest first (as TVM's StorageRewrite does).
 The code becomes a function that takes each place as an argument, so that LLVM knows that no two of them
-overlap. Of views of one block it would not: MobileNet takes 1.13 times as long by MLIR's own planner
-(static-memory-planner-analysis), and 3 times as long to compile.
+overlap. Of views of one block it would not: by MLIR's own planner (static-memory-planner-analysis) MobileNet
+takes 1.13 times as long as with a `malloc` for each buffer.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
+from burnish.tasks.loop_nests.lowering import ALIGNMENT
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.payload import KERNEL
 
-ALIGNMENT = 64  # bytes
 INDEX_BITS = 64
 BODY = f"{KERNEL}.body"
 ALLOCATE, FREE = "memref.alloc", "memref.dealloc"
