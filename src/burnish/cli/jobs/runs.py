@@ -219,8 +219,8 @@ class _Phase:
         self._watcher.note(text)
 
     def __call__(self, progress: Progress) -> None:
-        if self._stop.asked and not self._main:
-            raise KeyboardInterrupt  # which ends a search; see burnish.search.run
+        if self._stop.asked:
+            raise KeyboardInterrupt  # which ends a search, and the stages behind it; see burnish.search.run
         self._watcher(progress)
 
 
