@@ -19,6 +19,7 @@ from burnish.tasks.mlir_schedules.kernel import LoweringFailed
 from burnish.tasks.mlir_schedules.ops import scan
 from burnish.tasks.mlir_schedules.payload import LOOP, SITE, TransformFailed
 from burnish.tasks.mlir_schedules.session import ScheduleSession
+from burnish.tasks.mlir_schedules.sites import parent_of
 from tests.tasks.mlir_schedules.small import SMALL, opened, small
 
 LIMITS = Limits(deadline_seconds=60.0, memory_bytes=4 * GIB)
@@ -129,3 +130,6 @@ def test_what_is_told_of_ops_is_what_the_module_has(name: str) -> None:
                 assert [loop.name for loop in told[site].loops] == around, session.trace
                 assert (op.extents, op.reduces) == (there[site].extents, there[site].reduces), session.trace
                 assert op.shapes == there[site].shapes or not op.is_plain, session.trace
+                assert (op.accesses, op.computes) == (there[site].accesses, there[site].computes), session.trace
+                read = [name for name in op.reads if name and told[name].stage == "op"]
+                assert read == list(filter(None, there[site].reads)) or parent_of(site) != site, session.trace

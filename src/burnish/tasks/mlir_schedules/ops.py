@@ -90,15 +90,18 @@ def _is_projected(access: Matrix) -> bool:
     return all(sorted(row[:-1])[-1:] == [1] and sum(row[:-1]) == 1 and not row[-1] for row in access)
 
 
-def scan(module: Any) -> dict[str, Op]:
-    """Return the ops of a module that have a site, by site, in the module's order."""
-    ir = bindings.bindings("ir")
+def scan(module: Any, unchanged: Mapping[str, Op] | None = None) -> dict[str, Op]:
+    """Return the ops of a module that have a site, by site, in the module's order.
+
+    Those that are known to be as they were are not looked at.
+    """
+    ir, known = bindings.bindings("ir"), unchanged or {}
     found: dict[str, Op] = {}
 
     def visit(operation: Any) -> Any:
         if SITE in operation.attributes:
-            op = describe(operation)
-            found[op.site] = op
+            site = operation.attributes[SITE].value
+            found[site] = known.get(site) or describe(operation)
             return ir.WalkResult.SKIP
         return ir.WalkResult.ADVANCE
 

@@ -95,7 +95,7 @@ class ScheduleSession(Session):
         lines = self._lines(found, text, reader)
         self.payload = self.payload.transformed(lines)
         kind = text.partition("(")[0]
-        ops = scan(self.payload.module) if kind in RESHAPES else {}
+        ops = scan(self.payload.module, self.ops.apart_from(found)) if kind in RESHAPES else {}
         names = self.sites()
         self.ops = changed(self.ops, found, text, ops, reader)
         if self.cursor and self.cursor not in self.ops.by_name:  # to the op before it

@@ -71,7 +71,7 @@ class Sites:
     def scanned(self, found: Mapping[str, Op]) -> Sites:
         """Return the state with the ops of a module, the new ones behind the one that they were born of."""
         kept = {
-            name: replace(site, op=self._known(site.op, found[name])) if name in found else site
+            name: self._seen(site, found[name]) if name in found else site
             for name, site in self.by_name.items()
             if name in found or site.stage != "op"
         }
@@ -83,16 +83,31 @@ class Sites:
                 names.insert(names.index(parent) + 1 if parent in names else len(names), name)
         return Sites({name: kept[name] for name in names})
 
-    def _known(self, before: Op, op: Op) -> Op:
-        """Return an op that was looked at anew; what it reads of vectors is known from before."""
-        if "" not in op.reads or len(op.reads) != len(before.reads):
-            return op
-        pairs = zip(op.reads, before.reads, strict=True)
-        reads = tuple(now or (was if self._is_vectors(was) else "") for now, was in pairs)
-        return replace(op, reads=reads)
+    def _seen(self, site: Site, op: Op) -> Site:
+        """Return a site whose op was looked at anew; what it reads of vectors is known from before."""
+        before = site.op
+        if op is before:
+            return site
+        if "" in op.reads and len(op.reads) == len(before.reads):
+            pairs = zip(op.reads, before.reads, strict=True)
+            op = replace(op, reads=tuple(now or (was if self._is_vectors(was) else "") for now, was in pairs))
+        return replace(site, op=op)
 
     def _is_vectors(self, name: str) -> bool:
         return name in self.by_name and self.by_name[name].stage != "op"
+
+    def apart_from(self, site: Site) -> dict[str, Op]:
+        """Return the ops that stay as they are, whatever is made of a site.
+
+        They read nothing that it makes, and make nothing that it reads. Those that were born are not among
+        them: what they read is found where slices are simplified, wherever that is asked for.
+        """
+        near = {site.name, *site.op.reads} - {""}
+        return {
+            name: other.op
+            for name, other in self.by_name.items()
+            if name not in near and near.isdisjoint(other.op.reads) and parent_of(name) == name
+        }
 
     def readers(self, name: str) -> list[Site]:
         """Return the ops that read what a site makes."""

@@ -79,7 +79,7 @@ class Script:
         self.lines += [f"  transform.apply_patterns.{name}" for name in names]
         self.add(f"}} : {ANY}")
 
-    def clean(self) -> None:
-        """Simplify the function: slices of slices, constants that are there twice, what nobody uses."""
-        self.patterns(*CLEANING)
-        self.add(f"transform.apply_cse to {self.find_all('func.func')} : {ANY}")
+    def clean(self, within: str = "") -> None:
+        """Simplify slices of slices, constants that are there twice, what nobody uses; see `patterns`."""
+        self.patterns(*CLEANING, within=within)
+        self.add(f"transform.apply_cse to {within or self.find_all('func.func')} : {ANY}")

@@ -235,13 +235,15 @@ def _vectorize(script: Script, site: Site) -> None:
 
 def _hoist(script: Script, site: Site) -> None:
     """Keep what every iteration reads and writes in registers, as far out as that goes."""
-    script.clean()
-    for _ in range(2):
+    script.clean(within=script.find(LOOP, site.loops[0].name))
+    for again in (False, True):
         for loop in reversed(site.loops):
             if not loop.shared:
                 handle = script.find(LOOP, loop.name)
                 script.add(f"transform.loop.hoist_loop_invariant_subsets {handle} : {ANY}")
-        script.patterns("vector.cast_away_vector_leading_one_dim", "canonicalization")
+        # First what comes before all loops, too: an accumulator that starts from it has its shape.
+        within = script.find(LOOP, site.loops[0].name) if again else ""
+        script.patterns("vector.cast_away_vector_leading_one_dim", "canonicalization", within=within)
 
 
 def _unroll(script: Script, site: Site, factor: int) -> None:
