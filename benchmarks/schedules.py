@@ -135,7 +135,7 @@ def measure(planned: Planned, peers: Sequence[str], rounds: int) -> Row:
     for compiled in (naive, function.compiled):
         bench.trial.check(compiled)
     inputs, outputs = bench.trial.inputs, bench.trial.outputs
-    linked = load_linked(function.compiled.payload, arrays)
+    linked = load_linked(function.compiled, arrays)
     linked()
     bench.check(outputs[0], LINKED)
     contenders = {

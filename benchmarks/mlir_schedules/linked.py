@@ -9,18 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from burnish.tasks.mlir_schedules.c_interface import link_shared, write_object
-from burnish.tasks.mlir_schedules.kernel import Arrays
-from burnish.tasks.mlir_schedules.payload import KERNEL, Payload
+from burnish.tasks.mlir_schedules.c_interface import link_shared
+from burnish.tasks.mlir_schedules.kernel import Arrays, CompiledSchedule
+from burnish.tasks.mlir_schedules.payload import KERNEL
 
 
-def load_linked(payload: Payload, arrays: Arrays) -> Callable[[], object]:
+def load_linked(compiled: CompiledSchedule, arrays: Arrays) -> Callable[[], object]:
     """Return a call of a schedule's C function with some arrays, the outputs filled with NaN before."""
-    for array in arrays[len(payload.inputs) :]:
+    for array in arrays[len(compiled.payload.inputs) :]:
         array.fill(np.nan)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.so"
-        path.write_bytes(link_shared(write_object(payload, KERNEL)))
+        path.write_bytes(link_shared(compiled.object_file()))
         function = ctypes.CDLL(str(path))[KERNEL]
     function.restype = None
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]

@@ -14,7 +14,7 @@ from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
-from burnish.evaluation import confirm, measure_baselines, optimize, replay, timing
+from burnish.evaluation import confirm, measure_baselines, optimize, replay, replay_result, timing
 from burnish.evaluation.confirm import reference_of
 from burnish.evaluation.timing import FASTER, IDENTICAL, NO_DIFFERENCE, SLOWER, Comparison, Effort
 from burnish.search import Budget, search
@@ -96,6 +96,18 @@ def test_replayed_session_goes_on() -> None:
     session, checks = replay(PROBLEM, ("halve", "b: subtract(1)"))
     assert session.digest() == "a=120 b=76"
     assert checks == ("replayed in two new processes: the same state",)
+    session.shutdown()
+
+
+@pytest.mark.parametrize(("state", "processes"), [("a=120 b=76", 1), ("as an earlier version says", 3)])
+def test_one_process_is_enough_where_it_reaches_the_state_of_a_result(
+    state: str, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Problem] = []
+    plain = Problem.open
+    monkeypatch.setattr(Problem, "open", lambda self, *given: (opened.append(self), plain(self, *given))[1])
+    session = replay_result(PROBLEM, replace(claimed("halve", "b: subtract(1)"), state=state))
+    assert (session.digest(), len(opened)) == ("a=120 b=76", processes)
     session.shutdown()
 
 

@@ -13,6 +13,7 @@ class Behaviour(ABC):
 
     inputs = 1  # how many a program is run on
     same = "does the same as"  # of two runs that do not differ
+    unoptimized: Any = None  # what programs do unoptimized, where none has to run for that
 
     def within(self, seconds: float) -> Behaviour:
         """Return a behaviour of which no run takes longer; by default this one, where nothing has limits."""

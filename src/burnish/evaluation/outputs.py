@@ -19,7 +19,7 @@ class Outputs:
         self._problem = problem
         make = problem.task.behaviour
         self._behaviour = make(problem.program) if make else None
-        self._expected: Any = None
+        self._expected: Any = self._behaviour.unoptimized if self._behaviour else None
 
     def check(self, session: Session) -> str:
         """Run the program as a session has it; return in words what was compared.

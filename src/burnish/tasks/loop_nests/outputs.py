@@ -16,6 +16,7 @@ class AsNumPy(Behaviour):
     """What a schedule makes of random arrays, as far as that is not what NumPy does: "" where it is."""
 
     same = "computes what NumPy does, as"
+    unoptimized = ""
 
     def run(self, session: Session, expected: str | None = None) -> str:
         """Measure, which compares; see Behaviour."""

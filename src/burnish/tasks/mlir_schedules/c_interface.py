@@ -13,9 +13,7 @@ from burnish.core.errors import CompileError, InputError
 from burnish.core.session import Session
 from burnish.tasks.loop_nests.c_interface import C_TYPES, C_WORDS
 from burnish.tasks.loop_nests.kernel import host
-from burnish.tasks.mlir_schedules import bindings
-from burnish.tasks.mlir_schedules.kernel import OPTIMIZATION, LoweringFailed, lowered
-from burnish.tasks.mlir_schedules.payload import KERNEL, Payload
+from burnish.tasks.mlir_schedules.payload import Payload
 from burnish.tasks.mlir_schedules.reference.evaluate import TensorType
 
 if TYPE_CHECKING:
@@ -41,31 +39,6 @@ def emit_header(session: Session, arguments: tuple[str, ...], baseline: str) -> 
     text = session.observe("c_header")
     assert isinstance(text, str)
     return text.encode()
-
-
-def write_object(payload: Payload, name: str) -> bytes:
-    """Return an object file, position independent, with one function of that name; see `write_header`.
-
-    Raises:
-        InputError: the name is none in C.
-        LoweringFailed: MLIR makes no code of it.
-    """
-    check_name(name)
-    module = lowered(payload)
-    ir = bindings.bindings("ir")
-    with bindings.context(), ir.Location.unknown():
-        for operation in module.body.operations:
-            if operation.operation.name == "llvm.func" and operation.attributes["sym_name"].value == KERNEL:
-                operation.attributes["sym_name"] = ir.StringAttr.get(name)
-        engine = bindings.bindings("execution_engine").ExecutionEngine(
-            module, opt_level=OPTIMIZATION, enable_pic=True
-        )
-        if not engine.raw_lookup(name):
-            raise LoweringFailed("the code cannot be linked: it calls a function that is not there")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "kernel.o"
-            engine.dump_to_object_file(str(path))
-            return path.read_bytes()
 
 
 def link_shared(code: bytes) -> bytes:
@@ -95,7 +68,7 @@ def header(session: ScheduleSession) -> str:
 
 
 def write_header(payload: Payload, name: str) -> str:
-    """Return the header that declares what `write_object` makes.
+    """Return the header that declares the function of an object file.
 
     Raises:
         InputError: the name is none in C.

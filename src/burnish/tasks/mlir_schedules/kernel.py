@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import tempfile
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,12 +37,13 @@ class LoweringFailed(CompilerCrash):
 class CompiledSchedule:
     """A payload's machine code."""
 
-    def __init__(self, payload: Payload, module: Any = None) -> None:
-        """Compile.
+    def __init__(self, payload: Payload, module: Any = None, name: str = KERNEL) -> None:
+        """Compile, to code that is position independent, as it is in a shared object.
 
         Args:
             payload: What is compiled.
-            module: The same, lowered, where that was done.
+            module: The same, lowered, where that was done; it is changed if there is a name.
+            name: Of the function.
 
         Raises:
             LoweringFailed: a pass fails, or the code needs a function that is not there.
@@ -49,13 +52,22 @@ class CompiledSchedule:
         self.module = module or lowered(payload)
         engine = bindings.bindings("execution_engine").ExecutionEngine
         with bindings.context():
+            if name != KERNEL:
+                _rename(self.module, name)
             try:
-                self.engine = engine(self.module, opt_level=OPTIMIZATION)
+                self.engine = engine(self.module, opt_level=OPTIMIZATION, enable_pic=True)
             except RuntimeError as error:
                 raise LoweringFailed(bindings.first_line(str(error))) from None
-            self.address = int(self.engine.raw_lookup(KERNEL) or 0)
+            self.address = int(self.engine.raw_lookup(name) or 0)
         if not self.address:
             raise LoweringFailed("the code cannot be linked: it calls a function that is not there")
+
+    def object_file(self) -> bytes:
+        """Return an object file of the code; beside the function it has one of the engine's own."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "kernel.o"
+            self.engine.dump_to_object_file(str(path))
+            return path.read_bytes()
 
     def run(self, arrays: Arrays) -> None:
         """Compute: arrays in C order are the program's inputs, then its outputs."""
@@ -96,6 +108,13 @@ def lowered(payload: Payload) -> Any:
     except bindings.bindings("ir").MLIRError as error:
         raise LoweringFailed(bindings.first_line(str(error))) from None
     return module
+
+
+def _rename(module: Any, name: str) -> None:
+    """Give the kernel of a lowered module another name."""
+    ir = bindings.bindings("ir")
+    (kernel,) = (op for op in module.body.operations if op.operation.attributes["sym_name"].value == KERNEL)
+    kernel.operation.attributes["sym_name"] = ir.StringAttr.get(name)
 
 
 def code_digest(module: Any) -> str:

@@ -17,7 +17,7 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.actions import ACTIONS, INDEX
-from burnish.tasks.mlir_schedules.c_interface import function_name, write_object
+from burnish.tasks.mlir_schedules.c_interface import function_name
 from burnish.tasks.mlir_schedules.changes import RESHAPES, changed
 from burnish.tasks.mlir_schedules.fusion import depths
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule, Trial, code_digest, lowered
@@ -173,9 +173,15 @@ class ScheduleSession(Session):
         return code
 
     def object_code(self) -> bytes:
-        """Return the object file of a C function, named after the program; its outputs were compared."""
-        self.compiled()
-        return write_object(self.payload, function_name(self.program.name))
+        """Return the object file of a C function, named after the program; its outputs are compared.
+
+        Raises:
+            LoweringFailed: MLIR makes no code of it.
+            Miscompiled: it does not compute what NumPy does.
+        """
+        compiled = CompiledSchedule(self.payload, name=function_name(self.program.name))
+        self.shared.trial.check(compiled)
+        return compiled.object_file()
 
     def digest(self) -> str:
         """Return the digest of the module and the cursor."""
