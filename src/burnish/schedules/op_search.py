@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 import zlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +23,9 @@ from burnish.tasks.mlir_schedules.features import ELEMENT, rows_of
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.sketches import OpSketch
 
-DRAWN = 240  # sketches of an op
+FIRST = 24  # sketches of an op, which tell how much time it has
+DRAWN = 240  # sketches of an op that has more than next to none
+NEGLECTED = 0.002  # the share of all time below which ops are left as the model has them
 VARIED = 80  # in each of the rounds after that
 ROUNDS = 3
 PARENTS = 10  # of the variations
@@ -141,24 +144,29 @@ class OpSearch:
 
     def _pools(self) -> Pools:
         """Return the pools; ops that are alike have the same."""
-        found: dict[Op, list[SketchChoice]] = {}
-        pools = {}
-        for site, op in self.ops.items():
-            alike = replace(op, site="", reads=())
-            if alike not in found:
-                found[alike] = self._pool(op)
-            pools[site] = found[alike]
-        return pools
+        alike = {site: replace(op, site="", reads=()) for site, op in self.ops.items()}
+        found: dict[Op, dict[OpSketch | None, SketchChoice]] = {}
+        for op in dict.fromkeys(alike.values()):
+            found[op] = {None: self._choice(op, None)}
+            self._draw(found[op], op, FIRST)
+        counts = Counter(alike.values())
+        times = {op: counts[op] * min(pool.values()).predicted for op, pool in found.items()}
+        for op, pool in found.items():
+            if times[op] > NEGLECTED * sum(times.values()):
+                self._draw(pool, op, DRAWN - FIRST)
+                self._vary(pool, op)
+        pools = {op: sorted(pool.values()) for op, pool in found.items()}
+        return {site: pools[op] for site, op in alike.items()}
 
-    def _pool(self, op: Op) -> list[SketchChoice]:
-        """Return an op's sketches, the best by the model first."""
-        found: dict[OpSketch | None, SketchChoice] = {None: self._choice(op, None)}
-        self._add(found, op, [draw(op, self.lanes, self.rng) for _ in range(DRAWN)])
+    def _draw(self, found: dict[OpSketch | None, SketchChoice], op: Op, count: int) -> None:
+        self._add(found, op, [draw(op, self.lanes, self.rng) for _ in range(count)])
+
+    def _vary(self, found: dict[OpSketch | None, SketchChoice], op: Op) -> None:
+        """Add variations of the best by the model."""
         for _ in range(ROUNDS):
             best = heapq.nsmallest(PARENTS, found.values())
             parents = [best[int(self.rng.random() * len(best))] for _ in range(VARIED)]
             self._add(found, op, [vary(op, one.sketch, self.lanes, self.rng) for one in parents])
-        return sorted(found.values())
 
     def _add(
         self, found: dict[OpSketch | None, SketchChoice], op: Op, sketches: list[OpSketch | None]

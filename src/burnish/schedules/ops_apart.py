@@ -17,14 +17,13 @@ from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.worker import GIB, Limits, Worker
 from burnish.schedules.measured_sketches import measure_trace
-from burnish.schedules.op_search import OpSearch, SketchChoice
+from burnish.schedules.op_search import NEGLECTED, OpSearch, SketchChoice
 from burnish.tasks.mlir_schedules.parts import OpPart, part
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
 from burnish.tasks.mlir_schedules.sketches import trace_of
 
 LIMITS = Limits(deadline_seconds=30.0, memory_bytes=8 * GIB)
-NEGLECTED = 0.002  # the share of all time below which ops are left as the model has them
 
 
 @dataclass
