@@ -4,10 +4,12 @@
     python benchmarks/schedules.py [--traces found.jsonl] [--out runs/schedules]
     python benchmarks/schedules.py --groups matmul,conv --only 'conv2d:*' --peers torch,iree --rounds 30
     python benchmarks/schedules.py --budget 60 --method mixed@shipped
+    python benchmarks/schedules.py --only models.py:convnext --budget 60 --method mixed@shipped --peers torch
     python benchmarks/schedules.py --show runs/schedules --log runs/mlir/log.jsonl
 
 Cases: held-out programs of each family, matmuls of 512 and of 1024, and four networks with a batch of 1:
-ResNet-18, MobileNet, a layer of BERT, a block of GPT-2; --only takes any other program of a family, too.
+ResNet-18, MobileNet, a layer of BERT, a block of GPT-2; --only takes any other program of a family, too, and
+any module of torch: a function in a file that returns it and its input.
 Ours: a trace for each program, of rows that `burnish optimize --result` wrote (--traces), found by a search
 (--budget), or by hand (a few, for AVX2); without any a program stays as it is: its naive lowering, which is
 measured beside ours everywhere.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.errors import Miscompiled
+from burnish.core.errors import InputError, Miscompiled
 from burnish.core.program import Program
 from burnish.tasks.loop_nests.kernel import aligned
 from burnish.tasks.mlir_schedules.kernel import Trial
@@ -68,7 +68,7 @@ class Bench:
 
 
 def open_bench(case: Case) -> Bench:
-    """Return a case's program and arrays; a network's weights are random.
+    """Return a case's program and arrays; weights of our networks are random.
 
     Raises:
         InputError, UnknownName: there is no such program.
@@ -78,14 +78,32 @@ def open_bench(case: Case) -> Bench:
         found = MlirSource().load(case.name).program
         return Bench(case, found, Trial(found.content.decode()))
     from burnish.schedules.from_torch.importing import import_module
-    from burnish.schedules.from_torch.networks import NETWORKS
 
-    network = NETWORKS[case.name]()
+    network = _network(case.name)
     example = network.example()
     imported = import_module(network.module, [example])
     found = program(imported.text, case.name)
     arrays = [example.numpy(), *imported.weights(network.module)]
     return Bench(case, found, GivenTrial(found.content.decode(), arrays), network)
+
+
+def _network(name: str) -> Any:
+    """Return one of our networks, or a module of torch that comes with the one input that it takes.
+
+    Raises:
+        InputError, UnknownName: there is no such module, or it comes without.
+    """
+    from burnish.schedules.from_torch.loading import load_module
+    from burnish.schedules.from_torch.networks import NETWORKS, Network
+
+    if name in NETWORKS:
+        return NETWORKS[name]()
+    module, inputs = load_module(name)
+    if len(inputs) != 1:
+        raise InputError(
+            f"{name} comes with {len(inputs)} inputs; expected a function that returns a module and one"
+        )
+    return Network(module, tuple(inputs[0].shape))
 
 
 def placed(array: NDArray[Any], place: int = 0) -> NDArray[Any]:

@@ -42,13 +42,13 @@ NETWORKS = ("resnet18", "mobilenet", "bert-layer", "gpt2-block")  # of burnish's
 class Case:
     """A program and where it comes from."""
 
-    name: str  # of a family, or of NETWORKS
+    name: str  # of a family, of NETWORKS, or of a module of torch: 'models.py:convnext'
     group: str  # one of GROUPS
 
     @property
     def op(self) -> str:
         """The family of the program; a network is its own."""
-        return self.name.partition(":")[0]
+        return op_of(self.name)
 
     @property
     def split(self) -> str:
@@ -85,7 +85,7 @@ def every() -> list[Case]:
 def choose(groups: Sequence[str] = GROUPS, only: str = "*") -> list[Case]:
     """Return the cases of some groups whose names a pattern has; several by commas.
 
-    A pattern that is a name of a family's program of no set is a case of its own.
+    A pattern that is a name of a family's program of no set is a case of its own, and a module of torch.
 
     Raises:
         UnknownName: there is no such group.
@@ -104,6 +104,12 @@ def choose(groups: Sequence[str] = GROUPS, only: str = "*") -> list[Case]:
     return chosen
 
 
+def op_of(name: str) -> str:
+    """Return the family of a program; a network is its own."""
+    family, _, rest = name.partition(":")
+    return rest if family.endswith(".py") else family
+
+
 def group_of(name: str) -> str:
     """Return the group of a program of a family.
 
@@ -111,6 +117,8 @@ def group_of(name: str) -> str:
         InputError: the family is in none.
     """
     family = name.partition(":")[0]
+    if family.endswith(".py"):
+        return NETWORK
     for group, families in FAMILIES.items():
         if family in families:
             return group

@@ -13,6 +13,7 @@ from typing import Any
 from loop_nests.rows import mean
 
 from burnish.core.errors import InputError
+from mlir_schedules.cases import op_of
 
 NAIVE, OURS = "naive", "burnish"
 CALLED = "called"  # ours, from Python as the peers are, not from a loop of machine code
@@ -37,7 +38,7 @@ class Row:
     @property
     def op(self) -> str:
         """The family of the program."""
-        return self.case.partition(":")[0]
+        return op_of(self.case)
 
     def seconds(self, who: str) -> float:
         """Return the median seconds of a call, of a peer those of its best form; infinite without any."""

@@ -212,6 +212,32 @@ def test_a_network_is_measured_with_the_weights_that_it_has(monkeypatch: pytest.
     assert not failed
 
 
+MODULES = """
+import torch
+
+def perceptron():
+    layers = torch.nn.Linear(8, 6), torch.nn.ReLU(), torch.nn.Linear(6, 5)
+    return torch.nn.Sequential(*layers), torch.ones(3, 8)
+
+def alone():
+    return torch.nn.ReLU()
+"""
+
+
+def test_a_module_of_anybody_is_a_network(tmp_path: Path) -> None:
+    path = tmp_path / "models.py"
+    path.write_text(MODULES)
+    (case,) = cases.choose(only=f"{path}:perceptron")
+    assert (case.group, case.op) == (cases.NETWORK, "perceptron")
+    bench = open_bench(case)
+    assert [array.shape for array in bench.trial.arrays] == [(3, 8), (8, 6), (6,), (6, 5), (5,), (3, 5)]
+    failed: dict[str, str] = {}
+    assert [form.name for form in peers.forms("torch", bench, failed)] == ["torch/contiguous"]
+    assert not failed
+    with pytest.raises(InputError, match="alone comes with 0 inputs; expected a function that returns"):
+        open_bench(Case(f"{path}:alone", cases.NETWORK))
+
+
 def test_the_run_leaves_rows_a_table_and_a_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

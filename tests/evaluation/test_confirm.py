@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
+from burnish.core import problem
 from burnish.core.errors import InputError, ReplayError
 from burnish.core.problem import Problem
 from burnish.core.program import Program, Workload
 from burnish.core.result import Result
+from burnish.core.sandbox import Sandbox
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
@@ -103,11 +106,10 @@ def test_replayed_session_goes_on() -> None:
 def test_one_process_is_enough_where_it_reaches_the_state_of_a_result(
     state: str, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[Problem] = []
-    plain = Problem.open
-    monkeypatch.setattr(Problem, "open", lambda self, *given: (opened.append(self), plain(self, *given))[1])
+    boxes = Mock(side_effect=Sandbox)
+    monkeypatch.setattr(problem, "Sandbox", boxes)
     session = replay_result(PROBLEM, replace(claimed("halve", "b: subtract(1)"), state=state))
-    assert (session.digest(), len(opened)) == ("a=120 b=76", processes)
+    assert (session.digest(), boxes.call_count) == ("a=120 b=76", processes)
     session.shutdown()
 
 
