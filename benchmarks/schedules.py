@@ -175,6 +175,7 @@ def show(rows: Sequence[Row], peers: Sequence[str], folder: Path, log: Path | No
                 *tables.cases_tables(rows, peers),
                 *ends,
                 tables.means_table(rows, peers),
+                tables.alone_table(rows, peers),
                 tables.floors_table(rows),
             ):
                 console.print(table)

@@ -76,6 +76,20 @@ def forms_table(rows: Iterable[Row], peers: Sequence[str]) -> Table:
     return table
 
 
+def alone_table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
+    """Return the geometric means beside each form alone, as who takes one of them for all programs has it."""
+    groups = [group for group in GROUPS if any(row.group == group for row in rows)]
+    table = Table(title="geometric means of one form's times / ours", title_justify="left")
+    table.add_column("form")
+    for name in groups:
+        table.add_column(name, justify="right")
+    forms = dict.fromkeys(name for row in rows for name in row.samples if name.partition("/")[0] in peers)
+    for form in forms:
+        of = {group: [row for row in rows if row.group == group and form in row.samples] for group in groups}
+        table.add_row(form, *(_ratio(mean_ratio(of[group], form)) for group in groups))
+    return table
+
+
 def failures_table(rows: Iterable[Row]) -> Table | None:
     """Return who computed something else or nothing, and why; None where there is nobody."""
     table = Table(title="left out", title_justify="left")

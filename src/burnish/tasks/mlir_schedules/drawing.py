@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from burnish.tasks.mlir_schedules.actions import REDUCTION_SIZES, SIZES, SPLIT_SIZES, UNROLL_FACTORS
-from burnish.tasks.mlir_schedules.legality import DECOMPOSED, MOST_BODIES, MOST_POINTS
+from burnish.tasks.mlir_schedules.legality import DECOMPOSED, FILTERS, MOST_BODIES, MOST_POINTS
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.sketches import CONVOLUTION, FOLDED, IMAGES, OpSketch, class_of, realize
 
@@ -143,7 +143,9 @@ def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
         blocks.append((channels, int(rng.choice([32, 64, 128, 256]))))
     depth = [(i, 1) for i in kernel]
     depth.insert(0 if image else len(depth), (channels, 1 if image else int(rng.choice([1, 1, 2]))))
-    packs = tuple(_copied(op, 1, (*blocks, *tile), 4, rng)) if not image and rng.random() < 0.5 else ()
+    kind, filters = FILTERS
+    copied = op.kind == kind and rng.random() < 0.5
+    packs = tuple(_copied(op, filters, (*blocks, *tile), 4, rng)) if copied else ()
     sketch = OpSketch(tuple(tile), tuple(blocks), packs, tuple(depth), 0, _unroll(rng))
     return _with_tails(op, sketch, lanes, rng)
 
