@@ -19,10 +19,12 @@ from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
 from burnish.evaluation import confirm, measure_baselines, optimize, replay, replay_result, timing
 from burnish.evaluation.confirm import reference_of
-from burnish.evaluation.timing import FASTER, IDENTICAL, NO_DIFFERENCE, SLOWER, Comparison, Effort
+from burnish.evaluation.gain import measure_gain
+from burnish.evaluation.timing import FASTER, IDENTICAL, NO_DIFFERENCE, SLOWER, Comparer, Comparison, Effort
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK as LLVM
 from burnish.tasks.llvm_passes import Options, make_task
+from burnish.tasks.loop_nests import TASK as NESTS
 from tests.core.counting_task import TASK, CountingSession, counters
 from tests.core.failures import failing_task
 from tests.execution.programs import run
@@ -209,6 +211,31 @@ def test_weighted_objective_is_compared_with_the_level_that_is_best_in_it() -> N
     costs = {"O0": {goal.name: 5.0}, "Oz": {goal.name: 3.0}, "O3": {goal.name: 4.0}}
     assert reference_of(SPEED, goal, costs) == "Oz"
     assert reference_of(SPEED, SPEED.objective("seconds"), costs) == "O3"
+
+
+class Timed(CountingSession):
+    """Takes one second less at each measurement."""
+
+    def __init__(self, order: list[float], first: float) -> None:
+        super().__init__(PROGRAM)
+        self.order, self.next = order, first
+
+    def measure(self, objective: str) -> float:
+        self.order.append(self.next)
+        self.next -= 1
+        return self.order[-1]
+
+
+def test_the_baseline_is_measured_before_and_after_each_candidate() -> None:
+    """Six rounds; the noise is the median of 20/19, 19/18, ..., 15/14."""
+    order: list[float] = []
+    baseline, candidate = Timed(order, 20), Timed(order, 10)
+    goal = NESTS.objective("seconds")
+    gain = measure_gain(NESTS, PROGRAM, goal, baseline, candidate, comparer=Comparer(Effort()))
+    assert order == [20, 10, 19, 9, 18, 8, 17, 7, 16, 6, 15, 5, 14]
+    assert gain.comparison.repeats == 6 and gain.comparison.verdict == FASTER
+    assert (gain.comparison.low, gain.comparison.high) == pytest.approx((2, 3))
+    assert gain.comparison.noise == pytest.approx(17.5 / 16.5, rel=2e-3)
 
 
 def test_compile_time_is_compared_in_turn() -> None:

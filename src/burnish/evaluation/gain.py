@@ -103,11 +103,14 @@ def _part(
 
 
 def _in_turn(objective: Objective, baseline: Session, candidate: Session, effort: Effort) -> Gain:
-    """Measure two sessions in as few rounds as the confidence takes: each is the least of several already."""
-    rounds = [
-        [[session.measure(objective.name)] for session in (baseline, candidate, baseline)]
-        for _ in range(fewest(effort.confidence))
-    ]
-    first, other, same = ([row[column] for row in rounds] for column in range(3))
-    comparison = compare_rounds(first, same, other, effort.confidence)
+    """Measure two sessions in turn, in as few rounds as the confidence takes; the baseline comes last, too.
+
+    What is measured is the least of several already. How much the baseline differs from itself is seen from
+    one round to the next.
+    """
+    before, after = [[baseline.measure(objective.name)]], []
+    for _ in range(fewest(effort.confidence)):
+        after.append([candidate.measure(objective.name)])
+        before.append([baseline.measure(objective.name)])
+    comparison = compare_rounds(before[:-1], before[1:], after, effort.confidence)
     return Gain(comparison, *comparison.least)
