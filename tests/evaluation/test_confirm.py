@@ -220,7 +220,7 @@ class Timed(CountingSession):
         super().__init__(PROGRAM)
         self.order, self.next = order, first
 
-    def measure(self, objective: str) -> float:
+    def measure(self, objective: str, site: str = "") -> float:
         self.order.append(self.next)
         self.next -= 1
         return self.order[-1]
