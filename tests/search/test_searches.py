@@ -169,7 +169,7 @@ def test_search_survives_crashes(method: str) -> None:
     seen: list[Progress] = []
     budget = "80" if method == "mixed" else "40"  # it begins with the sites
     result = searched(failing_task(TASK, "give-up"), method, budget, progress=seen.append)
-    at_sites = method in ("sitewise", "each-site")  # at which failures are not legal; here both are one search
+    at_sites = method in ("sitewise", "each-site")  # where failures are not legal; both are one here
     assert seen[-1].crashes > 0 or at_sites
     assert result.cost < 1 + 240 + 77
     assert "give-up" not in result.trace
