@@ -151,8 +151,9 @@ class OpSearch:
             self._draw(found[op], op, FIRST)
         counts = Counter(alike.values())
         times = {op: counts[op] * min(pool.values()).predicted for op, pool in found.items()}
+        least = NEGLECTED * sum(times.values())
         for op, pool in found.items():
-            if times[op] > NEGLECTED * sum(times.values()):
+            if times[op] > least:
                 self._draw(pool, op, DRAWN - FIRST)
                 self._vary(pool, op)
         pools = {op: sorted(pool.values()) for op, pool in found.items()}
