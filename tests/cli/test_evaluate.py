@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from burnish.cli import main
 from burnish.evaluation.rows import Row, read_rows
 from tests.sources import DATA
+from tests.waiting import wait_until
 
 FILES = [str(DATA / name) for name in ("hash_table.c", "matrix.c")]
 METHODS = ["--methods", "random,O3", "--objective", "ir-instructions"]
@@ -180,9 +180,7 @@ def started(folder: Path, rows: int) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    while process.poll() is None and len(complete(folder)) < rows:
-        time.sleep(0.02)
-    assert process.poll() is None
+    wait_until(lambda: len(complete(folder)) >= rows, process)
     return process
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from burnish.core.worker import GIB, Limits, Worker, wait
 from tests.conftest import OpenSandbox, children
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import fail, failing_task
+from tests.waiting import alive, wait_until
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_deadline_of_one_call_can_be_shorter(worker: Worker) -> None:
 def test_no_answer_is_waited_for_beyond_until(worker: Worker) -> None:
     worker.call(square, 1)
     worker.until = time.monotonic() + 0.2
-    with pytest.raises(CompilerTimeout, match=r"no answer within 0\.[12]\d* seconds"):
+    with pytest.raises(CompilerTimeout, match=r"no answer within 0(\.\d+)? seconds"):
         worker.call(fail, "hang")
     worker.until = math.inf
     assert worker.call(square, 5) == 25
@@ -163,7 +163,7 @@ def test_worker_ends_with_its_parent(tmp_path: Path) -> None:
         "worker = Worker()\n"
         "worker.send(fail, 'hang')\n"
         "print(worker.pid, flush=True)\n"
-        "time.sleep(60)\n"
+        "time.sleep(3600)\n"
     )
     root = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
@@ -173,20 +173,7 @@ def test_worker_ends_with_its_parent(tmp_path: Path) -> None:
         assert parent.stdout
         pid = int(parent.stdout.readline())
         parent.kill()
-    for _ in range(200):
-        if not _is_running(pid):
-            return
-        time.sleep(0.05)
-    os.kill(pid, signal.SIGKILL)
-    raise AssertionError("the worker outlived its parent")
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
+    wait_until(lambda: not alive(pid))
 
 
 def test_children_are_seen_by_the_tests_own_check(worker: Worker) -> None:

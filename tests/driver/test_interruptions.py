@@ -5,32 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import MOST_SECONDS, alive, wait_until
+
 if TYPE_CHECKING:
     from tests.driver.conftest import Compiler
 
     MakeCompiler = Callable[..., Compiler]
-
-
-def wait_until(what: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not what():
-        assert time.monotonic() < end, "it never came to pass"
-        time.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 @pytest.fixture
@@ -52,7 +38,7 @@ def start(sleeper: Compiler, tmp_path: Path) -> tuple[subprocess.Popen[bytes], l
 def test_a_signal_ends_it_cleanly(clang: Compiler, sleeper: Compiler, tmp_path: Path, signum: int) -> None:
     process, children = start(sleeper, tmp_path)
     process.send_signal(signum)
-    assert process.wait(30) == -signum
+    assert process.wait(MOST_SECONDS) == -signum
     wait_until(lambda: not any(map(alive, children)))
     assert not list((tmp_path / "temporary").iterdir())
     clang("-Os", "-c", "sum.c")
@@ -64,7 +50,7 @@ def test_a_kill_leaves_no_process_and_a_whole_object(
 ) -> None:
     process, children = start(sleeper, tmp_path)
     process.kill()
-    process.wait(30)
+    process.wait(MOST_SECONDS)
     wait_until(lambda: not any(map(alive, children)))
     clang("-Os", "-c", "sum.c")
     assert sleeper.files() == clang.files()
@@ -76,7 +62,7 @@ def test_a_signal_reaches_clang(sleeper: Compiler, tmp_path: Path) -> None:
     process = subprocess.Popen([*sleeper.command, "-Os", "-c", "slow.c"], cwd=sleeper.directory)
     with pipe.open("wb"):  # opens when clang has
         process.terminate()
-        assert process.wait(30) == -signal.SIGTERM
+        assert process.wait(MOST_SECONDS) == -signal.SIGTERM
     pipe.unlink()
     assert "slow.o" not in sleeper.files()
     assert not list((tmp_path / "temporary").iterdir())

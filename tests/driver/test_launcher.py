@@ -23,7 +23,7 @@ from burnish.driver.jobs import ClangJob
 from burnish.driver.remaking import compilation
 from tests.driver.conftest import Compiler, make_stock
 from tests.driver.test_drop_in import UNTOUCHED
-from tests.driver.test_interruptions import wait_until
+from tests.waiting import MOST_SECONDS, wait_until
 
 SMALL = {
     "a small object": "-Oz -c rows.c",
@@ -151,7 +151,7 @@ def test_a_signal_reaches_clang(tmp_path: Path, signum: int) -> None:
     process = subprocess.Popen([*ours.command, "-O2", "-c", "slow.c"], cwd=ours.directory)
     with pipe.open("wb"):  # opens when clang has
         process.send_signal(signum)
-        assert process.wait(30) == -signum
+        assert process.wait(MOST_SECONDS) == -signum
     assert "slow.o" not in ours.files()
 
 
@@ -164,7 +164,7 @@ def test_it_dies_as_clang_dies(tmp_path: Path) -> None:
     with pipe.open("wb"):
         wait_until(lambda: bool(children.read_text().split()))
         os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(MOST_SECONDS) == -signal.SIGKILL
 
 
 def test_a_file_of_diagnostics_stays(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from burnish.cli.llvm.launch import find_launcher
 from tests.driver.conftest import Compiler, make_stock
-from tests.driver.test_interruptions import alive, wait_until
+from tests.waiting import MOST_SECONDS, alive, wait_until
 
 BUDGET = "--budget=20evaluations"
 
@@ -107,7 +107,7 @@ def test_who_is_stopped_leaves_no_search(burnish: Compiler, tmp_path: Path, sign
     wait_until(lambda: bool(children.read_text().split()))
     searching = [int(pid) for pid in children.read_text().split()]
     process.send_signal(signum)
-    assert process.wait(30) == -signum
+    assert process.wait(MOST_SECONDS) == -signum
     wait_until(lambda: not any(map(alive, searching)))
     assert alive(server)
 

@@ -17,6 +17,7 @@ from burnish.execution import RunLimits, execute, folder
 from burnish.execution.counters import COUNTERS, scaled
 from tests.conftest import children
 from tests.execution.programs import built, run
+from tests.waiting import wait_until
 
 SHORT = RunLimits(timeout_seconds=0.5)
 
@@ -204,8 +205,5 @@ def processes() -> set[int]:
 
 def gone(before: set[int]) -> bool:
     """Wait for all processes of behave that were not there before to end."""
-    for _ in range(500):
-        if processes() <= before:
-            return True
-        time.sleep(0.01)
-    return False
+    wait_until(lambda: processes() <= before)
+    return True

@@ -7,8 +7,6 @@ import math
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from burnish.training.loop import Listener, TrainingOutcome, train
 from burnish.training.track import LOG, TIMES, read_log
 from burnish.training.validation import SCORE
 from tests.conftest import children
+from tests.waiting import wait_until
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "ppo": {"steps": 12, "minibatch": 16},
@@ -37,9 +36,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "tabular-q": {"steps": 12},
     "evolution": {"pairs": 2},
     "cloning": {"batch_size": 16, "validation_share": 0.3},
+    "bc-max": {"explorations": 2, "epochs": 2, "minibatch": 16},
 }
 COUNTS = {"ppo": 2, "td": 2}  # environments
-SMALL = {"loop_nests": ("matmul:16x64x16", "matmul:24x48x8")}  # of a task: to learn from, to validate on
+SMALL = {  # of a task: to learn from, to validate on
+    "loop_nests": ("matmul:16x64x16", "matmul:24x48x8"),
+    "mlir_schedules": ("relu:64", "matmul:8x32x16"),
+}
 OFTEN = ("ppo", "dqn")  # the others are slow tests: what is theirs is in tests/agents
 
 
@@ -137,12 +140,6 @@ def test_a_killed_run_goes_on_to_the_same_curve(tmp_path: Path) -> None:
 
 def lines_in(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    while not condition():
-        assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.01)
 
 
 def same_arrays(one: Path, other: Path) -> bool:

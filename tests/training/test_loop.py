@@ -6,8 +6,6 @@ import json
 import math
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from burnish.training.loop import IterationProgress, Listener, TrainingOutcome, 
 from burnish.training.track import LOG, TIMES, read_log
 from burnish.training.validation import SCORE
 from tests.training.walk import Walk, walk_config
+from tests.waiting import wait_until
 
 
 def curve(folder: Path) -> list[dict[str, Any]]:
@@ -130,12 +129,6 @@ def test_a_killed_run_goes_on_to_the_same_curve(tmp_path: Path) -> None:
 
 def lines_in(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    while not condition():
-        assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.01)
 
 
 def test_another_configuration_is_refused_and_named(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import MOST_SECONDS, wait_until
 from tests.whole_program.conftest import FLAGS, OPTIMIZERS, Builds, C
 
 
@@ -95,10 +95,8 @@ def test_a_signal_in_the_search(builds: Builds, monkeypatch: pytest.MonkeyPatch,
     own = ["--report", str(builds.log), "--whole-program"]
     command = [sys.executable, str(OPTIMIZERS), "sleep", "cc", *own, *objects, "-o", "program"]
     linking = subprocess.Popen(command, cwd=builds.folder)
-    while not here.exists():
-        assert linking.poll() is None
-        time.sleep(0.05)
+    wait_until(here.exists, linking)
     linking.send_signal(signal.SIGTERM)
-    assert linking.wait(30) == -signal.SIGTERM
+    assert linking.wait(MOST_SECONDS) == -signal.SIGTERM
     builds.clang(*objects, "-o", "program.clang")
     assert builds.run("./program", "3") == builds.run("./program.clang", "3").replace(".clang", "")
