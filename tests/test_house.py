@@ -32,6 +32,10 @@ LONG_SIGNATURES: Mapping[str, int] = {
 # In src. A command of cli/ is called like what it runs, and every task has the same files: neither counts.
 SHARED_CLASSES: Mapping[str, int] = {}
 SHARED_MODULES: Mapping[str, int] = {}
+# Marks of tests that real time decides: where they fail, they are run once more.
+RUN_TWICE: Mapping[str, int] = {
+    "tests/driver/test_server.py": 1,
+}
 EMPTY_WORDS = re.compile("(?i)utils?|common|helpers?|misc|manager|handler|wrapper|base")
 
 
@@ -85,6 +89,14 @@ def module_counts() -> dict[str, int]:
     return Counter(path.stem for path in counted if path.stem not in ("__init__", "__main__"))
 
 
+def run_twice_counts() -> dict[str, int]:
+    """Return how many marks of tests that are run twice each file has."""
+    counts = {
+        name: path.read_text(encoding="utf-8").count("mark.flaky(") for name, path in files("tests/**/*.py")
+    }
+    return {name: count for name, count in counts.items() if name != "tests/test_house.py"}
+
+
 @pytest.mark.parametrize(
     ("count_all", "most", "allowed"),
     [
@@ -92,6 +104,7 @@ def module_counts() -> dict[str, int]:
         pytest.param(parameter_counts, PARAMETERS, LONG_SIGNATURES, id="parameters"),
         pytest.param(class_counts, 1, SHARED_CLASSES, id="classes of one name"),
         pytest.param(module_counts, 1, SHARED_MODULES, id="modules of one name"),
+        pytest.param(run_twice_counts, 0, RUN_TWICE, id="tests that are run twice"),
     ],
 )
 def test_nothing_is_more_than_the_rules_allow(

@@ -18,6 +18,8 @@ from burnish.cli.llvm.launch import find_launcher
 from tests.driver.conftest import Compiler, make_stock
 from tests.waiting import MOST_SECONDS, alive, wait_until
 
+# A server begins with the second file within a minute, and ends fifteen seconds after the last.
+pytestmark = pytest.mark.flaky(reruns=1)
 BUDGET = "--budget=20evaluations"
 
 
