@@ -18,7 +18,7 @@ from burnish.core.errors import CompilerCrash, Miscompiled, UnknownName
 from burnish.tasks.loop_nests.lowering import ALIGNMENT, KERNEL, lower
 from burnish.tasks.loop_nests.nest import DTYPES, Nest
 from burnish.tasks.loop_nests.reference import Array, evaluate
-from burnish.tasks.loop_nests.tiles import emitted_lines
+from burnish.tasks.loop_nests.tiles import MOST_LINES, emitted_lines
 from burnish.tasks.loop_nests.tree import Tree
 
 PASSES = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
@@ -26,7 +26,6 @@ PASSES = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
 
 LARGE_BYTES = 1 << 19  # of an array,
 PAGE_BYTES = 1 << 21  # which is in such pages then
-MOST_LINES = 8000  # of the code of a kernel, as they are counted, which takes about a second to compile
 SAMPLES = 7
 BATCH_SECONDS = 1e-3
 TOLERANCES = {
