@@ -63,7 +63,7 @@ class CostModel:
     def statements(self, rows: Floats) -> Floats:
         """Return log2 of the seconds of statements: float32[N] of float32[N, len(known)].
 
-        Columns that were the same in all of the training say nothing: the network has never learned from them.
+        Columns that never varied in training say nothing: the network could not learn from them.
         """
         normal = np.clip((rows[:, self.taken] - self.mean) / self.deviation, -6, 6)
         x = np.where(self.deviation > 1.01 * LEAST_DEVIATION, normal, np.float32(0))[None]

@@ -199,7 +199,7 @@ def test_fewer_iterators_mean_the_same(family: str) -> None:
 
 
 def test_copies_of_what_is_read_once_are_left_out() -> None:
-    """Below `k`, of the second statement's loops, each element of y is read for all m, one of x for one n only."""
+    """Below `k` each element of y is read for all m, and one of x for the only n."""
     nest = parse("f32 m=12 n=1 k=64\nc[m,n] += x[m,k] * y[k,n]")
     loops = Level("m", 12), Level("k", 8, packs=("x", "y")), Level("k", 1), Level("m", 1, "unroll")
     ((_, below, *_),) = without_idle_copies(nest, Sketch((loops,), (0,))).loops

@@ -12,7 +12,6 @@ from burnish.tasks.loop_nests.lowering.layouts import Indices, Layouts
 from burnish.tasks.loop_nests.nest import IDENTITIES, Access, Statement
 from burnish.tasks.loop_nests.tiles import Extents
 
-
 HELD = {64: 16, 32: 8, 16: 8}  # values at a time, half of the registers, by the bytes of a vector
 
 
