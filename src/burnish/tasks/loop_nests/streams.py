@@ -1,8 +1,8 @@
 """Statements that stream: their tensors are large, and few operations are done for each byte of them.
 
-Memory brings lines fastest one after the other. A schedule that leaves a row in the middle makes a detour, and
-so does one that is in many rows at a time. benchmarks/results/schedule-costs has 120 such nests: for 114 of them
-a schedule without a detour is the fastest, or takes at most 10 % longer.
+Memory brings lines fastest one after the other. A schedule that leaves a row in the middle makes a detour,
+and so does one that is in many rows at a time. benchmarks/results/schedule-costs has 120 such nests: for 114
+of them a schedule without a detour is the fastest, or takes at most 10 % longer.
 """
 
 from __future__ import annotations
