@@ -11,7 +11,6 @@ from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.peak import GIGA, peak_flops
 from burnish.tasks.loop_nests.session import open_nest
 
-
 UNCHANGED = "These are the loops as they are written: no other schedule that was tried is right and faster."
 
 
