@@ -113,9 +113,23 @@ def test_a_schedule_that_is_wrong_is_not_returned(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Bench, "check", refuse)
     traces = (("m: split(2)",), ("m: split(4)",))
-    kernel = loops.compile(STATEMENT, policy=Advice(*traces), **EXTENTS)
+    said = r"the last of 2 proposals: c\[0, 0\] is wrong\); the loops stay as they are written"
+    with pytest.warns(RuntimeWarning, match=said) as warned:
+        kernel = loops.compile(STATEMENT, policy=Advice(*traces), **EXTENTS)
+    assert [Path(one.filename).name for one in warned] == ["test_compilation.py"]
     assert kernel.schedule.trace == ()
     assert is_right(kernel)
+
+
+def test_a_policy_without_a_schedule_is_said() -> None:
+    with pytest.warns(RuntimeWarning, match="no schedule of the policy can be used .it proposes none"):
+        kernel = loops.compile(STATEMENT, policy=Advice(), **EXTENTS)
+    assert kernel.schedule.trace == ()
+
+
+def test_loops_as_they_are_can_be_asked_for(recwarn: pytest.WarningsRecorder) -> None:
+    assert loops.compile(STATEMENT, policy="none", **EXTENTS).schedule.trace == ()
+    assert not recwarn.list
 
 
 @pytest.mark.usefixtures("nothing_left")

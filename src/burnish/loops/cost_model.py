@@ -23,7 +23,8 @@ FORMAT: Final = 2
 KIND: Final = "schedule-costs"
 
 Floats = NDArray[np.float32]
-SCALE = ("iterations", "operations of one")  # the columns, in log2, that times grow with
+SCALE = ("iterations", "operations of one", "detour through memory")  # columns, in log2, that times grow with
+LEAST_DEVIATION: Final = 1e-3  # of a column in training: one that was the same in all rows has this
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +61,12 @@ class CostModel:
         return [self.known.index(name) for name in self.columns]
 
     def statements(self, rows: Floats) -> Floats:
-        """Return log2 of the seconds of statements: float32[N] of float32[N, len(known)]."""
-        x = np.clip((rows[:, self.taken] - self.mean) / self.deviation, -6, 6)[None]
+        """Return log2 of the seconds of statements: float32[N] of float32[N, len(known)].
+
+        Columns that never varied in training say nothing: the network could not learn from them.
+        """
+        normal = np.clip((rows[:, self.taken] - self.mean) / self.deviation, -6, 6)
+        x = np.where(self.deviation > 1.01 * LEAST_DEVIATION, normal, np.float32(0))[None]
         for number, (weight, bias) in enumerate(self.layers):
             x = x @ weight + bias
             if number + 1 < len(self.layers):
@@ -96,8 +101,8 @@ class CostModel:
 
 
 def scale_of(known: Sequence[str]) -> list[int]:
-    """Return the numbers of the columns of SCALE."""
-    return [known.index(name) for name in SCALE]
+    """Return the numbers of the columns of SCALE that are known."""
+    return [known.index(name) for name in SCALE if name in known]
 
 
 def load_cost_model(path: Path, known: tuple[str, ...] = COLUMNS, kind: str = KIND) -> CostModel:

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from burnish.loops.cost_model import KIND, CostModel, scale_of
+from burnish.loops.cost_model import KIND, LEAST_DEVIATION, CostModel, scale_of
 from burnish.tasks.loop_nests.features import COLUMNS
 
 Floats = NDArray[np.float32]
@@ -94,7 +94,7 @@ def fit(
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     rows = np.concatenate([one for nest in measured for one in nest.features])
-    mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-3
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0) + LEAST_DEVIATION
     operations = [
         [np.exp2(one[:, scale_of(of.known)].sum(axis=1)).sum() for one in nest.features] for nest in measured
     ]

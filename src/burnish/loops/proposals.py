@@ -35,6 +35,7 @@ VARIED = 110  # in each of the rounds after that
 ROUNDS = 3
 PARENTS = 12  # of the variations
 NEAR = 10  # variations of a good schedule for each that is measured
+FRUITLESS = 8  # times that sketches are drawn, and none of them is legal
 NEW = 0.15  # of the proposals are the model's next ones, not near the best
 
 
@@ -126,17 +127,20 @@ class _Pool:
     def legal(self) -> Iterator[tuple[_Candidate, Trace]]:
         """Yield what is legal, the most promising first; only so much more is drawn as is asked for."""
         found: set[str] = set()
+        fills = 0  # since there was a legal one
         while True:
             heap = self.drawn if not self.near_best or self.rng.random() < NEW else self.near_best
             if not heap:
                 self.fill()
-                if not self.drawn:
+                fills += 1
+                if not self.drawn or fills > FRUITLESS:
                     return
                 continue
             candidate = heapq.heappop(heap)
             made = trace_of(self.nest, candidate.sketch)
             if made and (text := str(made[1])) not in found:
                 found.add(text)
+                fills = 0
                 yield candidate, made[0]
 
     def _varied(self, parents: list[_Candidate]) -> Sketch:

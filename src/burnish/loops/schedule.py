@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import time
+import warnings
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
@@ -88,14 +89,28 @@ def follow(nest: Nest, trace: Trace) -> Tree:
 def choose(nest: Nest, adviser: Adviser | None, threads: int = 1) -> tuple[Schedule, CompiledNest]:
     """Return the first of a policy's schedules that computes what NumPy does; the nest as it is without one.
 
+    Warns:
+        RuntimeWarning: there is a policy, and none of its schedules can be used.
+
     Raises:
         Miscompiled: not even the nest as it is does.
     """
     session = open_nest(nest.program(), threads)
     traces = adviser(session).initial_traces if adviser else in_order()
+    reasons = []
     for trace in itertools.islice(traces, CHOICES):  # without a cost: the one before failed
-        with suppress(CompilerCrash, IllegalAction):
+        try:
             return _checked(session, trace)
+        except (CompilerCrash, IllegalAction) as error:
+            reasons.append(str(error))
+    if adviser:
+        reason = f"the last of {len(reasons)} proposals: {reasons[-1]}" if reasons else "it proposes none"
+        warnings.warn(
+            f"{nest.statements[0]}: no schedule of the policy can be used ({reason}); the loops stay as they "
+            "are written, which may be many times as slow. Measure others with refine_seconds=10",
+            RuntimeWarning,
+            stacklevel=5,
+        )
     return _checked(session, ())
 
 

@@ -145,3 +145,15 @@ def test_code_that_is_too_long_is_not_compiled() -> None:
     assert emitted_lines(tree, 10**6) > 6**5 * 4
     with pytest.raises(CodeTooLong, match="split by what divides"):
         CompiledNest(tree, host())
+
+
+@pytest.mark.parametrize(("vector_bytes", "held"), [(32, 8), (64, 16)])
+def test_what_reduces_nothing_holds_no_more_values_than_there_is_room_for(
+    vector_bytes: int, held: int
+) -> None:
+    """32 vectors would need twice as many registers as AVX2 has, if all were there before the first store."""
+    count = 32 * vector_bytes // 8
+    tree = scheduled(f"f64 n={count}\no[n] = 2 * x[n]", "n: vectorize")
+    kinds = re.findall(r"= (fmul)|(store) <", lower(tree, vector_bytes).text)
+    order = "".join("m" if product else "s" for product, _ in kinds)
+    assert order == ("m" * held + "s" * held) * (32 // held)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from burnish.tasks.loop_nests.families import FAMILIES
 from burnish.tasks.loop_nests.kernel import CodeTooLong, CompiledNest
 from burnish.tasks.loop_nests.lowering import lower
 from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.outputs import UNCHANGED, describe
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.session import NestSession, open_nest
 from burnish.tasks.loop_nests.tree import Tree
@@ -119,6 +122,14 @@ def test_time_is_remembered_until_it_is_asked_for_again() -> None:
     fork = session.fork()
     assert fork.measure("seconds") == first == session.seconds()
     assert len({session.measure("seconds") for _ in range(8)}) > 1
+
+
+def test_loops_that_stay_as_they_are_written_are_said_to() -> None:
+    session = open_nest(PRODUCT)
+    result = cast(Any, SimpleNamespace(cost=1e-6, baselines={"naive": 1e-6}))
+    assert describe(PRODUCT, session, result).endswith(f"\n{UNCHANGED}")
+    session.replay(["k: unroll"])
+    assert UNCHANGED not in describe(PRODUCT, session, result)
 
 
 def test_loops_have_no_cost_of_their_own() -> None:

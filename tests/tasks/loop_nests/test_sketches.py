@@ -8,17 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.core.trace import split_entry
-from burnish.tasks.loop_nests import actions
+from burnish.tasks.loop_nests import actions, sketches
 from burnish.tasks.loop_nests.boxes import tile_depth
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.families import FAMILIES, find
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer, features
 from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest, host
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.sketches import Level, Sketch, simplified, trace_of, tree_of
-from burnish.tasks.loop_nests.tiles import chains, tile_of
+from burnish.tasks.loop_nests.sketches import (
+    Level,
+    Sketch,
+    simplified,
+    trace_of,
+    tree_of,
+    without_idle_copies,
+)
+from burnish.tasks.loop_nests.tiles import MOST_LINES, chains, emitted_lines, tile_of
 from burnish.tasks.loop_nests.tree import Tree, naive
-from burnish.tasks.loop_nests.variation import vary
+from burnish.tasks.loop_nests.variation import vary, vectors_of_row
 from tests.tasks.loop_nests.nests import small
 
 PRODUCT = parse("f32 m=12 n=64 k=8\nc[m,n] += a[m,k] * b[k,n]")
@@ -189,3 +196,44 @@ def test_fewer_iterators_mean_the_same(family: str) -> None:
     assert tree.nest == simple
     assert simple.flops == nest.flops
     Bench(nest).check(CompiledNest(tree, host()))
+
+
+def test_copies_of_what_is_read_once_are_left_out() -> None:
+    """Below `k` each element of y is read for all m, and one of x for the only n."""
+    nest = parse("f32 m=12 n=1 k=64\nc[m,n] += x[m,k] * y[k,n]")
+    loops = Level("m", 12), Level("k", 8, packs=("x", "y")), Level("k", 1), Level("m", 1, "unroll")
+    ((_, below, *_),) = without_idle_copies(nest, Sketch((loops,), (0,))).loops
+    assert below == Level("k", 8, packs=("y",))
+    assert without_idle_copies(PRODUCT, TILED) == TILED
+
+
+def test_no_copy_is_drawn_that_is_read_once() -> None:
+    nest, rng = parse("f32 m=1 n=96 k=64\nc[m,n] += a[m,k] * b[k,n]"), np.random.default_rng(0)
+    sketch = draw(nest, 32, rng)
+    for _ in range(100):
+        assert without_idle_copies(nest, sketch) == sketch
+        sketch = vary(nest, sketch, 32, rng)
+
+
+def test_variations_have_rows_of_few_vectors() -> None:
+    """8 vectors of 4 numbers, or 16 where a sum is waited for; draw() makes no wider ones."""
+    for text, most in (("o[i,j] = 2 * a[i,j]", 8), ("o[i] += a[i,j]", 16)):
+        nest, rng = parse(f"f64 i=500 j=1000\n{text}"), np.random.default_rng(0)
+        sketch, widest = draw(nest, 32, rng), 0
+        for _ in range(300):
+            sketch = vary(nest, sketch, 32, rng)
+            widest = max(widest, *(vectors_of_row(nest, loops, 32) for loops in sketch.loops))
+        assert 0 < widest <= most
+
+
+def test_a_sketch_whose_code_is_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each loop has a tail, whose body has the tails of all loops in it, and so on."""
+    loops = [Level("m", 12), Level("n", 64), Level("m", 6), Level("k", 96), Level("n", 32), Level("k", 8)]
+    loops += [Level("k", 1, "unroll"), Level("m", 1, "unroll"), Level("n", 1, "vectorize")]
+    sketch = Sketch((tuple(loops),), (0,))
+    nest = parse("f32 m=139 n=511 k=749\nc[m,n] += a[m,k] * b[k,n]")
+    lines = emitted_lines(tree_of(nest, sketch), 10**6)
+    assert lines > MOST_LINES
+    assert trace_of(nest, sketch) is None
+    monkeypatch.setattr(sketches, "MOST_LINES", lines)
+    assert trace_of(nest, sketch)

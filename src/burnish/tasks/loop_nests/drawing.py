@@ -9,7 +9,7 @@ import numpy as np
 
 from burnish.tasks.loop_nests.actions import FACTORS, OPERANDS, fuses
 from burnish.tasks.loop_nests.nest import Nest
-from burnish.tasks.loop_nests.sketches import Level, Sketch
+from burnish.tasks.loop_nests.sketches import Level, Sketch, without_idle_copies
 
 Rng = np.random.Generator
 T = TypeVar("T")
@@ -43,7 +43,7 @@ def draw_from(nest: Nest, sketch: Sketch, number: int, vector_bytes: int, rng: R
             common = _common(nest, at, loops[-1], rng)
         shared.append(len(common))
         loops.append((*common, *_Draw(nest, at, vector_bytes, rng).loops(common)))
-    return Sketch(tuple(loops), tuple(shared))
+    return without_idle_copies(nest, Sketch(tuple(loops), tuple(shared)))
 
 
 def _common(nest: Nest, number: int, before: tuple[Level, ...], rng: Rng) -> tuple[Level, ...]:

@@ -12,6 +12,7 @@ from burnish.tasks.loop_nests.boxes import AnyLoop, LoopBoxes
 from burnish.tasks.loop_nests.facts import LINE, StatementFacts
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.sketches import Sketch
+from burnish.tasks.loop_nests.streams import Stream, detour, stream_of
 from burnish.tasks.loop_nests.tiles import chains
 from burnish.tasks.loop_nests.tree import Tree
 
@@ -67,6 +68,7 @@ COLUMNS = (
     "pages of the tile's loops",
     *(f"different {kind} loads of an operation" for kind in ("vector", "other")),
     "lines of a set of cache 1",
+    "detour through memory",
 )
 
 
@@ -76,6 +78,7 @@ class Featurizer:
     def __init__(self, nest: Nest, vector_bytes: int) -> None:
         self.nest = nest
         self.facts = [StatementFacts(nest, number, vector_bytes) for number in range(len(nest.statements))]
+        self.streams = [stream_of(facts) for facts in self.facts]
 
     def __call__(self, tree: Tree) -> NDArray[np.float32]:
         """Return float32[statements, COLUMNS]; sizes and ratios are logarithms to the base 2."""
@@ -89,7 +92,10 @@ class Featurizer:
         )
 
     def _rows(self, chains: Iterable[tuple[int, Sequence[AnyLoop], int]]) -> NDArray[np.float32]:
-        rows = [_FeatureRow(self.facts[number], loops, shared).row() for number, loops, shared in chains]
+        rows = [
+            _FeatureRow(self.facts[number], loops, shared).row(self.streams[number])
+            for number, loops, shared in chains
+        ]
         return np.array(rows, dtype=np.float32)
 
 
@@ -101,7 +107,7 @@ def features(tree: Tree, vector_bytes: int) -> NDArray[np.float32]:
 class _FeatureRow(LoopBoxes):
     """The numbers of one statement in its loops."""
 
-    def row(self) -> list[float]:
+    def row(self, stream: Stream | None) -> list[float]:
         """Return one number for each of COLUMNS."""
         facts, statement, lanes = self.facts, self.statement, self.lanes
         outer, inner = self.tile_loops()
@@ -185,6 +191,7 @@ class _FeatureRow(LoopBoxes):
             _log(self.pages()),
             *(count / body for count in different),
             _log(self.lines_of_set()),
+            detour(stream, self),
         ]
 
     def _loads(self, box: Mapping[str, int], vector: str, rows: int) -> tuple[int, int]:

@@ -11,6 +11,8 @@ from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.peak import GIGA, peak_flops
 from burnish.tasks.loop_nests.session import open_nest
 
+UNCHANGED = "These are the loops as they are written: no other schedule that was tried is right and faster."
+
 
 class AsNumPy(Behaviour):
     """What a schedule makes of random arrays, as far as that is not what NumPy does: "" where it is."""
@@ -62,7 +64,8 @@ def describe(program: Program, session: Session, result: Result) -> str:
     rates = {"burnish": result.cost, **result.baselines}
     texts = [f"{name} {nest.flops / seconds / GIGA:.3g}" for name, seconds in rates.items()]
     texts.append(f"this core's peak {peak_flops(nest.dtype) / GIGA:.3g}")
-    return f"{_text(session, 'loop_tree')}\nGFLOP/s: {', '.join(texts)}"
+    unchanged = "" if session.trace else f"\n{UNCHANGED}"
+    return f"{_text(session, 'loop_tree')}\nGFLOP/s: {', '.join(texts)}{unchanged}"
 
 
 def _text(session: Session, space: str) -> str:

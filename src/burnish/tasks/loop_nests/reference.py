@@ -33,7 +33,7 @@ def evaluate(nest: Nest, inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 def _evaluate(nest: Nest, statement: Statement, known: Mapping[str, Array]) -> Array:
     letters = {name: chr(ord("a") + i) for i, name in enumerate(statement.iterators)}
-    factors = _factors(statement.value)
+    factors = factors_of(statement.value)
     named = {name for factor in factors for name in factor.iterators}
     if factors and statement.reduce == "+" and named == set(statement.iterators):  # a contraction
         views = [_view(nest, factor, factor.iterators, known[factor.tensor]) for factor in factors]
@@ -86,11 +86,11 @@ def _view(nest: Nest, access: Access, order: Sequence[str], array: Array) -> Arr
     return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)
 
 
-def _factors(value: Expression) -> tuple[Access, ...]:
+def factors_of(value: Expression) -> tuple[Access, ...]:
     """Return the accesses whose product a value is; () where it is none."""
     match value:
         case Access():
             return (value,)
-        case Call("*", (one, other)) if (first := _factors(one)) and (second := _factors(other)):
+        case Call("*", (one, other)) if (first := factors_of(one)) and (second := factors_of(other)):
             return first + second
     return ()

@@ -14,6 +14,7 @@ import numpy as np
 from burnish.core.trace import Trace, entry
 from burnish.tasks.loop_nests.actions import ACTIONS, OPERANDS, apply
 from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.tiles import MOST_LINES, emitted_lines
 from burnish.tasks.loop_nests.tree import Kind, Leaf, Loop, Node, Tree, naive
 
 Rng = np.random.Generator
@@ -50,6 +51,26 @@ def simplified(nest: Nest) -> tuple[Trace, Nest]:
             return tuple(trace), tree.nest
 
 
+def without_idle_copies(nest: Nest, sketch: Sketch) -> Sketch:
+    """Return a sketch without the copies of what is read once: to copy it is to read it, too."""
+    if not any(level.packs for loops in sketch.loops for level in loops):
+        return sketch
+    changed = []
+    for statement, loops in zip(nest.statements, sketch.loops, strict=True):
+        extents = {name: nest.extents[name] for name in statement.iterators}
+        left = []
+        for level in loops:
+            read_again = {
+                access.tensor
+                for access in statement.accesses
+                if any(size > 1 and name not in access.iterators for name, size in extents.items())
+            }
+            left.append(level._replace(packs=tuple(name for name in level.packs if name in read_again)))
+            extents[level.iterator] = min(extents[level.iterator], level.step)
+        changed.append(tuple(left))
+    return sketch._replace(loops=tuple(changed))
+
+
 def tree_of(nest: Nest, sketch: Sketch) -> Tree:
     """Return the tree of a sketch, whether it is legal or not."""
     groups: list[Node] = []
@@ -77,7 +98,10 @@ def tree_of(nest: Nest, sketch: Sketch) -> Tree:
 
 
 def trace_of(nest: Nest, sketch: Sketch) -> tuple[Trace, Tree] | None:
-    """Return by which actions the naive nest becomes a sketch, and its tree; None where one is illegal."""
+    """Return by which actions the naive nest becomes a sketch, and its tree.
+
+    None where an action is illegal, or where the code is too long to be compiled.
+    """
     walk = _Walk(naive(nest))
     for number, loops in enumerate(sketch.loops):
         if not _schedule(walk, number, loops):
@@ -86,6 +110,8 @@ def trace_of(nest: Nest, sketch: Sketch) -> tuple[Trace, Tree] | None:
         for depth in range(shared):
             if not walk.act(number, depth, "fuse"):
                 return None
+    if emitted_lines(walk.tree, MOST_LINES) > MOST_LINES:
+        return None
     return tuple(walk.trace), walk.tree
 
 

@@ -15,6 +15,7 @@ LANES = 8  # of a vector, to count values: the same on every machine
 LOOP_LINES = 10  # of LLVM's IR, about
 COPY_LINES = 40
 FUNCTION_LINES = 25
+MOST_LINES = 8000  # of the code of a kernel, as they are counted, which takes about a second to compile
 
 
 @dataclass(frozen=True)

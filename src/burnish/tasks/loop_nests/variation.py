@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from burnish.tasks.loop_nests.actions import FACTORS, OPERANDS
-from burnish.tasks.loop_nests.drawing import draw_from, pick
+from burnish.tasks.loop_nests.drawing import WIDEST, draw_from, pick
 from burnish.tasks.loop_nests.nest import Nest
-from burnish.tasks.loop_nests.sketches import Level, Sketch
+from burnish.tasks.loop_nests.sketches import Level, Sketch, without_idle_copies
 
 Rng = np.random.Generator
 Levels = list[Level]
@@ -28,12 +28,29 @@ def vary(nest: Nest, sketch: Sketch, vector_bytes: int, rng: Rng) -> Sketch:
         levels = list(sketch.loops[number])
         for _ in range(TRIES):
             changed = pick(_CHANGES, rng)(nest, number, levels, fixed, rng)
-            if changed is not None and changed != levels:
+            if changed is None or changed == levels:
+                continue
+            if vectors_of_row(nest, changed, vector_bytes) <= _widest(nest, number):
                 loops = list(sketch.loops)
                 loops[number] = tuple(changed)
                 sketch = sketch._replace(loops=tuple(loops))
                 break
-    return sketch
+    return without_idle_copies(nest, sketch)
+
+
+def vectors_of_row(nest: Nest, levels: Sequence[Level], vector_bytes: int) -> int:
+    """Return how many vectors a statement's vectorized loop has; 0 without one."""
+    extents = dict(nest.extents)
+    for level in levels:
+        if level.kind == "vectorize":
+            return -(-extents[level.iterator] * nest.itemsize // vector_bytes)
+        extents[level.iterator] = min(extents[level.iterator], level.step)
+    return 0
+
+
+def _widest(nest: Nest, number: int) -> int:
+    """Return how many vectors a row may have; sums in more of them hide how long an addition takes."""
+    return 2 * WIDEST if nest.statements[number].reduce else WIDEST
 
 
 def _resize(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:

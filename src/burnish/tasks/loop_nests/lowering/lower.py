@@ -196,8 +196,11 @@ class _Lowering:
         """Emit a tile: its values stay in registers through its outer loops."""
         statement = self.nest.statements[loops.statement]
         tile = Tile(self.code, self.layouts, statement, loops.vector, extents)
+        if not statement.reduce:
+            tile.assign(at)
+            return
         in_memory = bool(set(reducing) & set(statement.reduced))
-        sums = tile.begin(at, in_memory) if statement.reduce else []
+        sums = tile.begin(at, in_memory)
         sums = self._reduce(tile, loops.outer, extents, at, sums)
         tile.finish(at, sums, in_memory)
 

@@ -12,6 +12,8 @@ from burnish.tasks.loop_nests.lowering.layouts import Indices, Layouts
 from burnish.tasks.loop_nests.nest import IDENTITIES, Access, Statement
 from burnish.tasks.loop_nests.tiles import Extents
 
+HELD = {64: 16, 32: 8, 16: 8}  # values at a time, half of the registers, by the bytes of a vector
+
 
 @dataclass(frozen=True)
 class TileValue:
@@ -48,10 +50,8 @@ class Tile:
         return [self.code.constant(identity, part.width) for part in self.parts]
 
     def body(self, extents: Extents, at: Indices, sums: list[str]) -> list[str]:
-        """Return the values after the iterations that are left: of a reduction, or those of the statement."""
-        bases = {access: self.layouts.address(access, at) for access in self.statement.accesses}
-        if not self.statement.reduce:
-            return [self._value(bases, part, {}) for part in self.parts]
+        """Return the values of a reduction after the iterations that are left."""
+        bases = self._bases(at)
         for inner in self._parts(self.statement.reduced, extents):
             loaded: dict[tuple[Access, tuple[int, ...], int], str] = {}
             sums = [
@@ -60,10 +60,23 @@ class Tile:
             ]
         return sums
 
+    def assign(self, at: Indices) -> None:
+        """Compute and store the values of a statement that reduces nothing.
+
+        As many are held in registers as there is room for: LLVM moves no load across a store that it cannot
+        tell from the load, so all values would be there before the first one is stored.
+        """
+        bases, base = self._bases(at), self.layouts.address(self.statement.target, at)
+        held = HELD[self.code.lanes * self.code.itemsize]
+        for first in range(0, len(self.parts), held):
+            parts = self.parts[first : first + held]
+            values = [self._value(bases, part, {}) for part in parts]
+            for part, value in zip(parts, values, strict=True):
+                self._store(value, base, part)
+
     def finish(self, at: Indices, sums: Sequence[str], in_memory: bool) -> None:
-        """Store the values."""
+        """Store the values of a reduction."""
         base = self.layouts.address(self.statement.target, at)
-        steps = self.layouts.steps(self.statement.target)
         for part, value in zip(self.parts, sums, strict=True):
             one = part
             if self.reduces_vector:
@@ -71,8 +84,15 @@ class Tile:
                 if in_memory:
                     before = self._load(self.statement.target, base, one)
                     value = self.code.combined(self.statement.reduce, before, value, 1)
-            there = self.code.moved(base, self._offset(self.statement.target, one))
-            self.code.store(value, there, one.width, steps.get(self.vector, 1))
+            self._store(value, base, one)
+
+    def _store(self, value: str, base: str, part: TileValue) -> None:
+        there = self.code.moved(base, self._offset(self.statement.target, part))
+        step = self.layouts.steps(self.statement.target).get(self.vector, 1)
+        self.code.store(value, there, part.width, step)
+
+    def _bases(self, at: Indices) -> dict[Access, str]:
+        return {access: self.layouts.address(access, at) for access in self.statement.accesses}
 
     def _added(
         self,
