@@ -14,6 +14,7 @@ from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.weighted import is_weighted
 from burnish.core.worker import Worker
+from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.remeasure import Measured, remeasure
 from burnish.evaluation.timing import FASTER, Comparison, Effort
 
@@ -21,9 +22,10 @@ Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
 
 
 def measure_baselines(problem: Problem, names: Sequence[str]) -> Costs:
-    """Measure every exact objective, and the problem's own, under some baselines.
+    """Measure every exact objective that the program has, and the problem's own, under some baselines.
 
     Raises:
+        NotMeasurable: the program does not have the problem's own.
         InputError: a baseline does something else than the unoptimized program.
     """
     task = problem.task
@@ -33,7 +35,7 @@ def measure_baselines(problem: Problem, names: Sequence[str]) -> Costs:
     try:
         for name in names:
             session = problem.open_baseline(name, worker)
-            costs[name] = {item: session.measure(item) for item in objectives}
+            costs[name] = measure_all(session, objectives, problem.goal.name)
     except Miscompiled as error:
         raise InputError(
             f"{problem.program.name}: at {task.label(name)} it does something else than at "
@@ -92,7 +94,7 @@ def confirm(problem: Problem, found: Result, baselines: Costs, *, effort: Effort
             objective: {"result": costs[objective]}
             | {name: row[objective] for name, row in baselines.items()}
             for objective in task.exact_objectives
-            if objective != found.objective
+            if objective != found.objective and objective in costs
         },
         timing={"against": against} | _shown(seen.comparison) if seen and seen.comparison else {},
         state=kept.state if kept else "",

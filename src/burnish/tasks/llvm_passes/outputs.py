@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from burnish import _native
 from burnish.core.session import Session
 from burnish.toolchain import bitcode_to_object
 
@@ -12,7 +13,9 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
     Raises:
         CompileError: clang rejects it.
     """
-    return bitcode_to_object(write_bitcode(session, arguments, level), arguments, level=level)
+    bitcode = write_bitcode(session, arguments, level)
+    target = f"--target={_native.Module(bitcode).triple}"  # or clang takes this machine's
+    return bitcode_to_object(bitcode, (target, *arguments), level=level)
 
 
 def write_bitcode(session: Session, _arguments: tuple[str, ...], _level: str) -> bytes:

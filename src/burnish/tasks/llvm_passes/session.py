@@ -20,7 +20,7 @@ from burnish.core.weighted import factors
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
 from burnish.tasks.llvm_passes.computed_gotos import emit, gotos
-from burnish.tasks.llvm_passes.modules import clone_module, read_module, run_pass
+from burnish.tasks.llvm_passes.modules import clone_module, object_sizes, read_module, run_pass
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 from burnish.tasks.llvm_passes.origin import Options, Origin
@@ -133,7 +133,7 @@ class ModuleSession(Session):
         if self._sizes is None:
             known, digest = self.origin.sizes, self.digest()
             if (found := known.get(digest)) is None:  # generating code takes fifty times as long as a digest
-                found = _native.object_sizes(self.object_code(), self.module.position_independent)
+                found = object_sizes(self.object_code(), self.module)
                 known.put(digest, found)
             self._sizes = found
         return self._sizes
