@@ -40,7 +40,7 @@ std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, Targe
   const Target *target = back_end(triple);
   if (!target)
     throw PipelineError("made for '" + triple.str() + "', and this build of burnish makes machine code for '" +
-                        Triple(sys::getDefaultTargetTriple()).getArchName().str() +
+                        Triple::getArchTypePrefix(Triple(sys::getDefaultTargetTriple()).getArch()).str() +
                         "' alone; the objective ir-instructions needs none");
   // As clang: position independence is a flag that the front end leaves in the module.
   auto relocation = ir_->getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_;

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import burnish
-from burnish.core.errors import CompilerCrash, InputError, Miscompiled, ReplayError
+from burnish.core.errors import CompilerCrash, InputError, Miscompiled, NotMeasurable, ReplayError
 from burnish.core.objective import Objective
 from burnish.core.problem import Problem
 from burnish.core.result import Result
@@ -36,6 +36,8 @@ def measure_baselines(problem: Problem, names: Sequence[str]) -> Costs:
         for name in names:
             session = problem.open_baseline(name, worker)
             costs[name] = measure_all(session, objectives, problem.goal.name)
+    except NotMeasurable as error:
+        raise NotMeasurable(f"{problem.program.name}: {error}") from None
     except Miscompiled as error:
         raise InputError(
             f"{problem.program.name}: at {task.label(name)} it does something else than at "

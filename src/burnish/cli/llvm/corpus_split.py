@@ -51,8 +51,8 @@ def _assign(options: argparse.Namespace, corpus: Corpus) -> str:
     names = sorted(name for name, programs in groups.items() if programs)
     shown = f"one {kind}, {names[0]}" if len(names) == 1 else f"{len(names)} {kind}s"
     return (
-        f"{options.folder}: {' and '.join(empty)} got no program. The {groups.total()} programs are in {shown}, "
-        f"and a {kind} is in one split only; {remedy}."
+        f"{options.folder}: {' and '.join(empty)} got no program. "
+        f"The {groups.total()} programs are in {shown}, and a {kind} is in one split only; {remedy}."
     )
 
 

@@ -18,14 +18,12 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.core.weighted import factors
 from burnish.execution.stopwatch import Stopwatch
-from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
+from burnish.tasks.llvm_passes.actions import ACTIONS, indices, legal_masks
 from burnish.tasks.llvm_passes.computed_gotos import emit, gotos
 from burnish.tasks.llvm_passes.modules import clone_module, object_sizes, read_module, run_pass
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 from burnish.tasks.llvm_passes.origin import Options, Origin
-
-_AT_FUNCTION: Mask = np.array([item.function_pipeline is not None for item in PASSES])
 
 
 class ModuleSession(Session):
@@ -45,7 +43,7 @@ class ModuleSession(Session):
         stopwatch: Stopwatch | None = None,
     ) -> None:
         self._passes = np.array(indices(options.without))  # number in `actions` -> in PASSES
-        self._at_function: Mask = _AT_FUNCTION[self._passes]
+        self._legal, self._at_function = legal_masks(self._passes, module.has_back_end)
         super().__init__([ACTIONS[i] for i in self._passes])
         self.module = module
         self.options = options
@@ -58,16 +56,16 @@ class ModuleSession(Session):
         self._run_time: dict[str, float] | None = None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Every pass applies to the program; function and loop passes apply to a function."""
+        """Every pass applies to the program, function and loop passes to a function; see NEED_BACK_END."""
         if site == WHOLE_PROGRAM:
-            return np.ones(len(self.actions), dtype=bool)
+            return self._legal.copy()
         if not self.module.has_function(site):
             return np.zeros(len(self.actions), dtype=bool)
         return self._at_function.copy()
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Run one pass on the module or on one function."""
-        if not (0 <= action < len(self.actions)) or site != WHOLE_PROGRAM:
+        if not (0 <= action < len(self.actions)) or site != WHOLE_PROGRAM or not self._legal[action]:
             self.check_legal(action, site)
         number = int(self._passes[action])
         changed = self._run(number, site)
