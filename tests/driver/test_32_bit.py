@@ -61,7 +61,7 @@ def test_optimize_makes_32_bit_objects_smaller(tmp_path: Path, capsys: pytest.Ca
 
 def test_missing_headers_of_32_bits_are_told(tmp_path: Path) -> None:
     (tmp_path / "plain.c").write_text("#include <bits/none-of-this-name.h>\n")
-    with pytest.raises(CompileError, match="32-bit C library.*libc6-dev-i386"):
+    with pytest.raises(CompileError, match=r"32-bit C library.*libc6-dev-i386"):
         compile_to_bitcode(tmp_path / "plain.c", ["-m32"])
     with pytest.raises(CompileError) as caught:
         compile_to_bitcode(tmp_path / "plain.c")

@@ -2,7 +2,7 @@
 
 BurnishError
 ├── InputError            what was given cannot be used; nothing was changed
-│   ├── ProgramError      a program cannot be read, or is for another compiler or machine
+│   ├── ProgramError      a program cannot be read, or is for another compiler
 │   ├── CompileError      the front end rejected a source file; carries its diagnostics
 │   ├── NotMeasurable     a program has no such cost: no machine code can be made of it here, say
 │   ├── UnknownName       no such action, objective, observation, task, ...; says what is near
@@ -30,7 +30,7 @@ class InputError(BurnishError):
 
 
 class ProgramError(InputError):
-    """A program cannot be read, or is for another compiler or machine."""
+    """A program cannot be read, or is for another compiler."""
 
 
 class CompileError(InputError):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
 from burnish import _native
+from burnish.cli import main
 from burnish.core.errors import InputError
 from burnish.core.program import Program, Run, Workload
 from burnish.tasks import load_task
@@ -59,6 +62,21 @@ extern "C" int guarded(int x) {
 __attribute__((visibility("hidden"))) int hidden(int x) { return twice(x) + twice(x + 1) + guarded(x); }
 int hidden_twice(int x) { return hidden(hidden(x)); }
 __asm__(".globl in_assembly\\nin_assembly:\\n ret\\n");
+"""
+IMPROVABLE = """
+extern int puts(const char *);
+static int table[4] = {1, 2, 3, 4};
+__attribute__((noinline)) static int f(int x) {
+  int s = 0;
+  for (int i = 0; i < x; i++) s += table[i & 3];
+  return s;
+}
+int g(int x) {
+  switch (x) {
+    case 0: return f(3); case 1: return 77; case 2: return 12;
+    case 3: puts("hello"); return 9; case 4: return 18; default: return f(x);
+  }
+}
 """
 ALIASES = """
 @value = private unnamed_addr constant [4 x i8] c"abc\\00"
@@ -232,3 +250,37 @@ def test_a_program_for_another_system_is_not_run(tmp_path: Path, target: str) ->
     program = replace(program, workload=Workload((Run("run"),)))
     with pytest.raises(InputError, match="made for another system and cannot be run here"):
         open_session(program).measure("seconds")
+
+
+@pytest.mark.parametrize(("target", "beginning"), [(MACOS, b"\xcf\xfa\xed\xfe"), (WINDOWS, b"\x64\x86")])
+def test_it_is_optimized_written_and_evaluated(
+    tmp_path: Path, target: str, beginning: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, made, result = tmp_path / "a.bc", tmp_path / "a.o", str(tmp_path / "a.jsonl")
+    file.write_bytes(module(tmp_path, target, IMPROVABLE).content)
+    command = ["optimize", str(file), "--task", "llvm_passes_and_codegen", "--budget", "30 evaluations"]
+    assert main([*command, "--workers", "1", "--json", "-o", str(made), "--result", result]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["cost"] < row["baselines"]["Oz"]
+    assert made.read_bytes().startswith(beginning)
+    assert _native.object_sizes(made.read_bytes()).loaded_bytes == row["cost"]
+    assert main(["evaluate", result, "--json"]) == 0
+    assert "error" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", [MACOS, WINDOWS])
+def test_episodes_have_every_observation(tmp_path: Path, target: str) -> None:
+    program = module(tmp_path, target, SOURCE)
+    observations = list(load_task("llvm_passes").observations)
+    env = gymnasium.make(
+        "burnish.envs:burnish/LLVMPasses-v1",
+        programs=[program],
+        observation=observations,
+        objective="loaded-bytes",
+    )
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    for _ in range(5):
+        observed = env.step(env.action_space.sample())[0]
+        assert set(observed) == set(observations)
+    env.close()

@@ -105,7 +105,7 @@ def without_unwind_tables(program: Program) -> Program:
     """Return a program as -fno-asynchronous-unwind-tables makes it: tables are left where exceptions pass.
 
     Raises:
-        ProgramError: it cannot be read, or is for another machine.
+        ProgramError: it cannot be read.
     """
     module = read_module(program)
     module.drop_unwind_tables()
@@ -116,7 +116,7 @@ def read_module(program: Program) -> _native.Module:
     """Parse and verify a program's bitcode or IR text.
 
     Raises:
-        ProgramError: it cannot be read, or is for another machine.
+        ProgramError: it cannot be read.
     """
     try:  # the name would be that of the source in text that does not say it, and so in every digest
         return _native.Module(program.content, "program")

@@ -229,7 +229,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
     """Open a program as clang's front end leaves it at the options' level, before any optimization.
 
     Raises:
-        ProgramError: it cannot be read, is for another machine, or LLVM gives up on its mandatory passes.
+        ProgramError: it cannot be read, or LLVM gives up on its mandatory passes.
         InputError: there is no such level.
     """
     try:
@@ -257,7 +257,7 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
     """Open a program in the state that clang's own -O level leads to.
 
     Raises:
-        ProgramError: it cannot be read, or is for another machine.
+        ProgramError: it cannot be read.
         InputError: there is no such level.
         CompilerCrash: LLVM gives up on it.
     """
