@@ -213,6 +213,7 @@ NB_MODULE(_native, m) {
           "name"_a) // with a body
       .def_prop_ro("triple", &Module::triple)
       .def_prop_ro("position_independent", &Module::position_independent)
+      .def_prop_ro("has_back_end", [](const Module &module) { return module.find_target() != nullptr; })
       .def("run", &run, "pipeline"_a, "level"_a = "Oz", "functions"_a = nb::none())
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
       .def_prop_ro("assembly_names_symbols", &burnish::assembly_names_symbols)
@@ -272,6 +273,12 @@ NB_MODULE(_native, m) {
         return burnish::object_sizes(std::string(object.c_str(), object.size()), position_independent);
       },
       "object"_a, "position_independent"_a = true);
+  m.def(
+      "object_sizes",
+      [](nb::bytes object, const Module &module) {
+        return burnish::object_sizes(std::string(object.c_str(), object.size()), module);
+      },
+      "object"_a, "module"_a);
   m.def("check_pipeline", &burnish::check_pipeline, "pipeline"_a, "function_level"_a = false);
   m.def("pass_catalogue", &burnish::pass_catalogue);
   m.def("opcode_count_names", &burnish::opcode_count_names);

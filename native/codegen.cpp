@@ -6,6 +6,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
 
 using namespace llvm;
 
@@ -38,12 +39,12 @@ DebuggerKind debugger_kind(StringRef name) {
   throw PipelineError("unknown debugger '" + name.str() + "': expected gdb, lldb, sce, dbx or nothing");
 }
 
-TargetOptions target_options(const BackEnd &back_end) {
+TargetOptions target_options(const BackEnd &back_end, const Triple &triple) {
   TargetOptions options;
   options.FunctionSections = back_end.function_sections;
   options.DataSections = back_end.data_sections;
   options.UniqueSectionNames = back_end.unique_section_names;
-  options.EmitAddrsig = back_end.address_significance;
+  options.EmitAddrsig = back_end.address_significance && !triple.isOSBinFormatMachO(); // as clang's driver
   options.EmitCallSiteInfo = back_end.call_site_info;
   options.DebuggerTuning = debugger_kind(back_end.debugger);
   return options;
@@ -53,7 +54,7 @@ TargetOptions target_options(const BackEnd &back_end) {
 
 std::string emit_object(const Module &module, const BackEnd &back_end, CodegenHook *hook) {
   auto copy = module.clone(); // code generation changes the IR
-  auto target = copy->make_target(back_end.cpu, target_options(back_end));
+  auto target = copy->make_target(back_end.cpu, target_options(back_end, copy->ir().getTargetTriple()));
   target->setOptLevel(codegen_level(back_end.level));
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);

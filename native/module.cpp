@@ -96,16 +96,6 @@ void drop_local_names(llvm::Module &module) {
   }
 }
 
-// A module without a triple is taken for the host's; one for another machine is refused.
-void check_target(llvm::Module &module) {
-  Triple host(sys::getDefaultTargetTriple());
-  if (module.getTargetTriple().empty())
-    module.setTargetTriple(host);
-  const Triple &triple = module.getTargetTriple();
-  if (triple.getArch() != host.getArch())
-    throw InputError("made for '" + triple.str() + "'; this build of burnish optimizes for '" + host.str() + "'");
-}
-
 } // namespace
 
 Module::Module(std::unique_ptr<LLVMContext> context, std::unique_ptr<llvm::Module> ir)
@@ -124,14 +114,16 @@ Module::Module(std::string_view bytes, const std::string &name) : context_(make_
     ir_ = read_text(content, name, *context_);
   context_->setDiscardValueNames(true); // as clang: passes need not name what they make
   drop_local_names(*ir_);
-  check_target(*ir_);
+  if (ir_->getTargetTriple().empty())
+    ir_->setTargetTriple(Triple(sys::getDefaultTargetTriple()));
   std::string problem;
   raw_string_ostream stream(problem);
   if (verifyModule(*ir_, &stream))
     throw InputError("invalid module: " + first_line(problem));
+  const TargetMachine *target = find_target();
   if (ir_->getDataLayoutStr().empty())
-    ir_->setDataLayout(target().createDataLayout());
-  else if (!target().isCompatibleDataLayout(ir_->getDataLayout()))
+    ir_->setDataLayout(target ? target->createDataLayout() : DataLayout(ir_->getTargetTriple().computeDataLayout()));
+  else if (target && !target->isCompatibleDataLayout(ir_->getDataLayout()))
     throw InputError("data layout '" + ir_->getDataLayoutStr() + "' does not fit the target");
 }
 

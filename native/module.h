@@ -67,8 +67,9 @@ public:
   llvm::Module &ir() const { return *ir_; }
   // The same, or a copy that is kept until the module changes.
   const llvm::Module &without_debug_info() const;
-  llvm::TargetMachine &target(const std::string &cpu = "x86-64") const;
-  // A new one, for code generation. Both throw PipelineError where there is no such CPU.
+  // Null where this build has no back end for the module's machine. Passes run without one, too.
+  llvm::TargetMachine *find_target(const std::string &cpu = "x86-64") const;
+  // A new one, for code generation. Throws PipelineError where there is no back end or no such CPU.
   std::unique_ptr<llvm::TargetMachine> make_target(const std::string &cpu, llvm::TargetOptions options) const;
 
 private:

@@ -197,7 +197,7 @@ namespace {
 
 Managers &fresh_managers(Module &module, const std::string &level) {
   if (!module.managers || module.managers->level != level)
-    module.managers = std::make_shared<Managers>(&module.target(), level);
+    module.managers = std::make_shared<Managers>(module.find_target(), level);
   module.managers->clear();
   return *module.managers;
 }
@@ -276,14 +276,14 @@ bool run_pipeline(Module &module, const std::string &pipeline, const std::string
 }
 
 bool run_pipeline(Module &module, const std::string &pipeline, const std::string &level, const Prepare &prepare) {
-  Managers managers(&module.target(), level, prepare);
+  Managers managers(module.find_target(), level, prepare);
   auto passes = parse<ModulePassManager>(managers.builder, pipeline);
   return run_passes(module, passes, managers);
 }
 
 void check_pipeline(const std::string &pipeline, bool function_level) {
   Module nothing("; a module without a line\n", "nothing"); // some passes are made from the target
-  Managers managers(&nothing.target(), "Oz");
+  Managers managers(nothing.find_target(), "Oz");
   if (function_level)
     parse<FunctionPassManager>(managers.builder, pipeline);
   else

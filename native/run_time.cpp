@@ -92,10 +92,11 @@ DenseMap<const Function *, double> expected_run_time(llvm::Module &module, Targe
 }
 
 std::vector<std::pair<std::string, double>> expected_run_time(const Module &module) {
-  TargetMachine &target = module.target();
+  TargetMachine *target = module.find_target();
   std::optional<TargetTransformInfo> current;
   auto costs = expected_run_time(module.ir(), [&](Function &function) -> const TargetTransformInfo & {
-    return current.emplace(target.getTargetTransformInfo(function));
+    return current.emplace(target ? target->getTargetTransformInfo(function)
+                                  : TargetTransformInfo(function.getDataLayout()));
   });
   std::vector<std::pair<std::string, double>> found;
   for (const Function &function : module.ir())

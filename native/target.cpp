@@ -6,6 +6,7 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
 #include <mutex>
@@ -14,25 +15,38 @@ using namespace llvm;
 
 namespace burnish {
 
-TargetMachine &Module::target(const std::string &cpu) const {
+namespace {
+
+const Target *back_end(const Triple &triple) {
+  initialize_target();
+  std::string problem;
+  return TargetRegistry::lookupTarget(triple, problem);
+}
+
+} // namespace
+
+TargetMachine *Module::find_target(const std::string &cpu) const {
+  if (!back_end(ir_->getTargetTriple()))
+    return nullptr;
   if (!target_ || target_cpu_ != cpu) {
     target_ = make_target(cpu, {});
     target_cpu_ = cpu;
   }
-  return *target_;
+  return target_.get();
 }
 
 std::unique_ptr<TargetMachine> Module::make_target(const std::string &cpu, TargetOptions options) const {
-  initialize_target();
-  std::string problem;
   const Triple &triple = ir_->getTargetTriple();
-  const Target *target = TargetRegistry::lookupTarget(triple, problem);
+  const Target *target = back_end(triple);
   if (!target)
-    throw InputError(problem);
+    throw PipelineError("made for '" + triple.str() + "', and this build of burnish makes machine code for '" +
+                        Triple::getArchTypePrefix(Triple(sys::getDefaultTargetTriple()).getArch()).str() +
+                        "' alone; the objective ir-instructions needs none");
   // As clang: position independence is a flag that the front end leaves in the module.
   auto relocation = ir_->getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_;
   options.MCOptions.X86RelaxRelocations = true;
   options.UseInitArray = true;
+  options.EmulatedTLS = triple.hasDefaultEmulatedTLS(); // MinGW
   std::unique_ptr<TargetMachine> made(
       target->createTargetMachine(triple, cpu, "", options, relocation, ir_->getCodeModel()));
   if (!made || !made->getMCSubtargetInfo().isCPUStringValid(cpu))

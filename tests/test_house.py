@@ -20,7 +20,6 @@ LONG_FILES: Mapping[str, int] = {
     "native/outline.cpp": 977,
     "native/passes.cpp": 306,
     "native/sink.cpp": 613,
-    "native/sizes.cpp": 309,
     "src/burnish/core/env.py": 353,
     "tests/search/test_guided.py": 306,
     "tests/tasks/llvm_passes/test_hoist_and_sink.py": 470,

@@ -66,7 +66,7 @@ def compile_to_bitcode(
     command = [*_front_end(source, arguments, level, directory), str(source)]
     done = subprocess.run([*command, "-o", "-"], cwd=directory, capture_output=True, check=False)
     if done.returncode:
-        raise _rejected(source, done.stderr.decode(errors="replace"))
+        raise _rejected(source, done.stderr.decode(errors="replace"), arguments)
     return done.stdout
 
 
@@ -92,7 +92,7 @@ def compile_anywhere(
     done = subprocess.run(words, cwd=directory, capture_output=True, check=False)
     if done.returncode:
         here = "" if folder == Path() else f"{folder}/"
-        raise _rejected(source, done.stderr.decode(errors="replace").replace(FOLDER, here))
+        raise _rejected(source, done.stderr.decode(errors="replace").replace(FOLDER, here), arguments)
     return done.stdout
 
 
@@ -120,9 +120,9 @@ def _include_folders(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def _rejected(source: Path, report: str) -> CompileError:
+def _rejected(source: Path, report: str, arguments: Sequence[str]) -> CompileError:
     report = report.strip()
-    return CompileError(f"{source}: clang failed\n{report}\n{_hint(report)}".rstrip())
+    return CompileError(f"{source}: clang failed\n{report}\n{_hint(report, arguments)}".rstrip())
 
 
 def bitcode_to_object(bitcode: bytes, arguments: Sequence[str] = (), *, level: str = "Oz") -> bytes:
@@ -173,9 +173,11 @@ def clang_version() -> str:
     return done.stdout.strip()
 
 
-def _hint(report: str) -> str:
+def _hint(report: str, arguments: Sequence[str]) -> str:
     if "file not found" in report and not (Path("/usr/include/stdio.h")).exists():
         return f"the C library's headers are missing; install them with: {_install('libc6-dev')}"
+    if "-m32" in arguments and any(name in report for name in ("'bits/", "'gnu/stubs-32.h'")):
+        return f"the 32-bit C library is missing; install it with: {_install('libc6-dev-i386')}"
     return ""
 
 

@@ -7,7 +7,8 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -26,10 +27,12 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.walk import apply_entry
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
+from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.states import States
 from burnish.tasks import task_for
 
 Row = dict[str, object]
+Measure = Callable[[Sandbox], Mapping[str, float]]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -126,10 +129,12 @@ def _apply_steps(
     session = Sandbox(task.open, program)
     rows: list[Row] = []
     digests: list[str] = []
-    objectives = tuple(dict.fromkeys([*task.exact_objectives, goal.name]))
+    measure = partial(
+        measure_all, objectives=dict.fromkeys([*task.exact_objectives, goal.name]), needed=goal.name
+    )
     crash = None
     try:
-        for row in _walk(session, trace, objectives):
+        for row in _walk(session, trace, measure):
             rows.append(row)
             digests.append(session.digest())
     except CompilerCrash as error:
@@ -142,16 +147,15 @@ def _apply_steps(
     return rows, crash
 
 
-def _walk(session: Sandbox, trace: Trace, objectives: Sequence[str]) -> Iterator[Row]:
-    yield _row("(opened)", None, 0.0, session, objectives)
+def _walk(session: Sandbox, trace: Trace, measure: Measure) -> Iterator[Row]:
+    yield _row("(opened)", None, 0.0, measure(session))
     for text in trace:
         start = time.perf_counter()
         changed = apply_entry(session, text)
-        yield _row(text, changed, time.perf_counter() - start, session, objectives)
+        yield _row(text, changed, time.perf_counter() - start, measure(session))
 
 
-def _row(text: str, changed: bool | None, seconds: float, session: Sandbox, objectives: Sequence[str]) -> Row:
-    costs = {name: session.measure(name) for name in objectives}
+def _row(text: str, changed: bool | None, seconds: float, costs: Mapping[str, float]) -> Row:
     return {"step": text, "changed": changed, "milliseconds": round(1000 * seconds, 3), **costs}
 
 
@@ -176,7 +180,7 @@ def _show_steps(rows: Sequence[Row], task: Task, goal: Objective, *, as_json: bo
         return
     table = narrow_table()
     table.add_column("step", overflow="fold")
-    shown = tuple(dict.fromkeys([*task.shown.objectives, goal.name]))
+    shown = [name for name in dict.fromkeys([*task.shown.objectives, goal.name]) if name in rows[0]]
     for name in shown:
         table.add_column(heading_of(task, name), justify="right", no_wrap=True)
         table.add_column("change", justify="right")

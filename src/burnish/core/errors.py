@@ -2,8 +2,9 @@
 
 BurnishError
 ├── InputError            what was given cannot be used; nothing was changed
-│   ├── ProgramError      a program cannot be read, or is for another compiler or machine
+│   ├── ProgramError      a program cannot be read, or is for another compiler
 │   ├── CompileError      the front end rejected a source file; carries its diagnostics
+│   ├── NotMeasurable     a program has no such cost: no machine code can be made of it here, say
 │   ├── UnknownName       no such action, objective, observation, task, ...; says what is near
 │   └── IllegalAction     the action does not apply in this state; the state is as it was
 ├── CompilerCrash         the compiler died or gave up; the session continues by replaying its trace
@@ -29,11 +30,15 @@ class InputError(BurnishError):
 
 
 class ProgramError(InputError):
-    """A program cannot be read, or is for another compiler or machine."""
+    """A program cannot be read, or is for another compiler."""
 
 
 class CompileError(InputError):
     """The front end rejected a source file; the message is its diagnostics."""
+
+
+class NotMeasurable(InputError):
+    """A program has no such cost: this build makes no machine code for its target, say."""
 
 
 class UnknownName(InputError):

@@ -1,4 +1,4 @@
-"""Which programs are learnt from and which are kept to test on: by project, and none in two splits."""
+"""Which programs are learnt from and which are kept to test on: by folder, and none in two splits."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ KEEPS = ("train", "val", "test")
 def group_of(row: PackRow) -> str:
     """Return the folder that a row's file is in, package first: what is split together."""
     return row.name.rpartition("/")[0]
+
+
+def file_of(row: PackRow) -> str:
+    """Return the file that a row comes from, package first, for several functions of a file the same."""
+    folder, _, name = row.name.rpartition("/")
+    return f"{folder}/{name.partition(':')[0]}"
 
 
 def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: int) -> dict[str, str]:
@@ -50,10 +56,15 @@ def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: 
 
 
 def apply_splits(rows: Sequence[PackRow], splits: Mapping[str, str]) -> list[PackRow]:
-    """Return rows with the splits of their groups, or of their packages."""
+    """Return rows with the splits of their files, else of their folders, else of their packages."""
     if not splits:
         return list(rows)
-    return [replace(r, split=splits.get(group_of(r), splits.get(r.package, r.split))) for r in rows]
+    found = []
+    for row in rows:
+        named = (one for one in (file_of(row), group_of(row), row.package) if one in splits)
+        split = next(named, None)
+        found.append(replace(row, split=splits[split]) if split else row)
+    return found
 
 
 def without_repeats(rows: Sequence[PackRow]) -> list[PackRow]:

@@ -285,7 +285,7 @@ def _with_measured(row: Row, plan: MethodComparison, figures: Figures, found: Re
         beside={
             name: (reference[name], seen.costs[name])
             for name in plan.task.exact_objectives
-            if name != plan.objective
+            if name != plan.objective and name in seen.costs
         },
         timing=timing,
         checks=seen.checks,

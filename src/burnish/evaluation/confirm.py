@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import burnish
-from burnish.core.errors import CompilerCrash, InputError, Miscompiled, ReplayError
+from burnish.core.errors import CompilerCrash, InputError, Miscompiled, NotMeasurable, ReplayError
 from burnish.core.objective import Objective
 from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.weighted import is_weighted
 from burnish.core.worker import Worker
+from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.remeasure import Measured, remeasure
 from burnish.evaluation.timing import FASTER, Comparison, Effort
 
@@ -21,9 +22,10 @@ Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
 
 
 def measure_baselines(problem: Problem, names: Sequence[str]) -> Costs:
-    """Measure every exact objective, and the problem's own, under some baselines.
+    """Measure every exact objective that the program has, and the problem's own, under some baselines.
 
     Raises:
+        NotMeasurable: the program does not have the problem's own.
         InputError: a baseline does something else than the unoptimized program.
     """
     task = problem.task
@@ -33,7 +35,9 @@ def measure_baselines(problem: Problem, names: Sequence[str]) -> Costs:
     try:
         for name in names:
             session = problem.open_baseline(name, worker)
-            costs[name] = {item: session.measure(item) for item in objectives}
+            costs[name] = measure_all(session, objectives, problem.goal.name)
+    except NotMeasurable as error:
+        raise NotMeasurable(f"{problem.program.name}: {error}") from None
     except Miscompiled as error:
         raise InputError(
             f"{problem.program.name}: at {task.label(name)} it does something else than at "
@@ -92,7 +96,7 @@ def confirm(problem: Problem, found: Result, baselines: Costs, *, effort: Effort
             objective: {"result": costs[objective]}
             | {name: row[objective] for name, row in baselines.items()}
             for objective in task.exact_objectives
-            if objective != found.objective
+            if objective != found.objective and objective in costs
         },
         timing={"against": against} | _shown(seen.comparison) if seen and seen.comparison else {},
         state=kept.state if kept else "",

@@ -12,6 +12,7 @@ from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.evaluation.gain import measure_gain
 from burnish.evaluation.intervals import bootstrap_interval
+from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.outputs import Outputs
 from burnish.evaluation.remeasure import replay_result
 from burnish.evaluation.timing import Comparer, Comparison
@@ -85,7 +86,7 @@ def evaluate_result(
             session = replay_result(problem, result)
             stack.callback(session.shutdown)
             check = Outputs(problem).check(session)
-            sizes = {name: session.measure(name) for name in task.exact_objectives}
+            sizes = measure_all(session, task.exact_objectives, result.objective)
         except (CompilerCrash, ReplayError) as error:
             return [Evaluated(program.name, name, str(error)) for name in against]
         for name in dict.fromkeys(against):

@@ -13,6 +13,7 @@ from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
 from burnish.evaluation.gain import measure_gain
+from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.outputs import Outputs
 from burnish.evaluation.timing import Comparer, Comparison, Effort
 
@@ -21,7 +22,7 @@ from burnish.evaluation.timing import Comparer, Comparison, Effort
 class Measured:
     """A replayed result."""
 
-    costs: Mapping[str, float]  # every exact objective, and the result's own
+    costs: Mapping[str, float]  # every exact objective that the program has, and the result's own
     trace: Trace  # perhaps shorter than what was replayed
     state: str  # Session.digest()
     checks: tuple[str, ...]
@@ -98,7 +99,7 @@ def remeasure(problem: Problem, found: Result, against: str, *, effort: Effort |
     with contextlib.ExitStack() as stack:
         session, checks = _replayed(problem, found)
         stack.callback(session.shutdown)
-        costs = {name: session.measure(name) for name in task.exact_objectives}
+        costs = measure_all(session, task.exact_objectives, goal.name)
         state, trace = session.digest(), tuple(session.trace)
         checks += (Outputs(problem).check(session),)
         if not goal.noisy:

@@ -7,10 +7,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.core.errors import CompileError, CompilerTimeout
+from burnish.core.errors import CompileError, CompilerTimeout, InputError
 from burnish.core.program import Workload
 from burnish.execution.folder import temporary_folder
 from burnish.toolchain import find_tool
+
+ELF = b"\x7fELF"  # how such a file begins
 
 
 def link(
@@ -34,9 +36,15 @@ def link(
 
     Raises:
         CompileError: the linker rejects it; the message is what it printed.
+        InputError: the object is made for another system.
         CompilerTimeout: the linker does not end.
         MissingTool: clang is not installed.
     """
+    if not object_bytes.startswith(ELF):
+        raise InputError(
+            "the program is made for another system and cannot be run here (its object is no ELF file); "
+            "choose an objective of size, such as loaded-bytes"
+        )
     with temporary_folder() as folder:
         names = [f"{number}.o" for number in range(1 + len(workload.objects))]
         for name, content in zip(names, (object_bytes, *workload.objects), strict=True):

@@ -127,4 +127,4 @@ def _constant_bytes(module: _native.Module, level: str) -> int:
 
 
 def _sizes(module: _native.Module, level: str) -> _native.Sizes:
-    return _native.object_sizes(module.emit_object(level), module.position_independent)
+    return _native.object_sizes(module.emit_object(level), module)

@@ -88,6 +88,31 @@ def test_split_deals_out_folders_and_goes_back(folder: Path, capsys: pytest.Capt
     assert "train: 4 programs" in capsys.readouterr().out
 
 
+def test_a_single_folder_is_split_by_file_where_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "flat").mkdir()
+    for number, name in enumerate(NAMES, 2):
+        code = (
+            f"int {name}(int x) {{ return x * {number}; }}\nint {name}s(int x) {{ return x + {number}; }}\n"
+        )
+        (tmp_path / f"flat/{name}.c").write_text(code + MORE)
+    corpus = tmp_path / "corpus"
+    built = ["corpus", "build", "--from", str(tmp_path / "flat"), "--functions", "--folder", str(corpus)]
+    assert main(built) == 0
+    command = ["corpus", "split", "--folder", str(corpus), "--assign", "train=2,val=1,test=1"]
+    assert main(command) == 0
+    shown = capsys.readouterr()
+    assert "train: 8 programs: flat 8" in shown.out
+    assert "test and val got no program. The 8 programs are in one folder, flat" in shown.err
+    assert "add --by-file" in shown.err
+    assert main([*command, "--by-file"]) == 0
+    shown = capsys.readouterr()
+    assert "train: 4 programs" in shown.out  # both functions of a file are in one split
+    assert "val: 2 programs" in shown.out
+    assert shown.err == ""
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -101,6 +126,7 @@ def test_split_deals_out_folders_and_goes_back(folder: Path, capsys: pytest.Capt
         (["build", "--from", ".", "--link", "--functions"], "expected one of them"),
         (["list", "--folder", "nowhere"], "no corpus there"),
         (["split", "--folder", "FOLDER", "--assign", "train"], "expected shares such as"),
+        (["split", "--folder", "FOLDER", "--by-file"], "--by-file: expected --assign too"),
         (["list", "mime", "--folder", "FOLDER"], "did you mean 'mine'"),
     ],
 )

@@ -28,13 +28,6 @@ end:
   ret i32 %v
 }
 """
-FOREIGN = b"""
-target triple = "aarch64-unknown-linux-gnu"
-define void @f() {
-  ret void
-}
-"""
-
 COROUTINE = b"""
 define ptr @f() presplitcoroutine {
   %id = call token @llvm.coro.id.retcon(i32 0, i32 8, ptr null, ptr null, ptr null, ptr null)
@@ -53,12 +46,9 @@ REFUSED = {
     "C": (b"int main(void) { return 0; }\n", "line 1: expected top-level entity"),
     "unfinished text": (b"define i32 @f() {\n  ret i32\n", "line 3: "),
     "signature only": (b"BC\xc0\xde", "Expected a single module"),
-    "foreign target": (FOREIGN, "made for 'aarch64-unknown-linux-gnu'.* optimizes for '"),
-    "unknown target": (b'target triple = "abacus"\n', "made for 'abacus"),
     "foreign data layout": (b'target datalayout = "E-p:16:16"\n', "does not fit the target"),
     "broken data layout": (b'target datalayout = "nonsense"\n', "line 1: "),
     "invalid IR": (INVALID, "invalid module: Instruction does not dominate all uses"),
-    "damaged target": (b'target triple = "\xf8"\n', r"made for '\\xf8'"),
     "impossible coroutine": (COROUTINE, "coro.id.retcon"),
     "unknown type": (b"define void @f() {\n  %x = alloca %nowhere\n  ret void\n}\n", "line 2: "),
 }

@@ -13,12 +13,12 @@ from pathlib import Path
 from burnish.cli.jobs.arguments import split_at_dashes
 from burnish.cli.llvm.corpus_export import combine, export
 from burnish.cli.llvm.corpus_progress import BuildProgress, FetchProgress
+from burnish.cli.llvm.corpus_split import split
 from burnish.cli.llvm.corpus_tables import (
     packages_table,
     print_summary,
     programs_table,
     runnable_table,
-    splits_table,
 )
 from burnish.core.errors import InputError, UnknownName
 from burnish.corpora.building import build
@@ -28,7 +28,6 @@ from burnish.corpora.manifest import Package, find_package
 from burnish.corpora.own import Own, build_own
 from burnish.corpora.public import default_folder, package_job, packages_of
 from burnish.corpora.random_modules import SIZE, random_job
-from burnish.corpora.splits import assign_splits, group_of, remove_splits, write_splits
 from burnish.corpora.store import SPLITS, Corpus, open_corpus
 from burnish.corpora.workloads import Recipe, workloads
 from burnish.files import default_cache
@@ -93,8 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="one JSON object")
     _add_folder(add)
 
-    add = _command(commands, "split", _split, "show which projects are in which split, or split one's own")
+    add = _command(commands, "split", split, "show which projects are in which split, or split one's own")
     add("--assign", metavar="SHARES", help="such as train=8,val=1,test=1: split folder by folder")
+    add("--by-file", action="store_true", help="with --assign: split file by file")
     add("--seed", type=int, default=0)
     add("--reset", action="store_true", help="back to the splits that it was built with")
     _add_folder(add)
@@ -259,33 +259,6 @@ def _stats(options: argparse.Namespace) -> int:
         print_summary(corpus.rows, detailed=True)
         print(f"{len(corpus)} programs, digest {corpus.digest}")
     return 0
-
-
-def _split(options: argparse.Namespace) -> int:
-    corpus = open_corpus(options.folder)
-    if options.reset:
-        remove_splits(options.folder)
-    elif options.assign:
-        groups: dict[str, int] = {}
-        for row in corpus.rows:
-            groups[group_of(row)] = groups.get(group_of(row), 0) + row.is_program
-        write_splits(
-            options.folder, assign_splits(groups, _shares(options.assign), options.seed), options.seed
-        )
-    splits_table(open_corpus(options.folder))
-    return 0
-
-
-def _shares(text: str) -> dict[str, float]:
-    """Read 'train=8,val=1,test=1'.
-
-    Raises:
-        InputError: it is something else.
-    """
-    try:
-        return {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
-    except ValueError:
-        raise InputError(f"--assign {text}: expected shares such as train=8,val=1,test=1") from None
 
 
 def _as_json(corpus: Corpus) -> dict[str, object]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from burnish import _native
-from burnish.core.errors import CompilerCrash, InputError
+from burnish.core.errors import CompilerCrash
 from burnish.core.recent import Recent
 from burnish.execution.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
+from burnish.tasks.llvm_passes.modules import object_sizes, refusal
 from burnish.tasks.llvm_passes.origin import Options
 from burnish.tasks.llvm_passes.session import ModuleSession
 
@@ -45,7 +46,7 @@ class GeneratedCode:
     """What code generation came to."""
 
     code: bytes
-    position_independent: bool
+    module: _native.Module = field(repr=False, compare=False)  # that it was made of
     spill_costs: Mapping[str, float]  # by function; see native/decisions.h
     executed: Mapping[str, float]  # machine instructions of a call, likewise
     gotos: Mapping[str, int]  # places of computed gotos, of functions that have any
@@ -53,7 +54,7 @@ class GeneratedCode:
     @cached_property
     def sizes(self) -> _native.Sizes:
         """What the object is worth in bytes."""
-        return _native.object_sizes(self.code, self.position_independent)
+        return object_sizes(self.code, self.module)
 
     @cached_property
     def digest(self) -> str:
@@ -152,8 +153,7 @@ class Generations:
         made = self._made(decided, evict, seed, log)
         scores, executed = dict(made.allocation_scores), dict(made.executed)
         gotos = dict(made.computed_gotos)
-        position_independent = self.opened.module.position_independent
-        return GeneratedCode(made.object, position_independent, scores, executed, gotos), logged(made)
+        return GeneratedCode(made.object, self.opened.module, scores, executed, gotos), logged(made)
 
     def _made(
         self,
@@ -182,4 +182,4 @@ class Generations:
         except _native.FatalError as error:
             raise CompilerCrash(f"code generation: {error}") from None
         except _native.PipelineError as error:
-            raise InputError(str(error)) from None
+            raise refusal(module, error) from None

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import struct
+
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.session import Session
 from burnish.tasks.llvm_passes.outputs import write_bitcode
 from burnish.tasks.llvm_passes.outputs import write_object as write_by_clang
+
+# PE format: the machines of x86-64 and x86 as an object begins, the file header and the section headers.
+_COFF = (b"\x64\x86", b"\x4c\x01")
+_FILE_HEADER, _SECTION_HEADER = struct.Struct("<2H3I2H"), struct.Struct("<8s6I2HI")
+_RELOCATION_BYTES = 10
+_DISCARDABLE = 0x02000000
 
 
 def write_object(session: Session, arguments: tuple[str, ...], level: str) -> bytes:
@@ -21,10 +29,27 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
     clangs = write_by_clang(session, arguments, level)
     if not session.trace:
         return clangs
-    if _native.Module(write_bitcode(session, arguments, level)).emit_object(level) != clangs:
+    ours = _native.Module(write_bitcode(session, arguments, level)).emit_object(level)
+    if _without_version(ours) != _without_version(clangs):
         raise InputError(
             f"with {' '.join(arguments)} clang generates other code than burnish where nothing is decided, "
             "so what was decided does not hold for it; leave out what is about code generation only, such as "
             "-ffunction-sections, or optimize by the task llvm_passes"
         )
     return session.object_code()
+
+
+def _without_version(content: bytes) -> bytes | list[bytes]:
+    """Return what is compared of an object: of COFF the sections without debug information.
+
+    For Windows LLVM writes its version there, in every object, and it need not be clang's.
+    """
+    if not content.startswith(_COFF):
+        return content
+    count = _FILE_HEADER.unpack_from(content)[1]
+    headers = content[_FILE_HEADER.size :][: count * _SECTION_HEADER.size]
+    found = []
+    for name, _, _, size, start, relocations, _, relocated, _, flags in _SECTION_HEADER.iter_unpack(headers):
+        if not flags & _DISCARDABLE:
+            found += [name, content[start:][:size], content[relocations:][: relocated * _RELOCATION_BYTES]]
+    return found

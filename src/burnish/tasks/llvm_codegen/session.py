@@ -199,7 +199,7 @@ def open_program(program: Program, options: CodegenOptions = CodegenOptions()) -
     """Open a program in the state that clang's pipeline leads to.
 
     Raises:
-        ProgramError: it cannot be read, or is for another machine.
+        ProgramError: it cannot be read.
         InputError: there is no such pipeline.
         CompilerCrash: LLVM gives up on it.
     """

@@ -232,7 +232,7 @@ def open_inlining(program: Program, options: InliningOptions = InliningOptions()
     """Open a program: LLVM's heuristic answers everything.
 
     Raises:
-        ProgramError: it cannot be read, or is for another machine.
+        ProgramError: it cannot be read.
         InputError: there is no such pipeline.
     """
     if options.pipeline == "O0":

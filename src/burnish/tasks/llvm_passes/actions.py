@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from burnish.core.action import Action
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.view import Mask
 
 LIST_VERSION = 1
 
@@ -134,6 +138,9 @@ PASSES: tuple[Pass, ...] = (
 
 ACTIONS: tuple[str, ...] = tuple(item.text for item in PASSES)
 
+NEED_BACK_END = frozenset({"interleaved-load-combine", "typepromotion"})
+"""Passes that ask LLVM for the processor's properties: illegal where this build has no back end for it."""
+
 ANY = "*"
 
 
@@ -250,6 +257,19 @@ OMITTED: dict[str, str] = {
     "unify-loop-exits": _CRASHES,
     "wholeprogramdevirt": _NO_EFFECT,
 }
+
+
+def legal_masks(numbers: NDArray[np.int64], has_back_end: bool) -> tuple[Mask, Mask]:
+    """Return which of PASSES, given by their numbers, apply to a program, and which to one function.
+
+    Args:
+        numbers: int64[actions].
+        has_back_end: Whether this build makes machine code for the program's target.
+    """
+    passes = [PASSES[number] for number in numbers]
+    legal: Mask = np.array([has_back_end or item.text not in NEED_BACK_END for item in passes])
+    at_function: Mask = np.array([item.function_pipeline is not None for item in passes])
+    return legal, legal & at_function
 
 
 def as_opt_pipeline(entries: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from burnish import _native
-from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.errors import CompilerCrash, InputError, NotMeasurable, ProgramError
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.tasks.llvm_passes.actions import PASSES
@@ -58,20 +58,21 @@ def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
     Raises:
         CompilerCrash: LLVM gives up.
         InputError: there is no such CPU.
+        NotMeasurable: this build has no back end for the module's target.
     """
     try:
         return module.emit_object(level, cpu)
     except _native.FatalError as error:
         raise CompilerCrash(f"code generation: {error}") from None
     except _native.PipelineError as error:
-        raise InputError(str(error)) from None
+        raise refusal(module, error) from None
 
 
 def emit_described(module: _native.Module, level: str, cpu: str) -> _native.Generated:
     """Return the same object file with what is known of its code.
 
     Raises:
-        CompilerCrash, InputError: see `emit_object`.
+        CompilerCrash, InputError, NotMeasurable: see `emit_object`.
     """
     back_end = _native.BackEnd()
     back_end.level, back_end.cpu = level, cpu
@@ -80,14 +81,31 @@ def emit_described(module: _native.Module, level: str, cpu: str) -> _native.Gene
     except _native.FatalError as error:
         raise CompilerCrash(f"code generation: {error}") from None
     except _native.PipelineError as error:
-        raise InputError(str(error)) from None
+        raise refusal(module, error) from None
+
+
+def refusal(module: _native.Module, error: _native.PipelineError) -> InputError:
+    """Return the error that a refused code generation is: NotMeasurable where there is no back end."""
+    return InputError(str(error)) if module.has_back_end else NotMeasurable(str(error))
+
+
+def object_sizes(code: bytes, module: _native.Module) -> _native.Sizes:
+    """Return the sizes of the object that was made of a module; see native/sizes.h.
+
+    Raises:
+        NotMeasurable: the object is in a format that has no sizes here.
+    """
+    try:
+        return _native.object_sizes(code, module)
+    except _native.InputError as error:
+        raise NotMeasurable(f"made for '{module.triple}': {error}") from None
 
 
 def without_unwind_tables(program: Program) -> Program:
     """Return a program as -fno-asynchronous-unwind-tables makes it: tables are left where exceptions pass.
 
     Raises:
-        ProgramError: it cannot be read, or is for another machine.
+        ProgramError: it cannot be read.
     """
     module = read_module(program)
     module.drop_unwind_tables()
@@ -98,7 +116,7 @@ def read_module(program: Program) -> _native.Module:
     """Parse and verify a program's bitcode or IR text.
 
     Raises:
-        ProgramError: it cannot be read, or is for another machine.
+        ProgramError: it cannot be read.
     """
     try:  # the name would be that of the source in text that does not say it, and so in every digest
         return _native.Module(program.content, "program")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from burnish import _native
+from burnish.core.errors import InputError
 from burnish.core.session import Session
 from burnish.toolchain import bitcode_to_object
+
+NO_TIME = "-mno-incremental-linker-compatible"  # of COFF: or an object has the time at which it was made
 
 
 def write_object(session: Session, arguments: tuple[str, ...], level: str) -> bytes:
@@ -11,8 +15,17 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
 
     Raises:
         CompileError: clang rejects it.
+        InputError: there is no back end for its target.
     """
-    return bitcode_to_object(write_bitcode(session, arguments, level), arguments, level=level)
+    bitcode = write_bitcode(session, arguments, level)
+    module = _native.Module(bitcode)
+    if not module.has_back_end:
+        raise InputError(
+            f"made for '{module.triple}', and this build of burnish makes no machine code for that; "
+            "write a file .bc or .ll instead of .o"
+        )
+    target = f"--target={module.triple}"  # or clang takes this machine's
+    return bitcode_to_object(bitcode, (target, NO_TIME, *arguments), level=level)
 
 
 def write_bitcode(session: Session, _arguments: tuple[str, ...], _level: str) -> bytes:

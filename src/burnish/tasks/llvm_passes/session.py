@@ -18,14 +18,12 @@ from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.core.weighted import factors
 from burnish.execution.stopwatch import Stopwatch
-from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES, indices
+from burnish.tasks.llvm_passes.actions import ACTIONS, indices, legal_masks
 from burnish.tasks.llvm_passes.computed_gotos import emit, gotos
-from burnish.tasks.llvm_passes.modules import clone_module, read_module, run_pass
+from burnish.tasks.llvm_passes.modules import clone_module, object_sizes, read_module, run_pass
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
 from burnish.tasks.llvm_passes.origin import Options, Origin
-
-_AT_FUNCTION: Mask = np.array([item.function_pipeline is not None for item in PASSES])
 
 
 class ModuleSession(Session):
@@ -45,7 +43,7 @@ class ModuleSession(Session):
         stopwatch: Stopwatch | None = None,
     ) -> None:
         self._passes = np.array(indices(options.without))  # number in `actions` -> in PASSES
-        self._at_function: Mask = _AT_FUNCTION[self._passes]
+        self._legal, self._at_function = legal_masks(self._passes, module.has_back_end)
         super().__init__([ACTIONS[i] for i in self._passes])
         self.module = module
         self.options = options
@@ -58,16 +56,16 @@ class ModuleSession(Session):
         self._run_time: dict[str, float] | None = None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Every pass applies to the program; function and loop passes apply to a function."""
+        """Every pass applies to the program, function and loop passes to a function; see NEED_BACK_END."""
         if site == WHOLE_PROGRAM:
-            return np.ones(len(self.actions), dtype=bool)
+            return self._legal.copy()
         if not self.module.has_function(site):
             return np.zeros(len(self.actions), dtype=bool)
         return self._at_function.copy()
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Run one pass on the module or on one function."""
-        if not (0 <= action < len(self.actions)) or site != WHOLE_PROGRAM:
+        if not (0 <= action < len(self.actions)) or site != WHOLE_PROGRAM or not self._legal[action]:
             self.check_legal(action, site)
         number = int(self._passes[action])
         changed = self._run(number, site)
@@ -133,7 +131,7 @@ class ModuleSession(Session):
         if self._sizes is None:
             known, digest = self.origin.sizes, self.digest()
             if (found := known.get(digest)) is None:  # generating code takes fifty times as long as a digest
-                found = _native.object_sizes(self.object_code(), self.module.position_independent)
+                found = object_sizes(self.object_code(), self.module)
                 known.put(digest, found)
             self._sizes = found
         return self._sizes
@@ -231,7 +229,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
     """Open a program as clang's front end leaves it at the options' level, before any optimization.
 
     Raises:
-        ProgramError: it cannot be read, is for another machine, or LLVM gives up on its mandatory passes.
+        ProgramError: it cannot be read, or LLVM gives up on its mandatory passes.
         InputError: there is no such level.
     """
     try:
@@ -259,7 +257,7 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
     """Open a program in the state that clang's own -O level leads to.
 
     Raises:
-        ProgramError: it cannot be read, or is for another machine.
+        ProgramError: it cannot be read.
         InputError: there is no such level.
         CompilerCrash: LLVM gives up on it.
     """

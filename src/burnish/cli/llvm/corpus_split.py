@@ -1,0 +1,68 @@
+"""burnish corpus split: which programs are in which split."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+
+from burnish.cli.llvm.corpus_tables import splits_table
+from burnish.core.errors import InputError
+from burnish.corpora.splits import assign_splits, file_of, group_of, remove_splits, write_splits
+from burnish.corpora.store import Corpus, open_corpus
+
+
+def split(options: argparse.Namespace) -> int:
+    """Show the splits, after a change of them if that is wanted.
+
+    Raises:
+        InputError: the shares are no shares, or there is no corpus.
+    """
+    corpus = open_corpus(options.folder)
+    if options.by_file and not options.assign:
+        raise InputError("--by-file: expected --assign too, such as --assign train=8,val=1,test=1")
+    problem = ""
+    if options.reset:
+        remove_splits(options.folder)
+    elif options.assign:
+        problem = _assign(options, corpus)
+    splits_table(open_corpus(options.folder))
+    if problem:
+        print(problem, file=sys.stderr)
+    return 0
+
+
+def _assign(options: argparse.Namespace, corpus: Corpus) -> str:
+    """Deal programs out; return what the user should know of it, or ""."""
+    shares = _shares(options.assign)
+    group = file_of if options.by_file else group_of
+    groups: Counter[str] = Counter()
+    for row in corpus.rows:
+        groups[group(row)] += row.is_program
+    splits = assign_splits(groups, shares, options.seed)
+    write_splits(options.folder, splits, options.seed)
+    filled = {splits[name] for name, programs in groups.items() if programs}
+    empty = sorted(name for name, share in shares.items() if share and name not in filled)
+    if not empty:
+        return ""
+    kind, remedy = "folder", "add --by-file to split file by file"
+    if options.by_file:
+        kind, remedy = "file", "ask for fewer splits, or add programs"
+    names = sorted(name for name, programs in groups.items() if programs)
+    shown = f"one {kind}, {names[0]}" if len(names) == 1 else f"{len(names)} {kind}s"
+    return (
+        f"{options.folder}: {' and '.join(empty)} got no program. "
+        f"The {groups.total()} programs are in {shown}, and a {kind} is in one split only; {remedy}."
+    )
+
+
+def _shares(text: str) -> dict[str, float]:
+    """Read 'train=8,val=1,test=1'.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        return {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
+    except ValueError:
+        raise InputError(f"--assign {text}: expected shares such as train=8,val=1,test=1") from None
