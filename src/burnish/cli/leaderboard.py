@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from burnish.cli.jobs.arguments import add_limits, limits_of
 from burnish.cli.jobs.results import task_named
 from burnish.cli.show.numbers import ratio_text
 from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.tables import narrow_table
+from burnish.cli.show.table_forms import add_table_form, form_of
+from burnish.cli.show.tables import TextTable, figures, names, texts
 from burnish.core.errors import InputError
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.confirm import toolchain
@@ -30,17 +28,18 @@ def main(arguments: Sequence[str]) -> int:
     entries = read_leaderboard(options.leaderboard)
     if not entries:
         raise InputError(f"{options.leaderboard}: no entry in it")
+    form = form_of(options)
     problems: dict[int, list[str]] = {}
     for number, entry in enumerate(entries):
         problems[number] = []
         for problem in _verify(options, entry):
             problems[number].append(problem)
             if not options.json:
-                print(f"{entry.name}, {entry.budget}: {problem}", flush=True)
+                form.note(f"{entry.name}, {entry.budget}: {problem}")
         if options.json:
             print(json.dumps({"entry": asdict(entry), "problems": problems[number]}), flush=True)
     if not options.json:
-        Console(highlight=False).print(_table(entries, problems))
+        form.show(_table(entries, problems))
     return 1 if any(problems.values()) else 0
 
 
@@ -55,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     add("leaderboard", type=Path, metavar="FILE", help="what burnish evaluate wrote with --append")
     add("--sample", type=int, metavar="N", help="replay only so many rows of each entry, drawn by the seed")
     add("--seed", type=int, default=0)
-    add("--json", action="store_true", help="print one line of JSON for each entry")
+    add_table_form(parser, json="print one line of JSON for each entry")
     add_limits(parser)
     return parser
 
@@ -91,20 +90,16 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
     return [*found, *differing] if found else []
 
 
-def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> Table:
-    table = narrow_table()
-    for name in ("name", "programs", "objective", "budget"):
-        table.add_column(name, overflow="fold")
-    for name in ("ratio", "+ = -", "fail"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", min_width=len("verified"))
+def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTable:
+    columns = (names("name"), names("programs"), names("objective"), names("budget"))
+    table = TextTable((*columns, *figures("ratio", "+ = -", "fail"), texts("", label="outcome")))
     order = sorted(
         range(len(entries)),
         key=lambda i: (entries[i].digest, entries[i].objective, entries[i].budget, -entries[i].ratio),
     )
     for number in order:
         item = entries[number]
-        table.add_row(
+        table.add(
             item.name,
             f"{' '.join(item.programs)} ({item.count})",
             item.objective,

@@ -17,9 +17,10 @@ from burnish.cli.llvm.corpus_tables import (
     packages_table,
     print_summary,
     programs_table,
-    runnable_table,
-    splits_table,
+    show_runnable,
+    show_splits,
 )
+from burnish.cli.show.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError, UnknownName
 from burnish.corpora.building import build
 from burnish.corpora.fetch import fetch
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--link", action="store_true", help="with --from: one program of all files")
     add("--quiet", action="store_true", help="no progress")
     _add_folder(add)
+    add_table_form(commands.choices["build"])
 
     add = _command(commands, "random", _random, "generate random programs that can be run")
     add("--count", type=int, default=100, help="default: 100")
@@ -86,18 +88,19 @@ def _parser() -> argparse.ArgumentParser:
     add("--smallest", type=int, default=0, metavar="N", help="IR instructions")
     add("--largest", type=int, metavar="N", help="IR instructions")
     add("--packages", action="store_true", help="packages instead of programs")
-    add("--json", action="store_true", help="one line of JSON for each")
     _add_folder(add)
+    add_table_form(commands.choices["list"], json="one line of JSON for each")
 
     add = _command(commands, "stats", _stats, "sizes, and what did not compile, by split and package")
-    add("--json", action="store_true", help="one JSON object")
     _add_folder(add)
+    add_table_form(commands.choices["stats"], json="one JSON object")
 
     add = _command(commands, "split", _split, "show which projects are in which split, or split one's own")
     add("--assign", metavar="SHARES", help="such as train=8,val=1,test=1: split folder by folder")
     add("--seed", type=int, default=0)
     add("--reset", action="store_true", help="back to the splits that it was built with")
     _add_folder(add)
+    add_table_form(commands.choices["split"])
 
     add = _command(commands, "export", export, "write an MLGO corpus; clang's options follow a double dash")
     add("out", type=Path, help="the folder that it is written to")
@@ -163,9 +166,10 @@ def _build(options: argparse.Namespace) -> int:
     _check_build(options)
     names = _build_own(options) if options.source else _build_public(options)
     corpus = open_corpus(options.folder)
-    print_summary([row for row in corpus.rows if row.package in names])
+    form = form_of(options)
+    print_summary([row for row in corpus.rows if row.package in names], form=form)
     seconds = time.monotonic() - start
-    print(f"{len(corpus)} programs in {options.folder}, digest {corpus.digest}, after {seconds:.0f} s")
+    form.note(f"{len(corpus)} programs in {options.folder}, digest {corpus.digest}, after {seconds:.0f} s")
     return 0
 
 
@@ -229,7 +233,7 @@ def _random(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     if options.what in RUNNABLE:
-        runnable_table(options.what, RUNNABLE[options.what](), as_json=options.json)
+        show_runnable(options.what, RUNNABLE[options.what](), None if options.json else form_of(options))
         return 0
     corpus = open_corpus(options.folder)
     if options.what:
@@ -242,12 +246,12 @@ def _list(options: argparse.Namespace) -> int:
         and options.smallest <= row.instructions <= largest
     ]
     if options.packages:
-        packages_table(rows)
+        form_of(options).show(packages_table(rows))
     elif options.json:
         for row in rows:
             print(json.dumps(asdict(row)))
     else:
-        programs_table(rows)
+        form_of(options).show(programs_table(rows))
     return 0
 
 
@@ -256,8 +260,9 @@ def _stats(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(_as_json(corpus)))
     else:
-        print_summary(corpus.rows, detailed=True)
-        print(f"{len(corpus)} programs, digest {corpus.digest}")
+        form = form_of(options)
+        print_summary(corpus.rows, detailed=True, form=form)
+        form.note(f"{len(corpus)} programs, digest {corpus.digest}")
     return 0
 
 
@@ -272,7 +277,7 @@ def _split(options: argparse.Namespace) -> int:
         write_splits(
             options.folder, assign_splits(groups, _shares(options.assign), options.seed), options.seed
         )
-    splits_table(open_corpus(options.folder))
+    show_splits(open_corpus(options.folder), form_of(options))
     return 0
 
 
