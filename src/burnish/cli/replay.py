@@ -28,9 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     rows = read_results(options.result)
     if options.program and len(rows) > 1:
         raise InputError(f"--program is for a single result; {options.result} has {len(rows)}")
-    table = TextTable(
-        (names("program"), texts("trace"), *figures("cost"), names("objective"), texts("outcome"))
-    )
+    table = outcomes_table()
     good = True
     troubles = Troubles(len(rows))
     for row in rows:
@@ -67,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--program", type=Path, help="the program, where it is not where the result says")
     add_table_form(parser, json="print one line of JSON for each result")
     return parser
+
+
+def outcomes_table() -> TextTable:
+    """Return the table without rows."""
+    columns = (names("program"), texts("trace"), *figures("cost"), names("objective"), texts("outcome"))
+    return TextTable(columns)
 
 
 def _check(row: Result, options: argparse.Namespace, compiler: Sequence[str]) -> str:

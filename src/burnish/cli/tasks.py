@@ -46,10 +46,9 @@ def _print(task: Task, form: TableForm, *, actions: bool) -> None:
         form.note(f"policy: {name}")
     form.note(f"baselines: {', '.join(task.baselines)}; the reference is {task.reference}")
     if actions:
-        table = TextTable((names("action"),))
+        form.note("actions")
         for action in task.actions:
-            table.add(action)
-        form.show(table)
+            form.note(f"    {action}")
     else:
         form.note(f"burnish tasks {task.name} lists the actions\n")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +20,7 @@ from burnish.corpora.references import resolve
 from burnish.evaluation.importance import FeatureImportance
 from burnish.files import LineFile, read_json_lines
 from burnish.inlining.decisions import Decisions, Trying, decide
-from burnish.inlining.policies import against_heuristic, permutation_importance, summary_of
+from burnish.inlining.policies import Against, against_heuristic, permutation_importance, summary_of
 from burnish.policies.answer import answers_of
 from burnish.policies.find import shipped
 from burnish.policies.load import load_action_policy
@@ -142,16 +142,29 @@ def _compare(options: argparse.Namespace) -> int:
         return 0
     total = summary_of(rows)
     form = form_of(options)
-    table = TextTable((names("module"), *figures("questions", "others", "heuristic", "policy", "ratio")))
-    for row in sorted(rows, key=lambda row: -row.ratio):
-        costs = f"{row.heuristic:g}", f"{row.policy:g}", f"{row.ratio:.4f}"
-        table.add(row.program, str(row.questions), str(row.others), *costs)
-    form.show(table)
+    form.show(modules_table(rows))
     form.note(
         f"{total.modules} modules: heuristic / policy {total.ratio:.4f} [{total.low:.4f}, {total.high:.4f}], "
         f"total {total.total:.4f}; {total.better} better, {total.worse} worse ({objective}, no search)"
     )
     return 0
+
+
+def modules_table(rows: Iterable[Against]) -> TextTable:
+    """Return a row for each module, those first that the policy is best for."""
+    table = TextTable((names("module"), *figures("questions", "others", "heuristic", "policy", "ratio")))
+    for row in sorted(rows, key=lambda row: -row.ratio):
+        costs = f"{row.heuristic:g}", f"{row.policy:g}", f"{row.ratio:.4f}"
+        table.add(row.program, str(row.questions), str(row.others), *costs)
+    return table
+
+
+def features_table(found: Iterable[FeatureImportance]) -> TextTable:
+    """Return a row for each feature."""
+    table = TextTable((names("feature"), *figures("other answers", "cost more")))
+    for item in found:
+        table.add(item.name, f"{100 * item.changed:.2f}%", f"{item.cost:+.1f}")
+    return table
 
 
 def _importance(options: argparse.Namespace) -> int:
@@ -164,10 +177,7 @@ def _importance(options: argparse.Namespace) -> int:
         for item in found:
             print(json.dumps(asdict(item)))
         return 0
-    table = TextTable((names("feature"), *figures("other answers", "cost more")))
-    for item in found:
-        table.add(item.name, f"{100 * item.changed:.2f}%", f"{item.cost:+.1f}")
-    form_of(options).show(table)
+    form_of(options).show(features_table(found))
     return 0
 
 

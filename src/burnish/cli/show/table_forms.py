@@ -56,7 +56,9 @@ class TableForm:
 
     def show(self, *tables: TextTable) -> None:
         """Print tables, in this form and order; where none has the column, that is said."""
-        for table in tables:
+        for number, table in enumerate(tables):
+            if number and self.form == CSV:
+                _write(self._console(), "")
             self._show(replace(table, rows=self._sorted(table)))
         labels = dict.fromkeys(column.name for table in tables for column in table.columns if column.name)
         if self.sort and all(_column(table, self.sort) is None for table in tables):
@@ -159,7 +161,7 @@ def _csv(table: TextTable) -> str:
                     for column, cell in zip(table.columns, row.cells, strict=True)
                 ]
             )
-    return text.getvalue()
+    return text.getvalue().removesuffix("\n")
 
 
 def _plain(table: TextTable) -> list[str]:
@@ -188,4 +190,4 @@ def _rich(grid: Grid) -> Table:
 
 
 def _write(console: Console, text: str) -> None:
-    console.file.write(text if text.endswith("\n") else f"{text}\n")
+    console.file.write(f"{text}\n")

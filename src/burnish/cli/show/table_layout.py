@@ -185,7 +185,7 @@ def _heading(heading: str, width: int, dots: str) -> list[str]:
     lines = [
         part
         for line in heading.split("\n")
-        for part in textwrap.wrap(line, width, break_long_words=False) or [""]
+        for part in textwrap.wrap(line, max(width, 1), break_long_words=False) or [""]
     ]
     return [shortened(line, width, dots) for line in lines]
 
