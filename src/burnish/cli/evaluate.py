@@ -95,7 +95,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add("--repeats", type=int, default=Effort.repeats, help=repeats)
     append = "add an entry for each method and budget to this leaderboard"
     add("--append", type=Path, metavar="LEADERBOARD", help=append)
-    add("--name", help="of the entries; default: the method's")
+    add("--name", help="of the entries, before the method where there are several; default: the method")
     add_table_form(parser, json="print one line of JSON for each mean, then for each pair")
     add_limits(parser)
     add_task(parser, words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -30,17 +31,23 @@ def main(arguments: Sequence[str]) -> int:
         raise InputError(f"{options.leaderboard}: no entry in it")
     form = form_of(options)
     problems: dict[int, list[str]] = {}
+    unknown: dict[int, str] = {}  # by the entry's number: why it cannot be verified here
     for number, entry in enumerate(entries):
-        problems[number] = []
-        for problem in _verify(options, entry):
-            problems[number].append(problem)
-            if not options.json:
-                form.note(f"{entry.name}, {entry.budget}: {problem}")
+        try:
+            problems[number] = _verify(options, entry)
+        except InputError as error:
+            unknown[number] = str(error)
+        found = problems.get(number, [])
         if options.json:
-            print(json.dumps({"entry": asdict(entry), "problems": problems[number]}), flush=True)
+            why = unknown.get(number, "")
+            print(json.dumps({"entry": asdict(entry), "problems": found, "unverified": why}), flush=True)
+        for problem in () if options.json else found:
+            form.note(f"{entry.name}, {entry.budget}: {problem}")
     if not options.json:
         form.show(_table(entries, problems))
-    return 1 if any(problems.values()) else 0
+        for why, count in Counter(unknown.values()).items():
+            form.note(f"not verified here: {count} entr{'y' if count == 1 else 'ies'}: {why}")
+    return 1 if any(problems.values()) else 0 if problems else 2
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,7 +55,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="burnish leaderboard",
         description="Verify a leaderboard: the rows are those that its entries were made of and cover the "
         "programs that they name; every trace is replayed in new processes and measured anew, and so are the "
-        "references; the figures follow from that. Exit code 1 if anything differs.",
+        "references; the figures follow from that. Exit code 1 if anything differs, 2 if no entry can be "
+        "verified here: its task is of another version, say, or its corpus is not there.",
     )
     add = parser.add_argument
     add("leaderboard", type=Path, metavar="FILE", help="what burnish evaluate wrote with --append")
@@ -60,11 +68,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
-    try:
-        task = task_named(entry.task, entry.options)
-        cases = cases_of(entry.programs, task)
-    except InputError as error:
-        return [f"cannot be verified here: {error}"]
+    """Return what differs from what an entry says.
+
+    Raises:
+        InputError: its task or its programs are not here.
+    """
+    task = task_named(entry.task, entry.options)
+    cases = cases_of(entry.programs, task)
     here = toolchain(task)
     differing = [
         f"made with {name} {version}, here is {here.get(name)}"
@@ -90,6 +100,12 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
     return [*found, *differing] if found else []
 
 
+def _outcome(problems: Sequence[str] | None) -> str:
+    if problems is None:
+        return "not here"
+    return f"{len(problems)} difference{'' if len(problems) == 1 else 's'}" if problems else "verified"
+
+
 def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTable:
     columns = (names("name"), names("programs"), names("objective"), names("budget"))
     table = TextTable((*columns, *figures("ratio", "+ = -", "fail"), texts("", label="outcome")))
@@ -107,6 +123,6 @@ def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTabl
             ratio_text(item.ratio, item.low, item.high),
             f"{item.wins} {item.ties} {item.losses}",
             str(item.failures or ""),
-            f"{len(problems[number])} differences" if problems[number] else "verified",
+            _outcome(problems.get(number)),
         )
     return table
