@@ -36,8 +36,8 @@ def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome,
     """Give what became of each compilation, and the file that it went to."""
     for job in build.plan.left_alone:
         if job.output_path in written:
-            refused = build.refusal(job) or "clang makes no object of it"
-            yield passed_through(job, refused, job.output_path), job.output_path
+            no_object = build.refusal(job) or "clang makes no object of it"
+            yield passed_through(job, no_object, job.output_path), job.output_path
     linked: list[ClangJob] = []
     for job in build.plan.compilations:
         if build.plan.reader(job) is not None:
