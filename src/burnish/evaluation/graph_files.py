@@ -17,9 +17,7 @@ LETTER, LINE = 6.2, 13  # pixels of a letter and a line
 BOX = 168, 45
 GAP = 12, 40  # pixels between states of a level; between levels, where the entries are written
 MARGIN = 16
-MOST_BESIDE = (
-    5  # states of a level: the picture is about 930 pixels wide at most, and as high as it has to be
-)
+MOST_BESIDE = 5  # states of a level: the picture is about 980 pixels wide at most
 
 
 def dot(graph: SearchGraph) -> str:
@@ -46,13 +44,13 @@ def svg(graph: SearchGraph) -> str:
     graph = graph.condensed
     parents = graph.parents
     levels, more = _levels(graph, parents)
-    places = {
+    places: dict[str, tuple[float, float]] = {
         state: (MARGIN + slot * (BOX[0] + GAP[0]), MARGIN + depth * (BOX[1] + GAP[1]))
         for depth, level in enumerate(levels)
         for slot, state in enumerate(level)
     }
     width = 2 * MARGIN + max(x for x, _ in places.values()) + BOX[0]
-    height = 2 * MARGIN + len(levels) * (BOX[1] + GAP[1]) - GAP[1] + LINE
+    height: float = 2 * MARGIN + len(levels) * (BOX[1] + GAP[1]) - GAP[1] + LINE
     steps = set(_steps(graph))
     tree = {(before, after) for after, before in parents.items()}
     drawn = [edge for edge in graph.edges if edge[0] in places and edge[1] in places]
@@ -102,7 +100,8 @@ def _levels(graph: SearchGraph, parents: dict[str, str]) -> tuple[list[list[str]
     for state in graph.costs:  # the cheapest trace's first
         if state in parents:
             children.setdefault(parents[state], []).append(state)
-    levels, more = [[graph.best[0]]], {}
+    levels: list[list[str]] = [[graph.best[0]]]
+    more: dict[int, int] = {}
     while True:
         following = [child for state in levels[-1] for child in children.get(state, ())]
         following.sort(key=lambda state: state not in graph.best)

@@ -186,7 +186,7 @@ TABLES: dict[str, Callable[[TableForm], None]] = {
     "tasks": lambda form: tasks._print(TASK, form, actions=False),
     "train --list": train._list_configurations,
     "inliner compare": lambda form: form.show(
-        inliner.modules_table([Against(name, 123456, 1234, 1234567.0, 1134567.0) for name in FILES])
+        inliner.modules_table([Against(name, 1234567.0, 1134567.0, 123456, 1234) for name in FILES])
     ),
     "inliner importance": lambda form: form.show(
         inliner.features_table([FeatureImportance("callee_basic_block_count", 0.1234, -12345.6)])

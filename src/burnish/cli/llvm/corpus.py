@@ -19,6 +19,7 @@ from burnish.cli.llvm.corpus_tables import (
     programs_table,
     show_runnable,
     show_splits,
+    totals_of,
 )
 from burnish.cli.show.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError, UnknownName
@@ -30,7 +31,7 @@ from burnish.corpora.own import Own, build_own
 from burnish.corpora.public import default_folder, package_job, packages_of
 from burnish.corpora.random_modules import SIZE, random_job
 from burnish.corpora.splits import assign_splits, group_of, remove_splits, write_splits
-from burnish.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.corpora.store import SPLITS, open_corpus
 from burnish.corpora.workloads import Recipe, workloads
 from burnish.files import default_cache
 
@@ -258,7 +259,7 @@ def _list(options: argparse.Namespace) -> int:
 def _stats(options: argparse.Namespace) -> int:
     corpus = open_corpus(options.folder)
     if options.json:
-        print(json.dumps(_as_json(corpus)))
+        print(json.dumps(totals_of(corpus)))
     else:
         form = form_of(options)
         print_summary(corpus.rows, detailed=True, form=form)
@@ -291,14 +292,3 @@ def _shares(text: str) -> dict[str, float]:
         return {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
     except ValueError:
         raise InputError(f"--assign {text}: expected shares such as train=8,val=1,test=1") from None
-
-
-def _as_json(corpus: Corpus) -> dict[str, object]:
-    totals: dict[str, dict[str, int]] = {}
-    for row in corpus.rows:
-        total = totals.setdefault(row.split, {"instructions": 0, "bitcode_bytes": 0, "stored_bytes": 0})
-        total[row.status] = total.get(row.status, 0) + 1
-        if row.is_program:
-            for key in ("instructions", "bitcode_bytes", "stored_bytes"):
-                total[key] += getattr(row, key)
-    return {"programs": len(corpus), "digest": corpus.digest, "splits": totals}

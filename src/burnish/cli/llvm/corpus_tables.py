@@ -127,6 +127,18 @@ def show_splits(corpus: Corpus, form: TableForm) -> None:
     form.note(f"No program is in two splits; left out for that: {len(repeated)}.")
 
 
+def totals_of(corpus: Corpus) -> dict[str, object]:
+    """Return how many files became what, and sizes, by split, for JSON."""
+    totals: dict[str, dict[str, int]] = {}
+    for row in corpus.rows:
+        total = totals.setdefault(row.split, {"instructions": 0, "bitcode_bytes": 0, "stored_bytes": 0})
+        total[row.status] = total.get(row.status, 0) + 1
+        if row.is_program:
+            for key in ("instructions", "bitcode_bytes", "stored_bytes"):
+                total[key] += getattr(row, key)
+    return {"programs": len(corpus), "digest": corpus.digest, "splits": totals}
+
+
 def _splits(rows: Sequence[PackRow]) -> list[str]:
     """Return the splits there are, the usual ones first."""
     found = {row.split for row in rows}
