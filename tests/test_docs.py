@@ -1,11 +1,14 @@
 """What the documentation shows is run."""
 
 import os
+import pty
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,10 +53,31 @@ def console_blocks() -> list[tuple[str, str]]:
 def test_the_readme_shows_what_is_printed(command: str, printed: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "hot.c", tmp_path)
     words = [sys.executable, "-m", "burnish.cli", *shlex.split(command)[1:]]
-    done = subprocess.run(
-        words, cwd=tmp_path, env=os.environ | {"COLUMNS": "80"}, capture_output=True, text=True, check=True
-    )
-    assert without_times(done.stdout) == without_times(printed)
+    assert without_times(on_a_terminal(words, tmp_path)) == without_times(printed)
+
+
+def on_a_terminal(words: list[str], folder: Path) -> str:
+    """Run a command whose output is a terminal of 80 columns without colours; return what it prints."""
+    reader, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (25, 80))
+    variables = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(
+        words,
+        cwd=folder,
+        env=variables | {"TERM": "dumb"},
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+        stderr=subprocess.PIPE,
+    ) as process:
+        os.close(terminal)
+        shown = b""
+        with suppress(OSError):  # EIO: the command has ended
+            while more := os.read(reader, 1 << 16):
+                shown += more
+        os.close(reader)
+        _, errors = process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return shown.decode()
 
 
 def without_times(text: str) -> list[list[str]]:

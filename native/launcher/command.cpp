@@ -43,7 +43,7 @@ const std::vector<std::string_view> UNREAD_PREFIXES = {
 
 const std::set<std::string_view> C = {"c", "i", "bc", "ll"};
 const std::set<std::string_view> CXX = {"cc", "cpp", "cxx", "c++", "C", "CC", "cp", "CPP", "CXX", "C++", "ii"};
-const std::set<std::string_view> LINKED = {"o", "a", "so", "lo", "s", "S", "sx"};
+const std::set<std::string_view> ASSEMBLY = {"s", "S", "sx"};
 // Compiled as well, each in a way of its own.
 const std::set<std::string_view> OTHER = {"m",   "mi",  "mm",  "mii", "M",   "cu",   "cui", "cl",  "clcpp", "hip",
                                           "h",   "hh",  "H",   "hp",  "hpp", "hxx",  "h++", "tcc", "pch",   "pcm",
@@ -114,6 +114,7 @@ size_t read_own(Command &command, const Words &arguments) {
 struct Reading {
   bool compile_only = false, clangs = false, unread = false, inputs = false;
   std::string output;
+  Words assembly;
 };
 
 void read_word(Command &command, Reading &reading, std::string_view word, const std::string &value) {
@@ -143,10 +144,14 @@ void read_word(Command &command, Reading &reading, std::string_view word, const 
     command.compiles_cxx |= CXX.contains(ending);
     if (C.contains(ending) || CXX.contains(ending))
       command.sources.emplace_back(word);
+    else if (ASSEMBLY.contains(ending))
+      reading.assembly.emplace_back(word);
   }
 }
 
 } // namespace
+
+bool is_assembly(std::string_view source) { return ASSEMBLY.contains(suffix(source)); }
 
 bool starts_with_any(std::string_view word, const std::vector<std::string_view> &beginnings) {
   return std::any_of(beginnings.begin(), beginnings.end(),
@@ -173,6 +178,8 @@ Command read_command(bool cxx, const Words &arguments) {
   command.links = !reading.compile_only && !reading.clangs && (reading.inputs || reading.unread);
   if (reading.clangs)
     return command;
+  if (reading.compile_only) // what is linked at once is a part of the program's own line
+    command.sources.insert(command.sources.end(), reading.assembly.begin(), reading.assembly.end());
   if (reading.unread || (command.whole_program && reading.inputs))
     command.way = Way::Ask;
   else if (!command.sources.empty())

@@ -30,7 +30,7 @@ struct Command {
   bool position_independent = true; // as clang's default is
   bool compiles_cxx = false;        // a source is C++ by its name or by -x
   std::string foreign;              // a target that is asked for and not this machine's; empty: none
-  Words sources;                    // that are compiled
+  Words sources;                    // that are compiled, and assembly where nothing is linked
   Words outputs;                    // of each source; the program, where the command links
 
   bool size_level() const { return level == "Os" || level == "Oz"; }
@@ -38,6 +38,9 @@ struct Command {
 
 // Takes what follows the program's name. A command that is not understood whole is Way::Ask.
 Command read_command(bool cxx, const Words &arguments);
+
+// Says whether a file is assembly, by its name.
+bool is_assembly(std::string_view source);
 
 bool starts_with_any(std::string_view word, const std::vector<std::string_view> &beginnings);
 

@@ -32,6 +32,7 @@ namespace {
 // As in burnish.driver.worth. Start files of the C library and of the compiler are in every program.
 constexpr uint64_t LEAST_TEXT_BYTES = 128;
 constexpr uint64_t LEAST_PROGRAM_TEXT_BYTES = LEAST_TEXT_BYTES + 384;
+constexpr auto ASSEMBLY = "assembly has no passes to choose"; // as in burnish.driver.refusals
 
 std::string own_folder() {
   std::array<char, 4096> path = {};
@@ -89,6 +90,13 @@ std::string speed_reason(const Command &command) {
   return "-" + command.level + ": no objective for speed yet; --objective loaded-bytes makes every level smaller";
 }
 
+// As in burnish.driver.worth: without the object's own number, so that equal reasons are equal texts.
+std::string few(const Command &command) {
+  auto least = command.links ? LEAST_PROGRAM_TEXT_BYTES : LEAST_TEXT_BYTES;
+  return std::string(command.links ? "the whole program" : "the object") + " has less than " + std::to_string(least) +
+         " bytes of code: too few to gain";
+}
+
 // Log what is not worth a search; return what is.
 Words worthwhile(const Command &command, const Words &ran, const std::map<std::string, Stamp> &before) {
   Words result;
@@ -101,13 +109,14 @@ Words worthwhile(const Command &command, const Words &ran, const std::map<std::s
     auto clang = facts ? facts->clang : "";
     // what an object loads is counted by who reads the log, and only of those that can be at any address
     bool counted = !command.links && command.position_independent;
-    Line line = {command.sources[i], output, "", "", counted ? facts : std::nullopt, clang, ran};
-    if (!command.every_level && !command.size_level()) {
+    Line line = {command.sources[i], output, command.level, "", "", counted ? facts : std::nullopt, clang, ran};
+    if (is_assembly(command.sources[i])) {
+      line.level = "", line.action = "passed through", line.reason = ASSEMBLY;
+    } else if (!command.every_level && !command.size_level()) {
       line.action = "passed through", line.reason = speed_reason(command);
     } else if (facts && facts->text_bytes < (command.links ? LEAST_PROGRAM_TEXT_BYTES : LEAST_TEXT_BYTES)) {
       line.action = "kept";
-      line.reason = std::string(command.links ? "the whole program" : "the object") + " has " +
-                    std::to_string(facts->text_bytes) + " bytes of code: too few to gain";
+      line.reason = few(command);
     } else {
       result.push_back(output);
       continue;

@@ -4,12 +4,16 @@
 #include <ctime>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace burnish {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr off_t MOST_LOG_BYTES = 32 << 20; // as in burnish.driver.build_log
 
 // Return how many bytes the UTF-8 sequence at the start of a text has; 0 where there is none.
 size_t sequence(std::string_view text) {
@@ -55,6 +59,18 @@ fs::path log_of(const Command &command) {
   return home ? fs::path(home) / ".local/state/burnish/cc.jsonl" : fs::path();
 }
 
+// Rename a log that has grown large to the same name with ".1", unless another process has just done so.
+void rotate(int descriptor, const fs::path &log) {
+  struct stat ours = {}, named = {};
+  if (fstat(descriptor, &ours) != 0 || !S_ISREG(ours.st_mode) || ours.st_size < MOST_LOG_BYTES ||
+      flock(descriptor, LOCK_EX) != 0)
+    return;
+  if (stat(log.c_str(), &named) == 0 && named.st_ino == ours.st_ino && named.st_dev == ours.st_dev) {
+    std::error_code error; // the next line tries again
+    fs::rename(log, log.native() + ".1", error);
+  }
+}
+
 } // namespace
 
 void append_line(const Command &command, const Line &line) {
@@ -72,7 +88,7 @@ void append_line(const Command &command, const Line &line) {
     words += (words.empty() ? "" : ", ") + json(word);
   std::string text = "{\"time\": " + json(now) + ", \"directory\": " + json(fs::current_path(error).native()) +
                      ", \"source\": " + json(line.source) + ", \"output\": " + json(line.output) +
-                     ", \"level\": " + json(command.level) + ", \"action\": " + json(line.action) +
+                     ", \"level\": " + json(line.level) + ", \"action\": " + json(line.action) +
                      ", \"reason\": " + json(line.reason) +
                      ", \"loaded_bytes_before\": null, \"loaded_bytes\": null, \"text_bytes_before\": " + bytes +
                      ", \"text_bytes\": " + bytes + ", \"seconds\": 0.0, \"trace\": [], \"evaluations\": 0" +
@@ -83,6 +99,7 @@ void append_line(const Command &command, const Line &line) {
     return;
   // one write, so that compilers that run at the same time do not mix their lines
   [[maybe_unused]] auto written = write(descriptor, text.data(), text.size());
+  rotate(descriptor, log);
   close(descriptor);
 }
 

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <filesystem>
 #include <sched.h>
+#include <set>
 #include <string_view>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -166,18 +168,44 @@ void start_server(const std::string &folder, const std::string &path) {
   _exit(127);
 }
 
+bool is_recent(const std::string &seen) {
+  struct stat status = {};
+  return stat(seen.c_str(), &status) == 0 && std::time(nullptr) - status.st_mtim.tv_sec <= RECENT_SECONDS;
+}
+
+// Remove the files of servers that were killed or never started; those of a server that lives are locked.
+void sweep(const std::string &folder) {
+  std::set<std::string> paths;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(folder, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+    if (entry->path().stem().native().size() == digest("").size())
+      paths.insert((entry->path().parent_path() / entry->path().stem()).native());
+  for (const auto &path : paths) {
+    if (is_recent(path + ".seen"))
+      continue;
+    int lock = open((path + ".lock").c_str(), O_RDWR | O_CLOEXEC);
+    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0)
+      for (const char *ending : {"", ".seen", ".lock"})
+        unlink((path + ending).c_str());
+    if (lock >= 0)
+      close(lock);
+  }
+}
+
 // Whether this is not the first call within seconds, and nobody has started one: a single file needs no server.
 bool is_wanted(const std::string &path) {
   auto seen = path + ".seen", lock = path + ".lock";
-  struct stat status = {};
-  bool recent = stat(seen.c_str(), &status) == 0 && std::time(nullptr) - status.st_mtim.tv_sec <= RECENT_SECONDS;
+  bool recent = is_recent(seen);
   int descriptor = open(seen.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor >= 0) {
     futimens(descriptor, nullptr);
     close(descriptor);
   }
-  if (!recent)
+  if (!recent) {
+    sweep(path.substr(0, path.rfind('/')));
     return false;
+  }
   descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   bool free = descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0;
   if (descriptor >= 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,14 +37,19 @@ def moody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     return load_program("moods.c")
 
 
+def squeezed(text: str) -> str:
+    """Return text with one blank where there are more."""
+    return re.sub(" +", " ", text)
+
+
 def test_right_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kernel, file = load_kernel("fft"), load_program(DATA / "matrix.c")
     path = written(tmp_path, result(kernel, "clang<Oz>", "gvn"), result(file, fallback="Oz"))
     assert main(["validate", path, "--inputs", "small,medium"]) == 0
     shown = capsys.readouterr().out
-    assert "kernels:fft: 2 steps: right\n" in shown
+    assert "kernels:fft 2 steps right\n" in squeezed(shown)
     assert "prints the same as unoptimized on 2 inputs" in shown
-    assert f"{file.name}: -Oz was kept: replayed and verified; what it does was not compared" in shown
+    assert f"{file.name} -Oz was kept replayed and verified; what it does was not compared" in squeezed(shown)
     assert shown.count("right") == 1
     assert "outputs were not compared: the program has no workload" in shown
 
@@ -56,7 +62,7 @@ def test_a_kernel_with_a_size_is_validated(
     assert main(["optimize", "kernels:sha256@small", *words]) == 0
     assert main(["validate", "found.jsonl", "--sanitize", "undefined", "--inputs", "small"]) == 0
     shown = capsys.readouterr().out
-    assert "kernels:sha256: " in shown and "right\n" in shown
+    assert re.search("kernels:sha256 .* right\n", shown)
     assert "prints the same as unoptimized on 1 input" in shown
     assert "sanitizers (undefined) find nothing in the source" in shown
 
@@ -82,7 +88,7 @@ def test_wrong_result_is_told_in_words(
 ) -> None:
     assert main(["validate", written(tmp_path, result(moody, "mode+1")), "--run", ""]) == 1
     shown = capsys.readouterr().out
-    assert "moods.c: 1 step: WRONG: the program does something else: input ''" in shown
+    assert "moods.c 1 step WRONG: the program does something else: input ''" in squeezed(shown)
     assert "the shortest that is wrong" in shown
     assert "see moods.c.reproducer/README.md" in shown
 
@@ -97,7 +103,7 @@ def test_undefined_behaviour_of_the_source_is_told(
     path = written(tmp_path, result(load_program("overflow.c"), "gvn"))
     assert main(["validate", path, "--run", "", "--sanitize", "undefined"]) == 1
     shown = capsys.readouterr().out
-    assert "overflow.c: 1 step: right" in shown
+    assert "overflow.c 1 step right" in squeezed(shown)
     assert (
         "the program itself is undefined: input '': overflow.c:2:51: runtime error: signed integer" in shown
     )
@@ -120,10 +126,11 @@ def test_task_of_others_is_validated_too(
     source = Program("mine.counters", "counters", b"a=12 b=7")
     right, wrong = result(source, "halve"), result(source, "halve", "negate", "add(1)")
     assert main(["validate", written(tmp_path, right)]) == 0
-    assert "mine.counters: 1 step: right\n" in capsys.readouterr().out
+    assert "mine.counters 1 step right\n" in squeezed(capsys.readouterr().out)
     assert main(["validate", written(tmp_path, right, wrong)]) == 1
     shown = capsys.readouterr().out
-    assert "mine.counters: 3 steps: WRONG: the program does something else: 2 counters are below 0" in shown
+    wrong_row = "mine.counters 3 steps WRONG: the program does something else: 2 counters are below 0"
+    assert wrong_row in squeezed(shown)
     assert "the shortest that is wrong, after " in shown
     assert "  count negate\n  see mine.counters.reproducer/README.md\n" in shown
     assert Path("mine.counters.reproducer/trace.txt").read_text() == "negate\n"

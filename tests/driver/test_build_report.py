@@ -124,6 +124,64 @@ def test_the_table_has_files_total_and_reasons(tmp_path: Path, capsys: pytest.Ca
         assert part in out, out
 
 
+def test_reasons_that_differ_in_numbers_are_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = [f"the object has {number} bytes of code: too few to gain" for number in (5, 17)]
+    other = "-O2: no objective for speed yet"
+    for number, reason in enumerate([*few, other]):
+        (tmp_path / f"{number}.o").touch()
+        build_log.append(tmp_path / "log", a_record(tmp_path, f"{number}.o", action="kept", reason=reason))
+    words = [str(tmp_path / "log"), "--directory", str(tmp_path)]
+    assert command.main(words) == 0
+    out = capsys.readouterr().out
+    assert "   2 kept: the object has ... bytes of code: too few to gain\n" in out
+    assert f"   1 kept: {other}\n" in out
+    assert command.main([*words, "--files", "too few"]) == 0
+    out = capsys.readouterr().out
+    assert "0.o" in out and "1.o" in out and "2.o" not in out
+    assert all(reason in out for reason in few)
+    assert command.main([*words, "--files", "nothing"]) == 2
+    assert "no file has such a reason" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "build/CMakeFiles/CMakeScratch/TryCompile-aBc/CMakeFiles/cmTC_1.dir/CheckC.c.o",
+        "CMakeFiles/CMakeTmp/CMakeFiles/cmTC_1.dir/testCCompiler.c.o",
+        "CMakeFiles/3.25.1/CompilerIdC/a.out",
+        "meson-private/tmpabc/output.obj",
+        "conftest.o",
+        "conftest",
+    ],
+)
+def test_what_is_compiled_to_look_at_the_system_counts_nowhere(tmp_path: Path, output: str) -> None:
+    path = tmp_path / output
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    gone = a_record(tmp_path, f"{output}.d/gone.o") if "/" in output else a_record(tmp_path, "conftest.gone")
+    summary = summarise([a_record(tmp_path, output), gone], tmp_path, gone_too=True)
+    assert (summary.records, summary.gone) == ((), 0)
+
+
+def test_a_project_may_be_called_almost_so(tmp_path: Path) -> None:
+    for name in ("conftests.o", "my_conftest.o", "CMakeFiles/app.dir/a.o"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+        assert summarise([a_record(tmp_path, name)], tmp_path).records, name
+
+
+def test_a_log_that_cannot_be_written_is_named_with_its_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "home").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    assert command.main([]) == 2
+    said = capsys.readouterr().err
+    assert f"{tmp_path}/home/burnish/cc.jsonl: the build log could not be written: " in said
+    assert "Not a directory" in said and "--report" in said
+    assert "build something first" not in said
+
+
 def test_json_is_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, _ = build(tmp_path)
     assert command.main([str(log), "--directory", str(tmp_path), "--json"]) == 0

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
@@ -65,7 +65,11 @@ def told(compiler: Compiler) -> list[dict[str, object]]:
     """Return the build log as it is reported, without what differs from one run to the next."""
     assert compiler.log
     records = [measured(row) for row in build_log.read(compiler.log)] if compiler.log.exists() else []
-    rows = [asdict(row) | {"command": plain(compilation(row))} for row in records]
+    # an assembled object does not name its compiler, and nothing is to be compiled again
+    rows = [
+        asdict(row) | ({"command": plain(compilation(row))} if row.level else {"command": (), "compiler": ""})
+        for row in records
+    ]
     for row in rows:
         del row["time"], row["seconds"]
     return rows
@@ -108,6 +112,48 @@ def test_python_does_not_start_where_nothing_can_be_gained(tmp_path: Path) -> No
         assert (done.returncode, done.stderr) == (0, b""), line
     assert alone("-Oz", "-c", "sum.c").returncode == 127  # that is worth a search
     assert b"burnish" in alone("-Oz", "-c", "sum.c").stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "reason"),
+    [
+        ("-Oz -flto -c sum.c", "sum.o", "-flto: with link-time optimization the object is not final"),
+        ("-Oz -c start.S", "start.o", "assembly has no passes to choose"),
+        ("-Oz -c start.s", "start.o", "assembly has no passes to choose"),
+        ("-Oz -x c-header shape.h -o shape.pch", "shape.pch", "a precompiled header has no code"),
+        ("-Oz -c sum.c -save-temps", "sum.o", "clang makes the object in several steps"),
+    ],
+)
+def test_what_is_left_alone_says_why(tmp_path: Path, line: str, output: str, reason: str) -> None:
+    ours = make_launcher(tmp_path / "project", "--alone")
+    (ours.directory / "shape.h").write_text("int area(int width, int height);\n")
+    assert not ours(*line.split()).returncode
+    (row,) = ours.records()
+    assert (row["output"], row["action"], row["reason"]) == (output, "passed through", reason)
+
+
+def test_the_log_is_bounded(tmp_path: Path) -> None:
+    """The launcher renames what has grown large, Python goes on from there, and both are read."""
+    ours = make_launcher(tmp_path / "project")
+    assert ours.log
+    before = tmp_path / "project.jsonl.1"
+    with ours.log.open("wb") as log:
+        log.truncate(build_log.MOST_BYTES - 1)
+        log.seek(0, os.SEEK_END)
+        log.write(b"\n")
+    assert not ours("-Oz", "-c", "rows.c").returncode
+    assert before.stat().st_size > build_log.MOST_BYTES
+    assert not ours.log.exists()
+    assert not ours("-Oz", "-c", "start.S").returncode
+    assert [row.output for row in build_log.read(ours.log)] == ["rows.o", "start.o"]
+    (last,) = (row for row in build_log.read(ours.log) if row.output == "start.o")
+    for number in range(3):
+        with ours.log.open("ab") as log:
+            log.truncate(build_log.MOST_BYTES)
+            log.write(b"\n")
+        build_log.append(ours.log, replace(last, output=f"{number}.o"))
+    assert [row.output for row in build_log.read(before)] == ["2.o"]
+    assert sorted(path.name for path in tmp_path.glob("project.jsonl*")) == ["project.jsonl.1"]
 
 
 def test_its_lines_are_those_of_the_build_log(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -119,7 +120,27 @@ def test_it_ends_when_nobody_calls(burnish: Compiler, tmp_path: Path) -> None:
     warm(burnish, tmp_path)
     wait_until(lambda: not sockets(tmp_path))
     wait_until(lambda: not servers(tmp_path))
+    assert not list((tmp_path / "run" / "burnish").iterdir())
     assert not burnish(BUDGET, "-Os", "-c", "sum.c").returncode
+
+
+def test_files_of_servers_that_are_gone_are_removed(burnish: Compiler, tmp_path: Path) -> None:
+    """A first call sweeps: sockets, locks and calls of long ago, but for those of a server that lives."""
+    folder = tmp_path / "run" / "burnish"
+    folder.mkdir(mode=0o700)
+    for number in range(20):
+        for ending in ("", ".lock", ".seen"):
+            path = folder / f"{number:032x}{ending}"
+            path.touch()
+            os.utime(path, (0, 0))
+    (folder / "notes").touch()  # nothing of a server's
+    with (folder / f"{7:032x}.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert not burnish(BUDGET, "-Os", "-c", "sum.c").returncode
+    left = {path.name for path in folder.iterdir()}
+    (seen,) = left - {"notes", *(f"{7:032x}{ending}" for ending in ("", ".lock", ".seen"))}
+    assert seen.endswith(".seen")
+    assert len(left) == 5
 
 
 def test_alone_leaves_none(burnish: Compiler, tmp_path: Path) -> None:

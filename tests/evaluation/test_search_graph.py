@@ -44,7 +44,7 @@ FOUR = [
 
 
 def graph(evaluations: list[Evaluation] = FOUR, most: int = 80) -> SearchGraph:
-    return graph_of(COUNTING.open(counters("a=4")), evaluations, "units", 5.0, most)
+    return graph_of(COUNTING.open(counters("a=4")), evaluations, COUNTING.objective(None), 5.0, most)
 
 
 def nodes(text: str) -> dict[str, str]:
@@ -54,7 +54,7 @@ def nodes(text: str) -> dict[str, str]:
 def test_states_are_known_by_their_digests() -> None:
     """4, 2 and 5 are each reached once more, by another trace; 2 was measured by two, at the same cost."""
     found = graph()
-    assert found.costs == pytest.approx({"a=4": 5, "a=1": 2, "a=2": 3, "a=5": math.nan}, nan_ok=True)
+    assert found.costs == {"a=4": 5, "a=1": 2, "a=2": 3, "a=5": 6}
     assert found.edges == {
         ("a=4", "a=1"): "subtract(3)",
         ("a=4", "a=2"): "halve",
@@ -74,15 +74,16 @@ def test_best_way_has_no_loops() -> None:
 def test_large_graph_is_cut_to_the_best_states() -> None:
     found = graph(most=2)
     assert found.costs == {"a=4": 5, "a=1": 2}
-    assert found.note == "4 more evaluated traces are not shown"
+    more = "4 more evaluated traces are not shown"
+    assert found.note.endswith(more)
     assert found.note in dot(found)
-    assert found.note in svg(found)
-    assert graph().note == ""
+    assert more in svg(found)
+    assert "more" not in graph().note
 
 
 def test_dot_has_each_state_and_each_entry_once() -> None:
     text = dot(graph([item for item in FOUR if item.path != ("halve",)][:3]))
-    assert nodes(text) == {"s0": "5 units\\n1x", "s1": "2 units\\n2.5x", "s2": ""}
+    assert nodes(text) == {"s0": "5 units (+0.0 %)", "s1": "2 units (-60.0 %)", "s2": "3 units (-40.0 %)"}
     assert {(one, other): label for one, other, label, _ in EDGE.findall(text)} == {
         ("s0", "s1"): "subtract(3)",
         ("s0", "s2"): "halve",
@@ -138,13 +139,40 @@ def test_search_on_any_task_is_drawn(task: Task, program: Program) -> None:
         progress=lambda now: recorder(now.latest),
     )
     session = problem.open()
-    found = graph_of(session, recorder.evaluations.values(), problem.goal.unit, 1.0)
+    found = graph_of(session, recorder.evaluations.values(), problem.goal, 1.0)
     assert found.costs[found.best[-1]] == result.cost
     assert found.left_out == 0
     session.shutdown()
-    assert len(nodes(dot(found))) == len(found.costs)
+    assert len(nodes(dot(found))) == len(found.condensed.costs)
     drawn = ElementTree.fromstring(svg(found))
-    assert len(drawn.findall(f"{SVG}rect")) == 1 + len(found.costs)
+    assert 1 < len(drawn.findall(f"{SVG}rect")) <= 1 + len(found.condensed.costs)
+    assert float(drawn.attrib["width"]) < 1000
+
+
+def test_costs_are_the_objectives_own_and_limits_are_said_apart() -> None:
+    """A search counts 2 * 5 * (5 / 2) ** 2 for the state that is opened; that is no number of units."""
+    found = graph_of(COUNTING.open(counters("a=4")), FOUR, COUNTING.objective("total while largest<=2"), 5.0)
+    assert found.costs == {"a=4": 5, "a=1": 2, "a=2": 3, "a=5": 6}
+    assert found.label("a=4") == ("5 units (+0.0 %)", "largest 5 > 2")
+    assert found.label("a=1") == ("2 units (-60.0 %)",)
+    assert "dashed: a limit is exceeded" in found.note
+
+
+def test_states_that_say_nothing_new_are_joined() -> None:
+    """a -> b -> c -> d: b costs what a does, c is not known; one edge is left."""
+    chain = {("a", "b"): "one", ("b", "c"): "two", ("c", "d"): "three"}
+    costs = {"a": 4.0, "b": 4.0, "c": math.nan, "d": 2.0}
+    found = SearchGraph(costs, chain, ("a", "b", "c", "d"), "bytes", 4.0).condensed
+    assert found.edges == {("a", "d"): "one, two, three"}
+    assert (found.costs, found.best) == ({"a": 4.0, "d": 2.0}, ("a", "d"))
+
+
+def test_a_level_has_few_states() -> None:
+    leaves = {f"l{number}": 10.0 + number for number in range(30)}
+    edges = {("root", name): f"pass{name}" for name in leaves}
+    drawn = svg(SearchGraph({"root": 50.0} | leaves, edges, ("root", "l0"), "bytes", 50.0))
+    assert "25 more" in drawn
+    assert float(ElementTree.fromstring(drawn).attrib["width"]) < 1000
 
 
 def test_other_formats_are_refused() -> None:

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-
 from burnish.cli.jobs.arguments import add_task, given_settings, programs_help, split_at_dashes
 from burnish.cli.jobs.results import check_same, load_source, read_results, task_of
 from burnish.cli.show.numbers import cost_text
 from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.tables import heading_of, narrow_table
+from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
+from burnish.cli.show.tables import Column, TextTable, figures, heading_of, names
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.objective import Objective
 from burnish.core.program import Program
@@ -43,7 +42,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.minimize and goal.noisy:
         raise InputError(f"--minimize: {goal.name} is never the same twice, and cannot say what matters")
     rows, crash = _apply_steps(task, program, trace, goal)
-    _show_steps(rows, task, goal, as_json=options.json)
+    form = None if options.json else form_of(options)
+    _show_steps(rows, task, goal, form)
     if crash:
         raise crash
     if not options.minimize:
@@ -51,9 +51,9 @@ def main(arguments: Sequence[str]) -> int:
     with SearchProgress(program.name, task.label(task.reference), quiet=options.json) as progress:
         progress.note("leaving out steps")
         matter, rows = _minimized_steps(task, program, trace, goal)
-    if not options.json:
-        print(f"\n{len(matter)} of {len(trace)} matter for {goal.unit}; without one of them it is more:")
-    _show_steps(rows, task, goal, as_json=options.json)
+    if form:
+        form.note(f"\n{len(matter)} of {len(trace)} matter for {goal.unit}; without one of them it is more:")
+    _show_steps(rows, task, goal, form)
     return 0
 
 
@@ -71,7 +71,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add("--number", type=int, metavar="N", help="which of its results, from 1")
     add("--minimize", action="store_true", help="also leave out what does not matter, and show what is left")
     add("--objective", help="what matters; default: the task's first one, or the result's own")
-    add("--json", action="store_true", help="print one line of JSON for each step")
+    add_table_form(parser, json="print one line of JSON for each step")
     add_task(parser, words)
     return parser
 
@@ -172,30 +172,28 @@ def _minimized_steps(task: Task, program: Program, trace: Trace, goal: Objective
     return matter, rows
 
 
-def _show_steps(rows: Sequence[Row], task: Task, goal: Objective, *, as_json: bool) -> None:
-    """Print a table and the command that does the same without burnish, or a line of JSON for each row."""
-    if as_json:
+def _show_steps(rows: Sequence[Row], task: Task, goal: Objective, form: TableForm | None) -> None:
+    """Print a table and the command that does the same without burnish; without a form, JSON."""
+    if form is None:
         for row in rows:
             print(json.dumps(row))
         return
-    table = narrow_table()
-    table.add_column("step", overflow="fold")
     shown = [name for name in dict.fromkeys([*task.shown.objectives, goal.name]) if name in rows[0]]
+    columns = [names("step")]
     for name in shown:
-        table.add_column(heading_of(task, name), justify="right", no_wrap=True)
-        table.add_column("change", justify="right")
-    table.add_column("ms", justify="right")
-    if "without" in rows[0]:
-        table.add_column("without", justify="right")
+        heading = heading_of(task, name)
+        columns += [*figures(heading), Column("change", label=f"change of {heading}")]
+    columns += figures("ms", *(["without"] if "without" in rows[0] else []))
+    table = TextTable(tuple(columns))
     for before, row in zip((rows[0], *rows), rows, strict=False):
-        table.add_row(*_cells(before, row, shown))
-    Console().print(table)
+        table.add(*_cells(before, row, shown))
+    form.show(table)
     if goal.noisy:
-        print(f"{goal.name} was measured once for each state: small changes may be noise.")
+        form.note(f"{goal.name} was measured once for each state: small changes may be noise.")
     steps = [str(row["step"]) for row in rows[1:]]
     if steps and task.commandline:
         with contextlib.suppress(InputError):  # no tool has a text for one of them
-            print(task.commandline(tuple(steps)))
+            form.note(task.commandline(tuple(steps)))
 
 
 def _cells(before: Row, row: Row, shown: Sequence[str]) -> list[str]:

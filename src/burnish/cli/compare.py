@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from burnish.cli.jobs.results import Troubles, load_source, load_variants, read_results, task_of
 from burnish.cli.show.numbers import ratio_text
 from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.tables import heading_of, narrow_table, sentences
+from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
+from burnish.cli.show.tables import Column, TextTable, heading_of, names, sentences, texts
 from burnish.core.errors import InputError
 from burnish.core.limit import unlimited
 from burnish.core.problem import Problem
@@ -48,7 +47,8 @@ def main(arguments: Sequence[str]) -> int:
         for summary in summaries:
             print(json.dumps({"summary": asdict(summary)}))
     else:
-        _print(_Table(task, _size_of(task, rows[0][0])), evaluated, summaries, effort)
+        table = _Table(task, _size_of(task, rows[0][0]), effort)
+        _print(table, evaluated, summaries, form_of(options))
     return 2 if troubles.any else 1 if any(item.failure for item in evaluated) else 0
 
 
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--repeats", type=int, default=Effort.repeats, help=f"rounds of runs; default: {Effort.repeats}")
     add("--confidence", type=float, default=Effort.confidence, help=f"default: {Effort.confidence}")
     add("--seed", type=int, default=0, help="of the order of runs")
-    add("--json", action="store_true", help="print one line of JSON for each comparison, then for each mean")
+    add_table_form(parser, json="print one line of JSON for each comparison, then for each mean")
     return parser
 
 
@@ -102,40 +102,31 @@ def _size_of(task: Task, first: Result) -> str | None:
 
 
 def _print(
-    figures: _Table, evaluated: Sequence[Evaluated], summaries: Sequence[MeanRatio], effort: Effort
+    figures: _Table, evaluated: Sequence[Evaluated], summaries: Sequence[MeanRatio], form: TableForm
 ) -> None:
-    console = Console(highlight=False)
-    table = narrow_table()
-    table.add_column("program", overflow="fold", min_width=14)
-    table.add_column("against", no_wrap=True)
-    table.add_column(
-        heading_of(figures.task, figures.size) if figures.size else "", justify="right", no_wrap=True
-    )
-    table.add_column("", no_wrap=True)
-    table.add_column(f"ratio [{effort.confidence:.0%}]", no_wrap=True)
-    table.add_column("verdict")
-    for item in evaluated:
+    table, confidence = TextTable(figures.columns), figures.effort.confidence
+    for number, item in enumerate(evaluated):
         for cells in figures.cells(item):
-            table.add_row(*cells)
+            table.add(*cells, group=number)
     if len(evaluated) > 1:
-        table.add_section()
+        table.end_section()
         for against in dict.fromkeys(summary.against for summary in summaries):
             for cells in figures.means([summary for summary in summaries if summary.against == against]):
-                table.add_row(*cells)
-    console.print(table)
-    console.print("Ratios are the baseline's cost / the result's: above 1 the result is better.")
+                table.add_total(*cells, group=against)
+    form.show(table)
+    form.note("Ratios are the baseline's cost / the result's: above 1 the result is better.")
     repeats = sorted({seen.repeats for item in evaluated for seen in item.noisy.values()} - {0})
     if repeats:
         rounds = " or ".join(map(str, repeats))
-        console.print(
+        form.note(
             f"Times are of CPU, {rounds} rounds in turn; a mean's interval is over the programs. "
-            f"Where nothing differs, {1 - effort.confidence:.0%} of the verdicts may still say so."
+            f"Where nothing differs, {1 - confidence:.0%} of the verdicts may still say so."
         )
-    for line in sentences(check for item in evaluated for check in item.checks):
-        console.print(line)
+    for line in sentences((item.program, item.checks) for item in evaluated):
+        form.note(line)
     failed = dict.fromkeys(item.program for item in evaluated if item.failure)
     if failed:
-        console.print(f"{len(failed)} of {len({item.program for item in evaluated})} failed.")
+        form.note(f"{len(failed)} of {len({item.program for item in evaluated})} failed.")
 
 
 @dataclass(frozen=True)
@@ -144,6 +135,19 @@ class _Table:
 
     task: Task
     size: str | None
+    effort: Effort
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return its columns."""
+        return (
+            names("program", once=True),
+            names("against", once=True),
+            Column(heading_of(self.task, self.size) if self.size else "", label="size", once=True),
+            texts("", label="objective"),
+            Column(f"ratio [{self.effort.confidence:.0%}]"),
+            texts("verdict"),
+        )
 
     def cells(self, item: Evaluated) -> list[tuple[str, ...]]:
         """Return the rows of a comparison."""
@@ -158,7 +162,6 @@ class _Table:
         for goal, seen in item.noisy.items():
             interval = ratio_text(seen.ratio, seen.low, seen.high)
             rows.append((*first, heading_of(self.task, goal), interval, seen.verdict))
-            first = ("", "", "")
         return rows
 
     def means(self, summaries: Sequence[MeanRatio]) -> list[tuple[str, ...]]:
@@ -172,7 +175,6 @@ class _Table:
             if mean.noisy:
                 text = ratio_text(mean.ratio, mean.low, mean.high)
                 rows.append((*first, heading_of(self.task, goal), text, _programs(mean)))
-                first = ("", "", "")
         return rows or [(*first, "", "", _programs(summaries[0]))]
 
 

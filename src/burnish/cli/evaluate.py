@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from burnish.cli.jobs.arguments import (
 from burnish.cli.show.evaluate_folder import show_folder, show_rows
 from burnish.cli.show.evaluate_progress import EvaluationProgress
 from burnish.cli.show.evaluate_report import write_report
+from burnish.cli.show.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
 from burnish.core.task import Task
 from burnish.evaluation.budgets import BudgetRule
@@ -35,7 +37,7 @@ from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
 from burnish.tasks import task_for
 
-ALWAYS = {"out", "methods", "budget", "seed", "confidence", "json"}
+ALWAYS = {"out", "methods", "budget", "seed", "confidence", "json", "format", "sort", "reverse"}
 AGAIN = {"only", "worth", "training"}
 """Options that say something with and without methods, and only without; the others do only with them."""
 
@@ -93,8 +95,8 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add("--repeats", type=int, default=Effort.repeats, help=repeats)
     append = "add an entry for each method and budget to this leaderboard"
     add("--append", type=Path, metavar="LEADERBOARD", help=append)
-    add("--name", help="of the entries; default: the method's")
-    add("--json", action="store_true", help="print one line of JSON for each mean, then for each pair")
+    add("--name", help="of the entries, before the method where there are several; default: the method")
+    add_table_form(parser, json="print one line of JSON for each mean, then for each pair")
     add_limits(parser)
     add_task(parser, words)
     add = parser.add_argument_group("of a folder that is shown again").add_argument
@@ -122,17 +124,18 @@ def _evaluate(options: argparse.Namespace) -> int:
     finally:
         folder.close()
     rows = _rows_of(folder, plan, cases)
+    form = None if options.json else form_of(options)
     if not rows and not interrupted:
         raise InputError(f"nothing is left to compare: {_why_none(folder, cases)}")
     if rows or options.json:
-        show_rows(rows, folder.refused, confidence=options.confidence, as_json=options.json)
-    if rows and not options.json:
+        show_rows(rows, folder.refused, confidence=options.confidence, form=form)
+    if rows and form:
         for setting in task.settings.settings:
             if setting.note and setting.name in task.options:
-                print(setting.note.format(task.options[setting.name]))
+                form.note(setting.note.format(task.options[setting.name]))
         if not interrupted:
             report = write_report(options.out, rows, folder.refused, confidence=options.confidence)
-            print(f"wrote {report}")
+            form.note(f"wrote {report}")
     if options.append and not interrupted:
         complete = len(rows) == len(cases) * len(plan.budgets) * len(plan.methods)
         _append(options, plan, texts, rows, complete=complete)
@@ -248,4 +251,8 @@ def _append(
         policies=plan.policies,
     )
     for entry in append_rows(options.append, rows, origin):
-        print(f"{options.append}: {entry.name}, {entry.budget}: {entry.ratio:.4f}")
+        said = f"{options.append}: {entry.name}, {entry.budget}: {entry.ratio:.4f}"
+        if options.json:
+            print(said, file=sys.stderr)
+        else:
+            form_of(options).note(said)

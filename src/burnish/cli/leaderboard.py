@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-
-from rich.console import Console
-from rich.table import Table
 
 from burnish.cli.jobs.arguments import add_limits, limits_of
 from burnish.cli.jobs.results import task_named
 from burnish.cli.show.numbers import ratio_text
 from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.tables import narrow_table
+from burnish.cli.show.table_forms import add_table_form, form_of
+from burnish.cli.show.tables import TextTable, figures, names, texts
 from burnish.core.errors import InputError
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.confirm import toolchain
@@ -30,18 +29,25 @@ def main(arguments: Sequence[str]) -> int:
     entries = read_leaderboard(options.leaderboard)
     if not entries:
         raise InputError(f"{options.leaderboard}: no entry in it")
+    form = form_of(options)
     problems: dict[int, list[str]] = {}
+    unknown: dict[int, str] = {}  # by the entry's number: why it cannot be verified here
     for number, entry in enumerate(entries):
-        problems[number] = []
-        for problem in _verify(options, entry):
-            problems[number].append(problem)
-            if not options.json:
-                print(f"{entry.name}, {entry.budget}: {problem}", flush=True)
+        try:
+            problems[number] = _verify(options, entry)
+        except InputError as error:
+            unknown[number] = str(error)
+        found = problems.get(number, [])
         if options.json:
-            print(json.dumps({"entry": asdict(entry), "problems": problems[number]}), flush=True)
+            why = unknown.get(number, "")
+            print(json.dumps({"entry": asdict(entry), "problems": found, "unverified": why}), flush=True)
+        for problem in () if options.json else found:
+            form.note(f"{entry.name}, {entry.budget}: {problem}")
     if not options.json:
-        Console(highlight=False).print(_table(entries, problems))
-    return 1 if any(problems.values()) else 0
+        form.show(_table(entries, problems))
+        for why, count in Counter(unknown.values()).items():
+            form.note(f"not verified here: {count} entr{'y' if count == 1 else 'ies'}: {why}")
+    return 1 if any(problems.values()) else 0 if problems else 2
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -49,23 +55,26 @@ def _parser() -> argparse.ArgumentParser:
         prog="burnish leaderboard",
         description="Verify a leaderboard: the rows are those that its entries were made of and cover the "
         "programs that they name; every trace is replayed in new processes and measured anew, and so are the "
-        "references; the figures follow from that. Exit code 1 if anything differs.",
+        "references; the figures follow from that. Exit code 1 if anything differs, 2 if no entry can be "
+        "verified here: its task is of another version, say, or its corpus is not there.",
     )
     add = parser.add_argument
     add("leaderboard", type=Path, metavar="FILE", help="what burnish evaluate wrote with --append")
     add("--sample", type=int, metavar="N", help="replay only so many rows of each entry, drawn by the seed")
     add("--seed", type=int, default=0)
-    add("--json", action="store_true", help="print one line of JSON for each entry")
+    add_table_form(parser, json="print one line of JSON for each entry")
     add_limits(parser)
     return parser
 
 
 def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
-    try:
-        task = task_named(entry.task, entry.options)
-        cases = cases_of(entry.programs, task)
-    except InputError as error:
-        return [f"cannot be verified here: {error}"]
+    """Return what differs from what an entry says.
+
+    Raises:
+        InputError: its task or its programs are not here.
+    """
+    task = task_named(entry.task, entry.options)
+    cases = cases_of(entry.programs, task)
     here = toolchain(task)
     differing = [
         f"made with {name} {version}, here is {here.get(name)}"
@@ -91,20 +100,22 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
     return [*found, *differing] if found else []
 
 
-def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> Table:
-    table = narrow_table()
-    for name in ("name", "programs", "objective", "budget"):
-        table.add_column(name, overflow="fold")
-    for name in ("ratio", "+ = -", "fail"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", min_width=len("verified"))
+def _outcome(problems: Sequence[str] | None) -> str:
+    if problems is None:
+        return "not here"
+    return f"{len(problems)} difference{'' if len(problems) == 1 else 's'}" if problems else "verified"
+
+
+def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> TextTable:
+    columns = (names("name"), names("programs"), names("objective"), names("budget"))
+    table = TextTable((*columns, *figures("ratio", "+ = -", "fail"), texts("", label="outcome")))
     order = sorted(
         range(len(entries)),
         key=lambda i: (entries[i].digest, entries[i].objective, entries[i].budget, -entries[i].ratio),
     )
     for number in order:
         item = entries[number]
-        table.add_row(
+        table.add(
             item.name,
             f"{' '.join(item.programs)} ({item.count})",
             item.objective,
@@ -112,6 +123,6 @@ def _table(entries: Sequence[Entry], problems: dict[int, list[str]]) -> Table:
             ratio_text(item.ratio, item.low, item.high),
             f"{item.wins} {item.ties} {item.losses}",
             str(item.failures or ""),
-            f"{len(problems[number])} differences" if problems[number] else "verified",
+            _outcome(problems.get(number)),
         )
     return table

@@ -25,6 +25,7 @@ from burnish.cli.jobs.results import RUN
 from burnish.cli.jobs.runs import Item, OptimizeRun, workers_each
 from burnish.cli.show.optimize_progress import OneScreen, OverallProgress
 from burnish.cli.show.results_table import results_table
+from burnish.cli.show.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
 from burnish.core.limit import limits_of as in_limits
 from burnish.core.limit import unlimited
@@ -153,16 +154,17 @@ def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
     results = [run.results[number] for number in sorted(run.results)]
     if not options.json:
         if results:
-            results_table(results, run.task)
+            results_table(results, run.task, form_of(options))
+        note = form_of(options).note
         if len(run.items) == 1:
             for text in run.described:
-                print(text)
+                note(text)
         if run.outputs:
-            print(f"wrote {', '.join(run.outputs)}")
+            note(f"wrote {', '.join(run.outputs)}")
         if run.again:
-            print(f"done before: {len(run.again)} of {len(run.items)}")
+            note(f"done before: {len(run.again)} of {len(run.items)}")
         for result in run.lost:
-            print(f"{result.program}: not everything could be written; its result, for burnish replay:")
+            note(f"{result.program}: not everything could be written; its result, for burnish replay:")
             print(result.to_json())
     left = len(run.items) - len(run.results) - len(run.errors.keys() - run.results.keys())
     if run.errors and len(run.items) > 1:
@@ -214,7 +216,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     jobs = "programs at a time, which share the cores; default: 1"
     add("--jobs", type=int, default=1, metavar="N", help=jobs)
     add("--link", action="store_true", help="link the files into one program first")
-    add("--json", action="store_true", help="print one result a line instead of the table")
+    add_table_form(parser, json="print one result a line instead of the table")
     add("--result", type=Path, metavar="FILE", help="also write the results there, each as it comes")
     add("--resume", action="store_true", help="leave out what --result has already")
     bundle = "put the programs into the results: replaying takes neither the sources nor this front end"

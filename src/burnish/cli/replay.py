@@ -10,6 +10,9 @@ from pathlib import Path
 from burnish.cli.jobs.arguments import split_at_dashes
 from burnish.cli.jobs.results import Troubles, load_elsewhere, load_source, read_results, task_of
 from burnish.cli.show.numbers import cost_text
+from burnish.cli.show.progress import SearchProgress
+from burnish.cli.show.table_forms import add_table_form, form_of
+from burnish.cli.show.tables import TextTable, figures, names, texts
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
 from burnish.core.problem import Problem
 from burnish.core.result import Result
@@ -25,11 +28,14 @@ def main(arguments: Sequence[str]) -> int:
     rows = read_results(options.result)
     if options.program and len(rows) > 1:
         raise InputError(f"--program is for a single result; {options.result} has {len(rows)}")
+    table = outcomes_table()
     good = True
     troubles = Troubles(len(rows))
     for row in rows:
         with troubles:
-            problem = _check(row, options, compiler)
+            with SearchProgress(row.program, "", quiet=options.json) as progress:
+                progress.note("replaying")
+                problem = _check(row, options, compiler)
             good = good and not problem
             if options.json:
                 print(json.dumps({"program": row.program, "same": not problem, "problem": problem}))
@@ -39,8 +45,10 @@ def main(arguments: Sequence[str]) -> int:
                     if row.fallback
                     else f"{len(row.trace)} steps"
                 )
-                cost = f"{cost_text(row.cost)} {row.objective}"
-                print(f"{row.program}: {what}, {cost}: {problem or 'the same again'}")
+                cost = cost_text(row.cost)
+                table.add(row.program, what, cost, row.objective, problem or "the same again")
+    if table.rows:
+        form_of(options).show(table)
     return 2 if troubles.any else 0 if good else 1
 
 
@@ -55,8 +63,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("result", type=Path, help="what burnish optimize wrote with --result or --json")
     parser.add_argument("--program", type=Path, help="the program, where it is not where the result says")
-    parser.add_argument("--json", action="store_true", help="print one line of JSON for each result")
+    add_table_form(parser, json="print one line of JSON for each result")
     return parser
+
+
+def outcomes_table() -> TextTable:
+    """Return the table without rows."""
+    columns = (names("program"), texts("trace"), *figures("cost"), names("objective"), texts("outcome"))
+    return TextTable(columns)
 
 
 def _check(row: Result, options: argparse.Namespace, compiler: Sequence[str]) -> str:

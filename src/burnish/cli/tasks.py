@@ -6,6 +6,8 @@ import argparse
 import json
 from collections.abc import Sequence
 
+from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
+from burnish.cli.show.tables import TextTable, names, texts
 from burnish.core.task import Task
 from burnish.policies.find import names_for
 from burnish.tasks import load_task, task_names
@@ -15,38 +17,40 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="burnish tasks", description=__doc__)
     parser.add_argument("task", nargs="?", help="show one task in full, with its actions")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_table_form(parser, json="print JSON")
     options = parser.parse_args(arguments)
     tasks = [load_task(options.task)] if options.task else [load_task(name) for name in task_names()]
     if options.json:
         print(json.dumps([_as_json(task) for task in tasks], indent=2))
         return 0
     for task in tasks:
-        _print(task, actions=bool(options.task))
+        _print(task, form_of(options), actions=bool(options.task))
     return 0
 
 
-def _print(task: Task, *, actions: bool) -> None:
+def _print(task: Task, form: TableForm, *, actions: bool) -> None:
     steps = f"at most {task.max_steps} steps" if task.max_steps else "a step for each question"
-    print(f"{task.id}: {len(task.actions)} actions, {task.language} programs, {steps}")
-    print("  observations")
+    form.note(f"{task.id}: {len(task.actions)} actions, {task.language} programs, {steps}")
+    columns = (names("form"), texts("what it says"))
+    observations = TextTable((names("observation"), *columns))
     for item in task.observations.values():
-        form = f"{item.dtype}{list(item.shape)}" if item.kind == "array" else item.kind
-        print(f"    {item.name:26} {form:12} {item.description}")
-    print("  objectives")
+        form_of_it = f"{item.dtype}{list(item.shape)}" if item.kind == "array" else item.kind
+        observations.add(item.name, form_of_it, item.description)
+    objectives = TextTable((names("objective"), names("unit"), texts("what it counts")))
     for objective in task.objectives.values():
         runs = "; for programs that can be run" if objective.needs_workload else ""
-        print(f"    {objective.name:26} {objective.unit:12} {objective.description}{runs}")
-    print("    or a weighted objective of several, such as " + _weighted(task))
+        objectives.add(objective.name, objective.unit, f"{objective.description}{runs}")
+    form.show(observations, objectives)
+    form.note(f"or a weighted objective of several, such as {_weighted(task)}")
     for name in names_for(task):
-        print(f"  policy: {name}")
-    print(f"  baselines: {', '.join(task.baselines)}; the reference is {task.reference}")
+        form.note(f"policy: {name}")
+    form.note(f"baselines: {', '.join(task.baselines)}; the reference is {task.reference}")
     if actions:
-        print("  actions")
+        form.note("actions")
         for action in task.actions:
-            print(f"    {action}")
+            form.note(f"    {action}")
     else:
-        print(f"  burnish tasks {task.name} lists the actions")
+        form.note(f"burnish tasks {task.name} lists the actions\n")
 
 
 def _weighted(task: Task) -> str:

@@ -14,6 +14,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from burnish.cli.jobs.arguments import add_settings, all_given
+from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
+from burnish.cli.show.tables import TextTable, names, texts
 from burnish.cli.show.train_progress import TrainProgress
 from burnish.core.errors import InputError
 from burnish.training.algorithms import open_training, without_torch
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser(arguments).parse_args(arguments)
     options.set += [f"options.{name}={json.dumps(text)}" for name, text in all_given(options).items()]
     if options.list or not (options.config or options.resume):
-        _list_configurations()
+        _list_configurations(form_of(options))
         return 0 if options.list else 2
     config, folder = _what(options)
     try:
@@ -74,7 +76,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     setting = "change a key, such as run.iterations=20; can be repeated"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
     add_settings(parser, arguments)
-    add("--json", action="store_true", help="print one line of JSON for each iteration")
+    add_table_form(parser, json="print one line of JSON for each iteration")
     add("-q", "--quiet", action="store_true", help="show no progress")
     return parser
 
@@ -96,12 +98,12 @@ def _what(options: argparse.Namespace) -> tuple[Config, Path]:
     return config_of(table, str(options.resume / options.resume.name)), options.resume
 
 
-def _list_configurations() -> None:
-    configurations = {name: read_config(name).description for name in shipped()}
-    width = max(map(len, configurations))
-    print("burnish train CONFIG, with a TOML file or one of")
-    for name, description in configurations.items():
-        print(f"  {name:{width}}  {description}")
+def _list_configurations(form: TableForm) -> None:
+    form.note("burnish train CONFIG, with a TOML file or one of")
+    table = TextTable((names("configuration"), texts("what it trains")))
+    for name in shipped():
+        table.add(name, read_config(name).description)
+    form.show(table)
 
 
 @contextmanager

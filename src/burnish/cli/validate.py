@@ -21,6 +21,8 @@ from burnish.cli.jobs.results import (
     task_of,
 )
 from burnish.cli.show.progress import SearchProgress
+from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
+from burnish.cli.show.tables import TextTable, names, texts
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result
@@ -40,6 +42,15 @@ class Settings:
     reproducers: Path
     scrutiny: Scrutiny
     beside: Path  # the folder of the results
+
+
+@dataclass(frozen=True)
+class ValidatedRow:
+    """What is shown of one validated result."""
+
+    good: bool
+    cells: tuple[str, str, str]
+    details: tuple[str, ...]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -66,10 +77,15 @@ def main(arguments: Sequence[str]) -> int:
         options.result.parent,
     )
     good = True
+    found: list[ValidatedRow] = []
     troubles = Troubles(len(rows))
     for row in rows:
         with troubles:
-            good = _validate(row, settings, as_json=options.json) and good
+            outcome = _validate(row, settings, as_json=options.json)
+            found.append(outcome)
+            good = outcome.good and good
+    if found and not options.json:
+        _show(found, form_of(options))
     return 2 if troubles.any else 0 if good else 1
 
 
@@ -95,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout", type=float, default=10.0, metavar="SECONDS", help="of one run; default: 10")
     add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one step; default: 60")
     add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
-    add("--json", action="store_true", help="print one line of JSON for each result")
+    add_table_form(parser, json="print one line of JSON for each result")
     return parser
 
 
@@ -103,8 +119,8 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in text.split(",") if name))
 
 
-def _validate(row: Result, settings: Settings, *, as_json: bool) -> bool:
-    """Validate one result and print what came of it; return whether it is right."""
+def _validate(row: Result, settings: Settings, *, as_json: bool) -> ValidatedRow:
+    """Validate one result, and print what came of it where that is JSON."""
     task = task_of(row)
     if row.fallback:
         task = replace(task, open=task.baseline(row.fallback))
@@ -122,9 +138,18 @@ def _validate(row: Result, settings: Settings, *, as_json: bool) -> bool:
     validation = replace(validation, checks=(*validation.checks, *notes))
     if as_json:
         print(json.dumps(_as_json(row, validation, errors, folder)))
-    else:
-        print("\n".join(_as_text(row, task, validation, errors, folder)))
-    return not validation.failure and not errors
+    cells, details = _as_text(row, task, validation, errors, folder)
+    return ValidatedRow(not validation.failure and not errors, cells, tuple(details))
+
+
+def _show(found: Sequence[ValidatedRow], form: TableForm) -> None:
+    """Print a row for each result, and below the table what was checked and what is wrong."""
+    table = TextTable((names("program"), texts("trace"), texts("outcome")))
+    for outcome in found:
+        table.add(*outcome.cells)
+    form.show(table)
+    for outcome in found:
+        form.note("\n".join([outcome.cells[0], *(f"  {line}" for line in outcome.details)]))
 
 
 def _program(row: Result, task: Task, settings: Settings) -> Program:
@@ -152,21 +177,19 @@ def _check_program(
 
 def _as_text(
     row: Result, task: Task, validation: Validation, errors: Sequence[str], folder: Path | None
-) -> list[str]:
+) -> tuple[tuple[str, str, str], list[str]]:
+    """Return the cells of a result's row, and what is said below the table."""
     steps = f"{len(row.trace)} step{'' if len(row.trace) == 1 else 's'}"
     what = f"{task.label(row.fallback)} was kept" if row.fallback else steps
     failure, reduced, reproducer = validation.failure, validation.reduced, validation.reproducer
     good = "right" if validation.compared else "replayed and verified; what it does was not compared (--run)"
-    lines = [f"{row.program}: {what}: {f'WRONG: {failure}' if failure else good}"]
-    lines += [f"  {check}" for check in validation.checks]
-    lines += [f"  the program itself is undefined: {error}" for error in errors]
+    lines = [*validation.checks, *(f"the program itself is undefined: {error}" for error in errors)]
     if reduced:
         least = "the shortest that is wrong" if reduced.minimal else "wrong too (the time is up)"
-        lines += [f"  {least}, after {reduced.tests} tests: {shlex.join(reduced.trace) or 'none'}"]
+        lines += [f"{least}, after {reduced.tests} tests: {shlex.join(reduced.trace) or 'none'}"]
     if reproducer and folder:
-        lines += [f"  {reproducer.command or reproducer.note}"]
-        lines += [f"  see {folder / 'README.md'}"]
-    return lines
+        lines += [reproducer.command or reproducer.note, f"see {folder / 'README.md'}"]
+    return (row.program, what, f"WRONG: {failure}" if failure else good), lines
 
 
 def _as_json(

@@ -1,15 +1,26 @@
-"""One JSON line for each object that a build wrote."""
+"""One JSON line for each object that a build wrote.
+
+A log that has grown to MOST_BYTES is renamed to the same name with ".1", over the one before: so both take
+twice that at most. A process that renames it holds a lock on it. The launcher does the same
+(native/launcher/record.cpp).
+"""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pathlib
+import stat
+import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import Literal
 
 from burnish.core.errors import InputError
 from burnish.files import json_object
+
+MOST_BYTES = 32 << 20  # about 10,000 files, with their commands
 
 Action = Literal["optimized", "kept", "passed through"]
 
@@ -66,6 +77,7 @@ def append(log: pathlib.Path, record: Record) -> None:
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         os.write(descriptor, (json.dumps(asdict(record)) + "\n").encode())
+        _rotate(descriptor, log)
     finally:
         os.close(descriptor)
 
@@ -74,12 +86,56 @@ def read(log: pathlib.Path) -> list[Record]:
     """Return the records, oldest first; lines of another version are left out.
 
     Raises:
-        InputError: there is no such log.
+        InputError: there is no such log, or it cannot be read.
     """
     if not log.is_file():
+        if cause := why_not_writable(log):
+            raise InputError(
+                f"{log}: the build log could not be written: {cause}; build with another one: "
+                'CC="burnish cc --report /tmp/cc.jsonl", then burnish report /tmp/cc.jsonl'
+            )
         raise InputError(f'{log}: no build log; build something first: make CC="burnish cc" CFLAGS=-Oz')
-    with log.open(encoding="utf-8", errors="replace") as lines:
-        return [record for line in lines if (record := _record(line)) is not None]
+    try:
+        return [record for line in _lines(log) if (record := _record(line)) is not None]
+    except OSError as error:
+        raise InputError(f"{log}: the build log cannot be read: {error.strerror}") from None
+
+
+def why_not_writable(log: pathlib.Path) -> str:
+    """Return why the system does not take a line of the log; "" where it does. Nothing is left behind."""
+    try:
+        if log.exists():
+            log.open("ab").close()
+        else:
+            folder = next(one for one in log.absolute().parents if os.path.lexists(one))
+            tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        return f"{error.filename or folder}: {error.strerror}"
+    return ""
+
+
+def _lines(log: pathlib.Path) -> Iterator[str]:
+    """Yield the lines of the log before and of this one, which may be renamed meanwhile."""
+    with log.open(encoding="utf-8", errors="replace") as now:
+        before = _older(log)
+        if before.is_file() and not os.path.samestat(before.stat(), os.fstat(now.fileno())):
+            with before.open(encoding="utf-8", errors="replace") as lines:
+                yield from lines
+        yield from now
+
+
+def _older(log: pathlib.Path) -> pathlib.Path:
+    return log.with_name(f"{log.name}.1")
+
+
+def _rotate(descriptor: int, log: pathlib.Path) -> None:
+    """Rename a log that has grown large, unless another process has just done so."""
+    ours = os.fstat(descriptor)
+    if not stat.S_ISREG(ours.st_mode) or ours.st_size < MOST_BYTES:
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if log.exists() and os.path.samestat(ours, log.stat()):
+        log.replace(_older(log))
 
 
 def _record(line: str) -> Record | None:

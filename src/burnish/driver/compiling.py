@@ -43,7 +43,7 @@ def compile_and_improve(
     plan = make_plan(clang, arguments)
     if options.compiled:
         return _improve_only(plan, options, options.compiled, optimizer)
-    if plan is None or not (plan.compilations or (options.whole_program and plan.links)):
+    if plan is None or not (plan.compilations or plan.left_alone or (options.whole_program and plan.links)):
         processes.replace_by([clang, *arguments])
     try:
         with processes.signals_raise():

@@ -44,6 +44,22 @@ class ClangJob:
         return self.command[1:2] == ("-cc1",) and "-emit-obj" in self.command and self.output is not None
 
     @property
+    def is_assembler(self) -> bool:
+        """Whether it makes an object of assembly."""
+        return self.command[1:2] == ("-cc1as",)
+
+    @property
+    def makes_header(self) -> bool:
+        """Whether it makes a precompiled header."""
+        return "-emit-pch" in self.command
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether it makes a file of a build that burnish never changes."""
+        of_lto = "-emit-llvm-bc" in self.command and any(word.startswith("-flto") for word in self.command)
+        return self.output is not None and (self.is_assembler or self.makes_header or of_lto)
+
+    @property
     def belongs_to_clang(self) -> bool:
         """Whether it is clang's compiler or assembler: anything but a linker or another tool."""
         return self.command[1:2] in (("-cc1",), ("-cc1as",))
@@ -70,7 +86,10 @@ class ClangJob:
 
     @property
     def level(self) -> str:
-        """The optimization level, "O0" ... "O3", "Os", "Oz", "Og", "Ofast": the last one counts."""
+        """The optimization level, "O0" ... "O3", "Os", "Oz", "Og", "Ofast"; "" of an assembler."""
+        if self.is_assembler:
+            return ""
+        # the last one counts
         found = [argument for argument in self.command if _LEVEL.fullmatch(argument)]
         return found[-1].removeprefix("-") if found else "O0"
 
@@ -125,6 +144,19 @@ class ClangJobs:
     def compilations(self) -> tuple[ClangJob, ...]:
         """The jobs that make objects."""
         return tuple(job for job in self.jobs if job.compiles)
+
+    @property
+    def left_alone(self) -> tuple[ClangJob, ...]:
+        """The jobs that make what burnish never changes: assembled objects, bitcode for the link, headers."""
+        return tuple(self._named(job) for job in self.jobs if job.is_left_alone)
+
+    def _named(self, job: ClangJob) -> ClangJob:
+        """Return a job with the source that the command named, where earlier jobs made a file of that."""
+        made = {other.output: other.source for other in self.jobs}
+        source = job.source
+        while source in made and made[source] != source:
+            source = made[source]
+        return ClangJob((*job.command[:-1], source))
 
     @property
     def outputs(self) -> frozenset[Path]:

@@ -34,6 +34,10 @@ def improve_objects(
 
 def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome, Path]]:
     """Give what became of each compilation, and the file that it went to."""
+    for job in build.plan.left_alone:
+        if job.output_path in written:
+            no_object = build.refusal(job) or "clang makes no object of it"
+            yield passed_through(job, no_object, job.output_path), job.output_path
     linked: list[ClangJob] = []
     for job in build.plan.compilations:
         if build.plan.reader(job) is not None:

@@ -7,6 +7,7 @@ import platform
 
 from burnish.driver.jobs import ClangJob
 
+ASSEMBLY = "assembly has no passes to choose"  # the launcher says it, too: native/launcher/main.cpp
 LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
 SIZE_LEVELS = frozenset({"Os", "Oz"})
 KNOWN_LEVELS = frozenset({"O0", "O1", "O2", "O3", "Os", "Oz", "Og", "Ofast"})
@@ -162,6 +163,14 @@ def refusal(job: ClangJob, *, every_level: bool) -> str | None:
         job: A compilation.
         every_level: Whether an objective was given, for all levels; else only -Os and -Oz say one.
     """
+    if job.is_assembler:
+        return (
+            ASSEMBLY
+            if job.source.endswith((".s", ".S", ".sx"))
+            else "clang makes the object in several steps"
+        )
+    if job.makes_header:
+        return "a precompiled header has no code"
     if job.language not in LANGUAGES:
         return f"the language is {job.language or 'unknown'}, not C or C++"
     if job.source == "-":
@@ -192,6 +201,8 @@ def table() -> str:
     lines.append(
         "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |"
     )
+    lines.append(f"| assembly | {ASSEMBLY} |")
+    lines.append("| what becomes a precompiled header | it has no code |")
     lines.append("| a program on standard input | it can be read once |")
     lines.append("| a target that is not this machine's | burnish's LLVM has no other |")
     return "\n".join(["| clang -cc1 is told | why the object stays clang's |", "|---|---|", *lines]) + "\n"

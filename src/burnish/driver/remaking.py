@@ -49,6 +49,8 @@ def compilation(record: Record) -> ClangJob:
     Raises:
         InputError: it does not say so any more.
     """
+    if not record.level:
+        raise InputError(f"{record.source}: what an assembler made is not compiled again")
     if record.command[1:2] == ("-cc1",):
         return ClangJob(record.command)
     clang, *arguments = record.command

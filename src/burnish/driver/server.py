@@ -39,6 +39,8 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
+    if not _is_named(lock, f"{path}.lock"):  # an ended server has removed it since: the next file starts one
+        return
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # it is to fork with one thread
     # What every file needs, before the first asks.
     import burnish.driver.machine_code
@@ -53,7 +55,16 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
         try:
             _accept(listener, lock, call)
         finally:
-            path.unlink(missing_ok=True)
+            for ending in ("", ".seen", ".lock"):  # the lock last: it is this process' own until then
+                Path(f"{path}{ending}").unlink(missing_ok=True)
+
+
+def _is_named(descriptor: int, path: str) -> bool:
+    """Say whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), Path(path).stat())
+    except FileNotFoundError:
+        return False
 
 
 def _accept(listener: socket.socket, lock: int, call: Callable[[list[str]], int]) -> None:

@@ -13,5 +13,6 @@ def too_small(text_bytes: int | None, *, program: bool = False) -> str | None:
     least = LEAST_TEXT_BYTES + (START_FILES_TEXT_BYTES if program else 0)
     if text_bytes is None or text_bytes >= least:
         return None
+    # without the object's own number, so that equal reasons are equal texts
     what = "the whole program" if program else "the object"
-    return f"{what} has {text_bytes} bytes of code: too few to gain"
+    return f"{what} has less than {least} bytes of code: too few to gain"

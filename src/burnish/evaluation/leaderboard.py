@@ -117,6 +117,7 @@ def append_rows(
     except OSError as error:
         raise InputError(f"{folder}: cannot write there: {error.strerror}") from None
     added = []
+    several = len({row.method for row in rows}) > 1
     for budget, method in dict.fromkeys((row.budget, row.method) for row in rows):
         # What came on the way is not needed to check a figure, and is most of a file.
         kept = [replace(row, curve=()) for row in rows if (row.budget, row.method) == (budget, method)]
@@ -125,7 +126,8 @@ def append_rows(
         file = folder / f"{rows_digest}.jsonl.gz"
         write_atomically(file, gzip.compress(content, mtime=0))
         relative = file.relative_to(path.parent).as_posix()
-        added.append(_entry(kept, origin, date, relative, rows_digest))
+        name = f"{origin.name} {method}" if origin.name and several else origin.name
+        added.append(_entry(kept, replace(origin, name=name), date, relative, rows_digest))
     lines = "".join(f"{entry.to_json()}\n" for entry in [*entries, *added])
     write_atomically(path, lines.encode())
     return added

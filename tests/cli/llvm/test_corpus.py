@@ -85,7 +85,7 @@ def test_split_deals_out_folders_and_goes_back(folder: Path, capsys: pytest.Capt
     splits = json.loads(shown[-1])["splits"]
     assert {name: split["compiled"] for name, split in splits.items()} == {"train": 2, "val": 1, "test": 1}
     assert main([*command, "--reset"]) == 0
-    assert "train: 4 programs" in capsys.readouterr().out
+    assert "train  all             4" in capsys.readouterr().out
 
 
 def test_a_single_folder_is_split_by_file_where_that_is_asked_for(

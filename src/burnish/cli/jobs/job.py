@@ -101,7 +101,7 @@ def _write_graph(path: Path, problem: Problem, recorder: Recorder, result: Resul
     reference = result.baselines.get(problem.task.reference, result.cost)
     session = problem.open()
     try:
-        graph = graph_of(session, recorder.evaluations.values(), goal.unit, reference)
+        graph = graph_of(session, recorder.evaluations.values(), goal, reference)
     finally:
         session.shutdown()
     write_atomically(path, writer_of(path)(graph).encode())

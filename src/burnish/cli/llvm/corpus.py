@@ -18,8 +18,10 @@ from burnish.cli.llvm.corpus_tables import (
     packages_table,
     print_summary,
     programs_table,
-    runnable_table,
+    show_runnable,
+    totals_of,
 )
+from burnish.cli.show.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError, UnknownName
 from burnish.corpora.building import build
 from burnish.corpora.fetch import fetch
@@ -28,7 +30,7 @@ from burnish.corpora.manifest import Package, find_package
 from burnish.corpora.own import Own, build_own
 from burnish.corpora.public import default_folder, package_job, packages_of
 from burnish.corpora.random_modules import SIZE, random_job
-from burnish.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.corpora.store import SPLITS, open_corpus
 from burnish.corpora.workloads import Recipe, workloads
 from burnish.files import default_cache
 
@@ -70,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--link", action="store_true", help="with --from: one program of all files")
     add("--quiet", action="store_true", help="no progress")
     _add_folder(add)
+    add_table_form(commands.choices["build"])
 
     add = _command(commands, "random", _random, "generate random programs that can be run")
     add("--count", type=int, default=100, help="default: 100")
@@ -85,12 +88,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--smallest", type=int, default=0, metavar="N", help="IR instructions")
     add("--largest", type=int, metavar="N", help="IR instructions")
     add("--packages", action="store_true", help="packages instead of programs")
-    add("--json", action="store_true", help="one line of JSON for each")
     _add_folder(add)
+    add_table_form(commands.choices["list"], json="one line of JSON for each")
 
     add = _command(commands, "stats", _stats, "sizes, and what did not compile, by split and package")
-    add("--json", action="store_true", help="one JSON object")
     _add_folder(add)
+    add_table_form(commands.choices["stats"], json="one JSON object")
 
     add = _command(commands, "split", split, "show which projects are in which split, or split one's own")
     add("--assign", metavar="SHARES", help="such as train=8,val=1,test=1: split folder by folder")
@@ -98,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0)
     add("--reset", action="store_true", help="back to the splits that it was built with")
     _add_folder(add)
+    add_table_form(commands.choices["split"])
 
     add = _command(commands, "export", export, "write an MLGO corpus; clang's options follow a double dash")
     add("out", type=Path, help="the folder that it is written to")
@@ -163,9 +167,10 @@ def _build(options: argparse.Namespace) -> int:
     _check_build(options)
     names = _build_own(options) if options.source else _build_public(options)
     corpus = open_corpus(options.folder)
-    print_summary([row for row in corpus.rows if row.package in names])
+    form = form_of(options)
+    print_summary([row for row in corpus.rows if row.package in names], form=form)
     seconds = time.monotonic() - start
-    print(f"{len(corpus)} programs in {options.folder}, digest {corpus.digest}, after {seconds:.0f} s")
+    form.note(f"{len(corpus)} programs in {options.folder}, digest {corpus.digest}, after {seconds:.0f} s")
     return 0
 
 
@@ -229,7 +234,7 @@ def _random(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     if options.what in RUNNABLE:
-        runnable_table(options.what, RUNNABLE[options.what](), as_json=options.json)
+        show_runnable(options.what, RUNNABLE[options.what](), None if options.json else form_of(options))
         return 0
     corpus = open_corpus(options.folder)
     if options.what:
@@ -242,31 +247,21 @@ def _list(options: argparse.Namespace) -> int:
         and options.smallest <= row.instructions <= largest
     ]
     if options.packages:
-        packages_table(rows)
+        form_of(options).show(packages_table(rows))
     elif options.json:
         for row in rows:
             print(json.dumps(asdict(row)))
     else:
-        programs_table(rows)
+        form_of(options).show(programs_table(rows))
     return 0
 
 
 def _stats(options: argparse.Namespace) -> int:
     corpus = open_corpus(options.folder)
     if options.json:
-        print(json.dumps(_as_json(corpus)))
+        print(json.dumps(totals_of(corpus)))
     else:
-        print_summary(corpus.rows, detailed=True)
-        print(f"{len(corpus)} programs, digest {corpus.digest}")
+        form = form_of(options)
+        print_summary(corpus.rows, detailed=True, form=form)
+        form.note(f"{len(corpus)} programs, digest {corpus.digest}")
     return 0
-
-
-def _as_json(corpus: Corpus) -> dict[str, object]:
-    totals: dict[str, dict[str, int]] = {}
-    for row in corpus.rows:
-        total = totals.setdefault(row.split, {"instructions": 0, "bitcode_bytes": 0, "stored_bytes": 0})
-        total[row.status] = total.get(row.status, 0) + 1
-        if row.is_program:
-            for key in ("instructions", "bitcode_bytes", "stored_bytes"):
-                total[key] += getattr(row, key)
-    return {"programs": len(corpus), "digest": corpus.digest, "splits": totals}

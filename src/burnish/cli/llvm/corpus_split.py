@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections import Counter
 
-from burnish.cli.llvm.corpus_tables import splits_table
+from burnish.cli.llvm.corpus_tables import show_splits
+from burnish.cli.show.table_forms import form_of
 from burnish.core.errors import InputError
 from burnish.corpora.splits import assign_splits, file_of, group_of, remove_splits, write_splits
 from burnish.corpora.store import Corpus, open_corpus
@@ -26,7 +27,7 @@ def split(options: argparse.Namespace) -> int:
         remove_splits(options.folder)
     elif options.assign:
         problem = _assign(options, corpus)
-    splits_table(open_corpus(options.folder))
+    show_splits(open_corpus(options.folder), form_of(options))
     if problem:
         print(problem, file=sys.stderr)
     return 0

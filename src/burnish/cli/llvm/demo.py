@@ -9,6 +9,7 @@ from pathlib import Path
 from burnish.cli.jobs.job import Job, SearchSettings, search_job, write_output
 from burnish.cli.show.progress import SearchProgress
 from burnish.cli.show.results_table import results_table
+from burnish.cli.show.table_forms import add_table_form, form_of
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.corpora import demo_units
@@ -28,10 +29,12 @@ def main(arguments: Sequence[str]) -> int:
         "--sources", type=Path, default=default_cache(), help="for what is fetched; default: a cache"
     )
     parser.add_argument("--budget", default="8s", help="for each file; default: 8s")
+    add_table_form(parser)
     options = parser.parse_args(arguments)
+    form = form_of(options)
     settings = SearchSettings(Budget.parse(options.budget), "loaded-bytes")
     units = demo_units(options.sources)
-    print(f"{len(units)} C files of {units[0].package}; {settings.budget.text} of search for each")
+    form.note(f"{len(units)} C files of {units[0].package}; {settings.budget.text} of search for each")
     options.directory.mkdir(parents=True, exist_ok=True)
     results: list[Result] = []
     for unit in units:
@@ -44,6 +47,6 @@ def main(arguments: Sequence[str]) -> int:
         write_output(TASK, job, results[-1], settings.limits)
     rows = "".join(f"{result.to_json()}\n" for result in results)
     write_atomically(options.directory / "results.jsonl", rows.encode())
-    results_table(results, TASK)
-    print(f"objects and results.jsonl are in {options.directory}")
+    results_table(results, TASK, form)
+    form.note(f"objects and results.jsonl are in {options.directory}")
     return 0 if all(result.valid for result in results) else 1

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
-
-from burnish.cli.show.tables import narrow_table
+from burnish.cli.show.table_forms import add_table_form, form_of
+from burnish.cli.show.tables import TextTable, figures, names
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.problem import Problem
 from burnish.core.program import Program
@@ -21,7 +20,7 @@ from burnish.corpora.references import resolve
 from burnish.evaluation.importance import FeatureImportance
 from burnish.files import LineFile, read_json_lines
 from burnish.inlining.decisions import Decisions, Trying, decide
-from burnish.inlining.policies import against_heuristic, permutation_importance, summary_of
+from burnish.inlining.policies import Against, against_heuristic, permutation_importance, summary_of
 from burnish.policies.answer import answers_of
 from burnish.policies.find import shipped
 from burnish.policies.load import load_action_policy
@@ -57,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     one = commands.add_parser("compare", help=text, description=f"{text}.".capitalize())
     one.set_defaults(run=_compare)
     one.add_argument("policy", help="a file, or the name of a shipped policy")
-    one.add_argument("--json", action="store_true", help="a line of JSON for each module")
+    add_table_form(one, json="a line of JSON for each module")
     _add_programs(one)
 
     text = "permute each feature over decisions that were tried: what do other answers cost?"
@@ -67,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("decisions", type=Path, help="what `burnish inliner decisions --tries` wrote")
     one.add_argument("--repeats", type=int, default=5, metavar="N", help="permutations; default: 5")
     one.add_argument("--seed", type=int, default=0)
-    one.add_argument("--json", action="store_true", help="a line of JSON for each feature")
+    add_table_form(one, json="a line of JSON for each feature")
     one.add_argument("--plot", type=Path, metavar="FILE", help="draw them: .svg, .png or .pdf")
     return parser
 
@@ -142,16 +141,30 @@ def _compare(options: argparse.Namespace) -> int:
             print(json.dumps(asdict(row)))
         return 0
     total = summary_of(rows)
-    table = narrow_table("module", "questions", "others", "heuristic", "policy", "ratio")
-    for row in sorted(rows, key=lambda row: -row.ratio):
-        costs = f"{row.heuristic:g}", f"{row.policy:g}", f"{row.ratio:.4f}"
-        table.add_row(row.program, str(row.questions), str(row.others), *costs)
-    Console().print(table)
-    print(
+    form = form_of(options)
+    form.show(modules_table(rows))
+    form.note(
         f"{total.modules} modules: heuristic / policy {total.ratio:.4f} [{total.low:.4f}, {total.high:.4f}], "
         f"total {total.total:.4f}; {total.better} better, {total.worse} worse ({objective}, no search)"
     )
     return 0
+
+
+def modules_table(rows: Iterable[Against]) -> TextTable:
+    """Return a row for each module, those first that the policy is best for."""
+    table = TextTable((names("module"), *figures("questions", "others", "heuristic", "policy", "ratio")))
+    for row in sorted(rows, key=lambda row: -row.ratio):
+        costs = f"{row.heuristic:g}", f"{row.policy:g}", f"{row.ratio:.4f}"
+        table.add(row.program, str(row.questions), str(row.others), *costs)
+    return table
+
+
+def features_table(found: Iterable[FeatureImportance]) -> TextTable:
+    """Return a row for each feature."""
+    table = TextTable((names("feature"), *figures("other answers", "cost more")))
+    for item in found:
+        table.add(item.name, f"{100 * item.changed:.2f}%", f"{item.cost:+.1f}")
+    return table
 
 
 def _importance(options: argparse.Namespace) -> int:
@@ -164,10 +177,7 @@ def _importance(options: argparse.Namespace) -> int:
         for item in found:
             print(json.dumps(asdict(item)))
         return 0
-    table = narrow_table("feature", "other answers", "cost more")
-    for item in found:
-        table.add_row(item.name, f"{100 * item.changed:.2f}%", f"{item.cost:+.1f}")
-    Console().print(table)
+    form_of(options).show(features_table(found))
     return 0
 
 

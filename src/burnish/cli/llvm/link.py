@@ -9,6 +9,7 @@ from pathlib import Path
 
 from burnish.cli.llvm import cc
 from burnish.cli.llvm.launch import find_launcher
+from burnish.cli.show.numbers import change_text
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver import build_log
 from burnish.driver.build_log import Record
@@ -90,7 +91,7 @@ def _print(record: Record) -> None:
     ):
         change = change_percent(before, after)
         if change is not None:
-            print(f"  {what}: {before:,} -> {after:,} bytes ({change:+.2f} %)")
+            print(f"  {what}: {before:,} -> {after:,} bytes ({change_text(change)})")
 
 
 def _print_lto(name: str, rest: list[str], folder: Path) -> None:

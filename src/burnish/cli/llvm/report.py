@@ -8,28 +8,33 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from burnish.cli.show.numbers import change_text
+from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
+from burnish.cli.show.tables import TextTable, figures, names, texts
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver import build_log
-from burnish.driver.build_summary import BuildSummary, change_percent, summarise
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-MOST_REASONS = 10
+from burnish.driver.build_log import Record
+from burnish.driver.build_summary import (
+    BuildSummary,
+    change_percent,
+    reason_kind,
+    reason_of,
+    summarise,
+    summary_of,
+)
 
 
 def main(arguments: list[str]) -> int:
     """Run `burnish report`; return its exit code."""
     own, link = _divide(arguments)
     options = _parser().parse_args(own)
+    form = None if options.json else form_of(options)
     try:
         if options.advice:
             from burnish.cli.llvm.report_advice import show_advice
 
-            return show_advice(link, options.file, as_json=options.json)
+            return show_advice(link, options.file, form)
         if link:
             raise InputError(f"{' '.join(link[:3])} ...: a command after -- is for --advice")
         if options.against and not options.linked:
@@ -37,20 +42,45 @@ def main(arguments: list[str]) -> int:
         if options.linked:
             from burnish.cli.llvm.report_linked import show_linked
 
-            return show_linked(options.linked, options.against, as_json=options.json)
+            return show_linked(options.linked, options.against, form)
         log = options.file or build_log.default_log()
         directory = Path(options.directory).resolve()
-        summary = summarise(build_log.read(log), directory, gone_too=options.all)
+        records = build_log.read(log)
+        if cause := build_log.why_not_writable(log):
+            sys.stderr.write(
+                f"burnish report: the build log cannot be written: {cause}; later builds are not in it\n"
+            )
+        summary = summarise(records, directory, gone_too=options.all)
         if not summary.records:
             raise InputError(f"{log}: no object at or below {directory}{_of_those_gone(summary)}")
+        if options.files is not None:
+            summary = _of_reason(summary, options.files)
     except BurnishError as error:
         sys.stderr.write(f"burnish report: {error}\n")
         return 2
-    if options.json:
-        sys.stdout.write(json.dumps(_as_json(summary)) + "\n")
+    if form:
+        _print(summary, directory, form, reasons=options.files is not None)
     else:
-        _print(summary, directory)
+        sys.stdout.write(json.dumps(_as_json(summary)) + "\n")
     return 0
+
+
+def _of_reason(summary: BuildSummary, words: str) -> BuildSummary:
+    """Return a summary of the files that became what some words say.
+
+    Raises:
+        InputError: there are none.
+    """
+
+    def said(record: Record) -> bool:
+        reason = reason_of(record) or record.action
+        return any(words.casefold() in text.casefold() for text in (reason, reason_kind(reason)))
+
+    found = [record for record in summary.records if said(record)]
+    if not found:
+        known = "; ".join(reason for reason, _ in summary.reasons) or "none"
+        raise InputError(f"--files {words}: no file has such a reason; reasons: {known}")
+    return summary_of(found)
 
 
 def _divide(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -90,7 +120,10 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="what other options would save, each tried: burnish report --advice -- clang -o a.out a.o",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    parser.add_argument(
+        "--files", metavar="REASON", help="only files with this in what became of them, and why"
+    )
+    add_table_form(parser, json="one JSON object instead of a table")
     return parser
 
 
@@ -106,58 +139,58 @@ def _as_json(summary: BuildSummary) -> dict[str, object]:
         "text_bytes": summary.text_bytes,
         "text_change_percent": change_percent(summary.text_bytes_before, summary.text_bytes),
     }
-    return {"total": total, "files": [asdict(record) for record in summary.records]}
+    reasons = [{"reason": reason, "files": count} for reason, count in summary.reasons]
+    return {"total": total, "reasons": reasons, "files": [asdict(record) for record in summary.records]}
 
 
-def _print(summary: BuildSummary, directory: Path) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    console.print(_table(summary, directory))
-    for why, count in summary.reasons[:MOST_REASONS]:
-        console.print(f"{count:4} {why}", markup=False, soft_wrap=True)
-    if len(summary.reasons) > MOST_REASONS:
-        console.print(f"     and {len(summary.reasons) - MOST_REASONS} reasons more: --json has all")
+def _print(summary: BuildSummary, directory: Path, form: TableForm, *, reasons: bool) -> None:
+    form.show(_table(summary, directory, reasons=reasons))
+    if reasons:
+        return
+    for why, count in summary.reasons:
+        form.note(f"{count:4} {why}")
+    if summary.reasons:
+        form.note("     --files REASON lists the files of a reason")
     if summary.unmeasured:
-        console.print(f"{summary.unmeasured:4} without a size: clang's temporary objects, linked at once")
+        form.note(
+            f"{summary.unmeasured:4} without a size: no objects, or temporary ones that were linked at once"
+        )
     if summary.gone:
-        console.print(f"{summary.gone:4} left out: objects that were deleted since; --all shows them")
+        form.note(f"{summary.gone:4} left out: objects that were deleted since; --all shows them")
 
 
-def _table(summary: BuildSummary, directory: Path) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
+def _table(summary: BuildSummary, directory: Path, *, reasons: bool) -> TextTable:
     count = len(summary.records)
-    table = Table(box=box.SIMPLE_HEAD, show_footer=True)
-    table.add_column("output", f"{count} file{'' if count == 1 else 's'}", overflow="fold")
-    table.add_column("source", overflow="fold")
-    table.add_column("level")
-    table.add_column("loaded", f"{summary.loaded_bytes_before:,}", justify="right")
-    table.add_column("now", f"{summary.loaded_bytes:,}", justify="right")
-    table.add_column(
-        "change",
-        change_text(change_percent(summary.loaded_bytes_before, summary.loaded_bytes)),
-        justify="right",
+    figures_of = (summary.loaded_bytes_before, summary.loaded_bytes)
+    columns = (
+        names("output"),
+        names("source", spare=True),
+        names("level"),
+        *figures("loaded", "now", "change", ".text"),
+        texts("reason") if reasons else texts("", label="action"),
     )
-    table.add_column(
-        ".text", change_text(change_percent(summary.text_bytes_before, summary.text_bytes)), justify="right"
-    )
-    table.add_column("")
+    table = TextTable(columns)
     for record in summary.records:
         sizes = record.loaded_bytes_before, record.loaded_bytes
-        output = os.path.relpath(record.output_path, directory)
-        row = [
-            output,
+        table.add(
+            os.path.relpath(record.output_path, directory),
             record.source,
-            f"-{record.level}",
+            f"-{record.level}" if record.level else "",
             *map(_bytes, sizes),
             change_text(change_percent(*sizes)),
             change_text(change_percent(record.text_bytes_before, record.text_bytes)),
-            record.action,
-        ]
-        table.add_row(*map(Text, row))
+            reason_of(record) if reasons else record.action,
+        )
+    table.end_section()
+    table.add_total(
+        f"{count} file{'' if count == 1 else 's'}",
+        "",
+        "",
+        *map(_bytes, figures_of),
+        change_text(change_percent(*figures_of)),
+        change_text(change_percent(summary.text_bytes_before, summary.text_bytes)),
+        "",
+    )
     return table
 
 

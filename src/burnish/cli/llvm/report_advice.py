@@ -6,19 +6,17 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from burnish.cli.show.table_forms import TableForm
+from burnish.cli.show.tables import Column, TextTable, figures, texts
 from burnish.driver import build_log
 from burnish.driver.advice import MeasuredAdvice, Measurements, measure_advice
 from burnish.driver.build_summary import change_percent
 from burnish.driver.linking import read_link_command
 
-if TYPE_CHECKING:
-    from rich.table import Table
 
-
-def show_advice(words: list[str], log: Path | None, *, as_json: bool) -> int:
-    """Measure what each option saves of a program, and print it; return the exit code.
+def show_advice(words: list[str], log: Path | None, form: TableForm | None) -> int:
+    """Measure and print what each option saves of a program, without a form as JSON; return the exit code.
 
     Raises:
         InputError: the words are no command that links, or it fails.
@@ -29,10 +27,10 @@ def show_advice(words: list[str], log: Path | None, *, as_json: bool) -> int:
         build_log.read(log or build_log.default_log()) if log or build_log.default_log().is_file() else []
     )
     found = measure_advice(command, records)
-    if as_json:
-        sys.stdout.write(json.dumps(_as_json(found)) + "\n")
+    if form:
+        _print(found, form)
     else:
-        _print(found)
+        sys.stdout.write(json.dumps(_as_json(found)) + "\n")
     return 0
 
 
@@ -55,40 +53,31 @@ def _as_json(found: Measurements) -> dict[str, object]:
     }
 
 
-def _print(found: Measurements) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    console.print(_table(found))
+def _print(found: Measurements, form: TableForm) -> None:
+    form.show(_table(found))
     for one in _saving(found):
-        console.print(f"{one.advice.options} gives up: {one.advice.gives_up}", markup=False, soft_wrap=True)
+        form.note(f"{one.advice.options} gives up: {one.advice.gives_up}")
     nothing = [one.advice.options for one in found.measured if one.linked and one.saved_bytes <= 0]
     if nothing:
-        console.print(f"saved nothing: {'; '.join(nothing)}", markup=False, soft_wrap=True)
+        form.note(f"saved nothing: {'; '.join(nothing)}")
     for one in found.measured:
         if not one.linked:
-            console.print(f"not measured: {one.advice.options}: {one.why_not}", markup=False, soft_wrap=True)
-    console.print(f"{found.remade} objects were compiled again, with the same passes", markup=False)
+            form.note(f"not measured: {one.advice.options}: {one.why_not}")
+    form.note(f"{found.remade} objects were compiled again, with the same passes")
     for why, count in Counter(found.kept.values()).most_common():
-        console.print(f"{count} stay as they are in every row: {why}", markup=False, soft_wrap=True)
+        form.note(f"{count} stay as they are in every row: {why}")
 
 
-def _table(found: Measurements) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
+def _table(found: Measurements) -> TextTable:
     base = found.base.loaded_bytes
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("options", overflow="fold")
-    for name in ("loaded", "saved", ""):
-        table.add_column(name, justify="right")
+    table = TextTable((texts("options"), *figures("loaded", "saved"), Column("", label="change")))
 
     def row(options: str, loaded: int, *, ends: bool = False) -> None:
-        cells = (
-            ["", ""] if loaded == base else [f"{base - loaded:,}", f"{change_percent(base, loaded):+.1f} %"]
-        )
-        table.add_row(*map(Text, (options, f"{loaded:,}", *cells)), end_section=ends)
+        saved = "" if loaded == base else f"{base - loaded:,}"
+        change = "" if loaded == base else f"{change_percent(base, loaded):+.1f} %"
+        table.add(options, f"{loaded:,}", saved, change)
+        if ends:
+            table.end_section()
 
     if found.as_linked.loaded_bytes == base:
         row("as it is linked", base, ends=True)

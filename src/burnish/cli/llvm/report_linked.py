@@ -6,30 +6,26 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from burnish.cli.show.numbers import change_text
+from burnish.cli.show.table_forms import TableForm
+from burnish.cli.show.tables import Column, TextTable, figures, texts
 from burnish.driver.build_summary import change_percent
 from burnish.driver.linked import KINDS, Linked, read_linked
 
-if TYPE_CHECKING:
-    from rich.table import Table
 
-
-def show_linked(program: Path, against: Path | None, *, as_json: bool) -> int:
-    """Print a program's allocated sections by kind; return the exit code.
+def show_linked(program: Path, against: Path | None, form: TableForm | None) -> int:
+    """Print a program's allocated sections by kind, without a form as JSON; return the exit code.
 
     Raises:
         InputError: one of the files is no linked program.
     """
     found = read_linked(program)
     other = read_linked(against) if against else None
-    if as_json:
-        sys.stdout.write(json.dumps(_as_json(program, found, against, other)) + "\n")
+    if form:
+        form.show(_table(program, found, against, other))
     else:
-        from rich.console import Console
-
-        Console(highlight=False).print(_table(program, found, against, other))
+        sys.stdout.write(json.dumps(_as_json(program, found, against, other)) + "\n")
     return 0
 
 
@@ -54,26 +50,19 @@ def _figures(path: Path, linked: Linked) -> dict[str, object]:
     }
 
 
-def _table(program: Path, found: Linked, against: Path | None, other: Linked | None) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("bytes")
+def _table(program: Path, found: Linked, against: Path | None, other: Linked | None) -> TextTable:
+    columns = [texts("bytes")]
     if other:
-        table.add_column(Text(str(against)), justify="right", overflow="fold")
-    table.add_column(Text(str(program)), justify="right", overflow="fold")
-    if other:
-        table.add_column("", justify="right")
-        table.add_column("change", justify="right")
+        columns += [*figures(str(against), str(program)), Column("", label="difference"), *figures("change")]
     else:
-        table.add_column("sections", overflow="fold")
+        columns += [*figures(str(program)), texts("sections")]
+    table = TextTable(tuple(columns))
     for kind in (*KINDS, "loaded", "bss"):
         sizes = [_size_of(linked, kind) for linked in (other, found) if linked]
         more = [_difference(*sizes), change_text(change_percent(*sizes))] if other else [_names(kind, found)]
-        row = [kind, *(f"{size:,}" for size in sizes), *more]
-        table.add_row(*map(Text, row), end_section=kind in (KINDS[-1], "loaded"))
+        table.add(kind, *(f"{size:,}" for size in sizes), *more)
+        if kind in (KINDS[-1], "loaded"):
+            table.end_section()
     return table
 
 

@@ -12,6 +12,7 @@ from burnish.cli.jobs.results import task_named
 from burnish.cli.show.evaluate_report import write_report, write_worths
 from burnish.cli.show.evaluate_tables import print_tables
 from burnish.cli.show.progress import SearchProgress
+from burnish.cli.show.table_forms import TableForm, form_of
 from burnish.core.errors import InputError
 from burnish.core.problem import Problem
 from burnish.evaluation.cases import cases_of
@@ -25,11 +26,11 @@ from burnish.training.track import read_log
 
 
 def show_rows(
-    rows: Sequence[Row], refused: Sequence[Refused] = (), *, confidence: float, as_json: bool
+    rows: Sequence[Row], refused: Sequence[Refused] = (), *, confidence: float, form: TableForm | None
 ) -> None:
-    """Print the tables, or a line of JSON for each mean, then for each pair."""
-    if not as_json:
-        print_tables(rows, refused, confidence=confidence)
+    """Print the tables; without a form a line of JSON for each mean, then for each pair."""
+    if form:
+        print_tables(rows, refused, confidence=confidence, form=form)
         return
     means = summarise(rows, confidence=confidence)
     for summary in (*means, *summarise_languages(rows, confidence=confidence)):
@@ -53,9 +54,10 @@ def show_folder(options: argparse.Namespace) -> int:
         write_worths(folder, _worths(rows, settings, options))
     logs = {path.parent.name or path.stem: read_log(path) for path in options.training}
     report = write_report(folder, rows, confidence=options.confidence, logs=logs)
-    show_rows(rows, confidence=options.confidence, as_json=options.json)
-    if not options.json:
-        print(f"wrote {report}")
+    form = None if options.json else form_of(options)
+    show_rows(rows, confidence=options.confidence, form=form)
+    if form:
+        form.note(f"wrote {report}")
     return 1 if any(not row.valid for row in rows) else 0
 
 

@@ -4,46 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
-
 from burnish.cli.show.numbers import ratio_text
-from burnish.cli.show.tables import narrow_table, sentences
+from burnish.cli.show.table_forms import AS_TABLE, TableForm
+from burnish.cli.show.tables import Column, TextTable, figures, names, sentences, texts
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.rows import FAILURE_FACTOR, Row
-from burnish.evaluation.statistics import Mean, Pair, Summary, all_pairs, summarise, summarise_languages
-
-LEAST = 8  # columns of names, however wide the rest is
+from burnish.evaluation.statistics import Mean, Pair, all_pairs, summarise, summarise_languages
 
 
-def print_tables(rows: Sequence[Row], refused: Sequence[Refused] = (), *, confidence: float) -> None:
+def print_tables(
+    rows: Sequence[Row],
+    refused: Sequence[Refused] = (),
+    *,
+    confidence: float,
+    form: TableForm = AS_TABLE,
+) -> None:
     """Print the means, those by project, the pairs of methods, and what the numbers alone do not say."""
-    console = Console(highlight=False)
+    tables = []
     for budget in dict.fromkeys(row.budget for row in rows):
         within = [row for row in rows if row.budget == budget]
-        programs = len({row.program for row in within})
-        console.print(f"\n{budget}: {programs} program{'' if programs == 1 else 's'}")
-        apart = summarise_languages(within, confidence=confidence)
-        console.print(_means(summarise(within, confidence=confidence), apart, confidence))
+        tables.append(_means(budget, within, confidence))
     if len({row.project for row in rows}) > 1:
-        console.print(_projects(rows, confidence))
-    pairs = all_pairs(rows, confidence=confidence)
-    if pairs:
-        console.print(_pairs(pairs, confidence))
+        tables.append(_projects(rows, confidence))
+    if pairs := all_pairs(rows, confidence=confidence):
+        tables.append(_pairs(pairs, confidence))
+    form.show(*tables)
     for line in _notes(rows, refused, confidence):
-        console.print(line, markup=False)
+        form.note(line)
 
 
-def _means(summaries: Sequence[Summary], apart: Sequence[Summary], confidence: float) -> Table:
+def _means(budget: str, rows: Sequence[Row], confidence: float) -> TextTable:
     """Return a row for each method, and below it one for each language where there are several."""
-    interval = f"[{confidence:.0%}]"
-    table = narrow_table(
-        "method", f"ratio {interval}", "by project", "guarded", "total", "+ = -", "fail", min_width=LEAST
-    )
+    summaries = summarise(rows, confidence=confidence)
+    apart = summarise_languages(rows, confidence=confidence)
+    programs = len({row.program for row in rows})
+    headings = (f"ratio [{confidence:.0%}]", "by project", "guarded", "total", "+ = -", "fail")
+    title = f"{budget}: {programs} program{'' if programs == 1 else 's'}"
+    table = TextTable((names("method"), *figures(*headings)), title)
     order = [item.method for item in summaries]
     for item in sorted([*summaries, *apart], key=lambda item: order.index(item.method)):
         mean = item.unguarded
-        table.add_row(
+        table.add(
             f"  {item.language}: {item.programs}" if item.language else item.method,
             ratio_text(mean.ratio, mean.low, mean.high),
             _by_project(mean),
@@ -51,6 +52,7 @@ def _means(summaries: Sequence[Summary], apart: Sequence[Summary], confidence: f
             f"{item.total:.3f}",
             f"{item.wins} {item.ties} {item.losses}",
             str(item.failures or ""),
+            group=item.method,
         )
     return table
 
@@ -61,31 +63,27 @@ def _by_project(mean: Mean) -> str:
     return f"[{mean.project_low:.3f}, {mean.project_high:.3f}]"
 
 
-def _projects(rows: Sequence[Row], confidence: float) -> Table:
+def _projects(rows: Sequence[Row], confidence: float) -> TextTable:
     summaries = summarise(rows, confidence=confidence, by_project=True)
     columns = list(dict.fromkeys((item.budget, item.method) for item in summaries))
     budgets = {budget for budget, _ in columns}
-    table = narrow_table(
-        "project",
-        "",
-        *(method if len(budgets) == 1 else f"{method}\n{budget}" for budget, method in columns),
-        min_width=LEAST,
-    )
+    headings = (method if len(budgets) == 1 else f"{method}\n{budget}" for budget, method in columns)
+    table = TextTable((names("project"), Column("", label="programs"), *figures(*headings)))
     cells = {(item.project, item.budget, item.method): item for item in summaries}
     for project in dict.fromkeys(row.project for row in rows):
         found = [cells.get((project, *column)) for column in columns]
         count = max(item.programs for item in found if item)
-        table.add_row(project, str(count), *(f"{item.unguarded.ratio:.3f}" if item else "" for item in found))
+        table.add(project, str(count), *(f"{item.unguarded.ratio:.3f}" if item else "" for item in found))
     return table
 
 
-def _pairs(pairs: Sequence[Pair], confidence: float) -> Table:
-    table = narrow_table(
-        "methods", "budget", f"ratio [{confidence:.0%}]", "by project", "+ = -", "", min_width=LEAST
-    )
+def _pairs(pairs: Sequence[Pair], confidence: float) -> TextTable:
+    ratio = f"ratio [{confidence:.0%}]"
+    columns = (names("methods"), names("budget"), *figures(ratio, "by project", "+ = -"))
+    table = TextTable((*columns, texts("", label="verdict")))
     for item in pairs:
         mean = item.mean
-        table.add_row(
+        table.add(
             f"{item.first} / {item.second}",
             item.budget,
             ratio_text(mean.ratio, mean.low, mean.high),
@@ -117,4 +115,4 @@ def _notes(rows: Sequence[Row], refused: Sequence[Refused], confidence: float) -
             f"{late.method} on {late.program}."
         )
     notes += [f"Left out: {item.program}: {item.reason}" for item in refused]
-    return [*notes, *sentences(check for row in rows for check in row.checks)]
+    return [*notes, *sentences((row.program, row.checks) for row in rows)]

@@ -1,11 +1,19 @@
-"""Numbers for people."""
+"""Numbers for people: in the unit that the heading names, so seconds are seconds; ratios without a unit."""
 
 from __future__ import annotations
 
+import math
+
 
 def cost_text(cost: float) -> str:
-    """Write a cost, counts in full and times in three digits: 1234, 12.5, 0.0317."""
-    return f"{cost:.0f}" if cost >= 1000 or cost == int(cost) else f"{cost:.3g}"
+    """Write a cost, counts in full and times in three digits: 1234, 12.5, 0.0317, 0.0000331."""
+    if not math.isfinite(cost):
+        return str(cost)
+    if abs(cost) >= 1000 or cost == int(cost):
+        return f"{cost:.0f}"
+    places = max(0, 2 - math.floor(math.log10(abs(cost))))
+    text = f"{cost:.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def ratio_text(ratio: float, low: float | None, high: float | None) -> str:

@@ -1,14 +1,13 @@
-"""Results in a table of 80 columns: what was there, what came, and how sure that is."""
+"""Results in a table: what was there, what came, and how sure that is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from burnish.cli.show.numbers import cost_text, ratio_text
-from burnish.cli.show.tables import heading_of, narrow_table
+from burnish.cli.show.table_forms import AS_TABLE, TableForm
+from burnish.cli.show.tables import Column, TextTable, figures, heading_of, held_for, names, texts
 from burnish.core.limit import unlimited
 from burnish.core.result import Result
 from burnish.core.task import Task
@@ -17,68 +16,72 @@ from burnish.core.weighted import is_weighted
 MOST_BASELINES = 3  # that fit on 80 columns
 
 
-def results_table(results: Sequence[Result], task: Task) -> None:
+def results_table(results: Sequence[Result], task: Task, form: TableForm = AS_TABLE) -> None:
     """Print what is always shown and what was minimised under some baselines and burnish, and in total.
 
     Args:
         results: Of one task.
         task: It, with any options.
+        form: How it is printed.
     """
-    _ResultsTable(task, results).print()
+    _ResultsTable(task, results).print(form)
 
 
 class _ResultsTable:
-    """Results of one task, in a table of 80 columns."""
+    """Results of one task in a table."""
 
     def __init__(self, task: Task, results: Sequence[Result]) -> None:
         self._task = task
         self._results = results
         self._baselines = task.shown.baselines or tuple(task.baselines)[:MOST_BASELINES]
-        self._table = narrow_table()
+        self._references = dict.fromkeys(map(self._reference, results))
+        self._table = TextTable(
+            (
+                names("program", once=True),
+                texts("", label="objective"),
+                *figures(*map(task.label, self._baselines)),
+                Column("burnish", bold=True),
+                *figures(f"to {' / '.join(map(task.label, self._references))}"),
+                *figures("evals", "sec", once=True),
+            )
+        )
 
-    def print(self) -> None:
+    def print(self, form: TableForm) -> None:
         """Print it, and below it what the numbers alone do not say."""
-        console, table = Console(), self._table
-        table.add_column("program", overflow="fold", min_width=11)
-        table.add_column("", no_wrap=True)
-        for name in self._baselines:
-            table.add_column(self._task.label(name), justify="right")
-        table.add_column("burnish", justify="right", style="bold", no_wrap=True)
-        references = dict.fromkeys(map(self._reference, self._results))
-        table.add_column(f"to {' / '.join(map(self._task.label, references))}", justify="right", no_wrap=True)
-        table.add_column("evals", justify="right", no_wrap=True)
-        table.add_column("sec", justify="right", no_wrap=True)
-        for result in self._results:
+        for number, result in enumerate(self._results):
             rows = {name: _costs(result, name) for name in self._shown(result)}
             effort = (result.evaluations, result.seconds)
-            self._add(_short(result, self._results), rows, self._reference(result), effort)
-        if len(self._results) > 1 and len(references) == 1:
-            self._add_sums(next(iter(references)))
-        console.print(table)
+            name, reference = _short(result, self._results), self._reference(result)
+            for cells in self._cells(name, rows, reference, effort):
+                self._table.add(*cells, group=number)
+        if len(self._results) > 1 and len(self._references) == 1:
+            self._add_sums(next(iter(self._references)))
+        form.show(self._table)
         for line in self._notes():
-            console.print(line, highlight=False)
+            form.note(line)
 
     def _add_sums(self, reference: str) -> None:
-        self._table.add_section()
+        self._table.end_section()
         shown = [set(self._shown(result)) for result in self._results]
         common = [name for name in self._task.shown.objectives if all(name in names for names in shown)]
         sums = {name: _sum([_costs(result, name) for result in self._results]) for name in common}
         evaluations = sum(result.evaluations for result in self._results)
         seconds = sum(result.seconds for result in self._results)
-        self._add(f"all {len(self._results)}", sums, reference, (evaluations, seconds))
+        name = f"all {len(self._results)}"
+        for cells in self._cells(name, sums, reference, (evaluations, seconds)):
+            self._table.add_total(*cells, group=name)
 
-    def _add(
+    def _cells(
         self, name: str, rows: Mapping[str, Mapping[str, float]], reference: str, effort: tuple[int, float]
-    ) -> None:
+    ) -> Iterator[tuple[str, ...]]:
+        """Yield a row for each objective."""
         evaluations, seconds = effort
-        for number, (objective, costs) in enumerate(rows.items()):
+        for objective, costs in rows.items():
             change = 100 * (costs["result"] / costs[reference] - 1)
-            cells = [
-                cost_text(costs[level]) if level in costs else "" for level in (*self._baselines, "result")
-            ]
-            last = ["", ""] if number else [str(evaluations), f"{seconds:.1f}"]
+            levels = (*self._baselines, "result")
+            cells = (cost_text(costs[level]) if level in costs else "" for level in levels)
             unit = "weighted objective" if is_weighted(objective) else heading_of(self._task, objective)
-            self._table.add_row("" if number else name, unit, *cells, f"{change:+.1f}%", *last)
+            yield (name, unit, *cells, f"{change:+.1f}%", str(evaluations), f"{seconds:.1f}")
 
     def _reference(self, result: Result) -> str:
         """Return the baseline that a result is compared with: see burnish.evaluation.confirm."""
@@ -112,7 +115,7 @@ class _ResultsTable:
         for setting in self._task.settings.settings:
             values = sorted({result.options.get(setting.name, "") for result in results} - {""})
             notes += [setting.note.format(value) for value in values if setting.note]
-        checks = sorted({check for result in results if result.valid for check in result.verified})
+        checks = held_for((_short(one, results), one.verified) for one in results if one.valid)
         if checks:
             notes.append(f"Verified: {'; '.join(checks)}.")
         return notes

@@ -1,32 +1,103 @@
-"""What tables have in common."""
+"""Tables of the command line: columns, rows, and what is said below them.
+
+A table has no width: `table_layout` fits it to a terminal, `table_forms` prints it in one form or another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-
-from rich import box
-from rich.table import Table
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
 
 from burnish.core.limit import unlimited
 from burnish.core.task import Task
 from burnish.core.weighted import is_weighted
 
+Kind = Literal["name", "figure", "text"]
+MOST_NAMES = 3  # of programs, in a sentence
 
-def narrow_table(*columns: str, texts: Collection[str] = (), min_width: int | None = None) -> Table:
-    """Return a table without rows that is to fit on 80 columns.
 
-    Args:
-        columns: Their headings. The first one holds names, which fold; the others numbers.
-        texts: Those of the others that hold texts.
-        min_width: Of the first one.
+@dataclass(frozen=True)
+class Column:
+    """What its cells have in common.
+
+    Attributes:
+        heading: Above it; may be "".
+        kind: A name (of a file, say) is shortened in the middle, a text is broken between words, a figure is
+            always whole.
+        label: What it is called where it cannot be without a name: in CSV, and for --sort.
+        once: Whether rows that belong together show it once.
+        spare: Whether it is left out of a terminal that is too narrow for it.
+        bold: Whether it is emphasized.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for number, name in enumerate(columns):
-        if number:
-            table.add_column(name, justify="left" if name in texts else "right", no_wrap=True)
-        else:
-            table.add_column(name, overflow="fold", min_width=min_width)
-    return table
+
+    heading: str
+    kind: Kind = "figure"
+    label: str = ""
+    once: bool = False
+    spare: bool = False
+    bold: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return its name: the label, else the heading."""
+        return self.label or " ".join(self.heading.split())
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A cell for each column, the section that it is in, and the rows that it belongs to."""
+
+    cells: tuple[str, ...]
+    section: int
+    group: Hashable
+    total: bool = False
+
+
+@dataclass
+class TextTable:
+    """Columns and rows."""
+
+    columns: tuple[Column, ...]
+    title: str = ""
+    rows: list[TableRow] = field(default_factory=list)
+    _section: int = 0
+
+    def add(self, *cells: str, group: Hashable = None) -> None:
+        """Add a row; rows of one group, one after the other, belong together.
+
+        Raises:
+            ValueError: there are more cells or fewer than columns.
+        """
+        self._add(cells, len(self.rows) if group is None else ("group", group))
+
+    def add_total(self, *cells: str, group: Hashable = None) -> None:
+        """Add a row that sums up those before: it stays below them, and CSV leaves it out."""
+        self._add(cells, len(self.rows) if group is None else ("total", group), total=True)
+
+    def end_section(self) -> None:
+        """Draw a line below what was added."""
+        self._section += 1
+
+    def _add(self, cells: tuple[str, ...], group: Hashable, *, total: bool = False) -> None:
+        if len(cells) != len(self.columns):
+            raise ValueError(f"{len(cells)} cells in a table of {len(self.columns)} columns")
+        self.rows.append(TableRow(cells, self._section, group, total))
+
+
+def names(heading: str, *, label: str = "", once: bool = False, spare: bool = False) -> Column:
+    """Return a column of names."""
+    return Column(heading, "name", label, once, spare)
+
+
+def texts(heading: str, *, label: str = "", once: bool = False) -> Column:
+    """Return a column of texts."""
+    return Column(heading, "text", label, once)
+
+
+def figures(*headings: str, once: bool = False) -> tuple[Column, ...]:
+    """Return columns of figures."""
+    return tuple(Column(heading, once=once) for heading in headings)
 
 
 def heading_of(task: Task, objective: str) -> str:
@@ -38,6 +109,30 @@ def heading_of(task: Task, objective: str) -> str:
     return found.heading or found.unit
 
 
-def sentences(checks: Iterable[str]) -> list[str]:
-    """Return what was checked, each once, as sentences."""
-    return [f"{check[0].upper()}{check[1:]}." for check in sorted(set(checks))]
+def sentences(checks: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
+    """Return what was checked, each once, as sentences; see held_for."""
+    return [f"{text[0].upper()}{text[1:]}." for text in held_for(checks)]
+
+
+def held_for(checks: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
+    """Return what was checked, each once; what holds for some of the results alone names their programs.
+
+    Args:
+        checks: Of each result: its program, and what was checked; nothing where it failed.
+    """
+    held: dict[str, list[str]] = {}
+    count = 0
+    for program, found in checks:
+        different = dict.fromkeys(found)
+        count += bool(different)
+        for check in different:
+            held.setdefault(check, []).append(program)
+    return [_qualified(check, programs, count) for check, programs in sorted(held.items())]
+
+
+def _qualified(check: str, programs: list[str], count: int) -> str:
+    if len(programs) == count:
+        return check
+    different = list(dict.fromkeys(programs))
+    more = ", ..." if len(different) > MOST_NAMES else ""
+    return f"{check} ({len(programs)} of {count} results: {', '.join(different[:MOST_NAMES])}{more})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
@@ -59,7 +60,6 @@ def _colour(line: str) -> str:
 
 
 def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-6:.3g} us"
+    """Write a time in seconds, as tables do, with three digits: 0.0000811 s."""
+    places = max(0, 2 - math.floor(math.log10(seconds))) if seconds > 0 else 0
+    return f"{seconds:.{places}f} s"
