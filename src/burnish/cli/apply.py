@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from burnish.cli.jobs.arguments import add_task, given_settings, programs_help, split_at_dashes
+from burnish.cli.jobs.command_parser import COUNT, CommandParser
 from burnish.cli.jobs.results import check_same, load_source, read_results, task_of
 from burnish.cli.show.numbers import cost_text
 from burnish.cli.show.progress import SearchProgress
@@ -22,9 +23,9 @@ from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
+from burnish.core.stepping import apply_entry
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.core.walk import apply_entry
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
 from burnish.evaluation.states import States
 from burnish.tasks import task_for
@@ -35,7 +36,7 @@ Row = dict[str, object]
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     words, compiler = split_at_dashes(arguments)
-    options = _parser(words).parse_args(words)
+    options = _parser(words).parse(words)
     task, program, trace, goal = _result(options) if options.result else _by_hand(options, compiler)
     if options.minimize and goal.noisy:
         raise InputError(f"--minimize: {goal.name} is never the same twice, and cannot say what matters")
@@ -54,9 +55,10 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser(words: Sequence[str]) -> CommandParser:
+    parser = CommandParser(
         prog="burnish apply",
+        compiler="burnish apply hot.c gvn -- -Iinclude",
         description="Apply actions one after the other and show what each does to the costs. "
         "Idle is a step that changes nothing and that the rest does not need.",
         epilog="Example: burnish apply hot.c 'sroa<modify-cfg>' simplifycfg 'main: gvn' -- -Iinclude",
@@ -65,7 +67,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add("file", nargs="?", metavar="PROGRAM", help=f"{programs_help(words)}; not needed for a result")
     add("actions", nargs="*", metavar="[SITE: ]ACTION", help="see burnish tasks TASK")
     add("--result", type=Path, metavar="FILE", help="explain what burnish optimize wrote with --result")
-    add("--number", type=int, metavar="N", help="which of its results, from 1")
+    add("--number", type=COUNT, metavar="N", help="which of its results, from 1")
     add("--minimize", action="store_true", help="also leave out what does not matter, and show what is left")
     add("--objective", help="what matters; default: the task's first one, or the result's own")
     add("--json", action="store_true", help="print one line of JSON for each step")

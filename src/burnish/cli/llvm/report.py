@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -10,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.cli.show.numbers import change_text
 from burnish.core.errors import BurnishError, InputError
 from burnish.driver import build_log
@@ -24,7 +24,7 @@ MOST_REASONS = 10
 def main(arguments: list[str]) -> int:
     """Run `burnish report`; return its exit code."""
     own, link = _divide(arguments)
-    options = _parser().parse_args(own)
+    options = _parser().parse(own)
     try:
         if options.advice:
             from burnish.cli.llvm.report_advice import show_advice
@@ -59,8 +59,8 @@ def _divide(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:at], arguments[at + 1 :]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="burnish report",
         description="Show the bytes that a linked program loads, before and after, and the change of .text, "
         "for the objects that burnish cc and c++ last wrote, and why some are as clang made them; "
