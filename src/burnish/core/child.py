@@ -28,7 +28,7 @@ from pathlib import Path
 from types import GeneratorType
 from typing import Any
 
-from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory
+from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory, InputError
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
@@ -77,6 +77,9 @@ def wait_for(poller: select.poll, seconds: float | None, spin_seconds: float) ->
     return bool(poller.poll(None if seconds is None else seconds * 1000))
 
 
+NAMED = "worker processes import functions: define yours at the top of a module, not as a lambda"
+
+
 def read_message(descriptor: int) -> Any:
     """Return the next message; None at the end of the stream."""
     header = _read_exactly(descriptor, LENGTH.size)
@@ -88,8 +91,15 @@ def read_message(descriptor: int) -> Any:
 
 
 def write_message(descriptor: int, message: Any) -> None:
-    """Write one message."""
-    body = pickle.dumps(message, protocol=5)
+    """Write one message.
+
+    Raises:
+        InputError: it cannot be pickled.
+    """
+    try:
+        body = pickle.dumps(message, protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InputError(f"{error}; {NAMED}") from None
     view = memoryview(LENGTH.pack(len(body)) + body)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -40,7 +40,7 @@ class UnknownName(InputError):
     """A name that is not in a list; the message suggests the nearest ones."""
 
     @classmethod
-    def among(cls, kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    def among(cls, kind: str, name: object, known: Iterable[str]) -> UnknownName:
         """Say what `name` should have been, from the `known` names of its `kind`."""
         return cls(f"no {kind} named {name!r}; {nearest(name, known)}")
 
@@ -73,10 +73,10 @@ class MissingTool(BurnishError):
     """A part of the system is not installed; the message says which command installs it."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: object, known: Iterable[str]) -> str:
     """Return the next step after a wrong name: the names near it, or else those that are known."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(name, str) else []
     return f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {_some(names)}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 from burnish.core.trace import Trace
 
 
@@ -43,7 +43,13 @@ class Result:
     """The program itself, where it was asked for: see burnish.evaluation.bundle."""
 
     def ratio(self, baseline: str) -> float:
-        """Return baseline cost / cost: above 1 where burnish is better."""
+        """Return baseline cost / cost: above 1 where burnish is better.
+
+        Raises:
+            UnknownName: the result has no such baseline.
+        """
+        if baseline not in self.baselines:
+            raise UnknownName.among("baseline", baseline, self.baselines)
         return self.baselines[baseline] / self.cost
 
     def to_json(self) -> str:

@@ -42,6 +42,8 @@ def load_task(name: str) -> Task:
         UnknownName: there is no such task, or no such version of it.
         InputError: another package's task cannot be loaded.
     """
+    if not isinstance(name, str):
+        raise UnknownName.among("task", name, task_names())
     plain = name.partition("-v")[0]
     if plain not in task_names():
         raise UnknownName.among("task", name, task_names())
@@ -69,9 +71,7 @@ def task_for(texts: Sequence[str], name: str | None = None) -> Task:
     sources = [load_task(known).source() for known in task_names()]
     strange = [text for text in texts if not any(source.takes(text) for source in sources)]
     if not strange:
-        raise InputError(
-            f"{' and '.join(texts[:2])}: no task takes both; give programs of one task at a time"
-        )
+        raise InputError(f"{texts[0]}, {texts[1]}: no task takes both; give programs of one task")
     if load_task(TASKS[0]).source().takes(texts[0]):
         return load_task(TASKS[0])  # whose error says more
     raise InputError(f"{strange[0]}: no task takes this; expected {program_kinds()}")
