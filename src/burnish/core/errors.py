@@ -73,6 +73,11 @@ class MissingTool(BurnishError):
     """A part of the system is not installed; the message says which command installs it."""
 
 
+def install(extras: str) -> str:
+    """Return the command that installs optional parts, such as "train,mlir": burnish is on no index."""
+    return f"pip install '.[{extras}]' in a clone of burnish"
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return the next step after a wrong name: the names near it, or else those that are known."""
     names = list(known)

@@ -293,11 +293,16 @@ def _shares(text: str) -> dict[str, float]:
 
     Raises:
         InputError: it is something else.
+        UnknownName: there is no such split.
     """
     try:
-        return {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
+        shares = {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
     except ValueError:
         raise InputError(f"--assign {text}: expected shares such as train=8,val=1,test=1") from None
+    for name in shares:
+        if name not in SPLITS:
+            raise UnknownName.among("split", name, SPLITS)
+    return shares
 
 
 def _as_json(corpus: Corpus) -> dict[str, object]:

@@ -161,6 +161,8 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _importance(options: argparse.Namespace) -> int:
     policy = load_action_policy(_policy_path(options.policy))
+    if not options.decisions.is_file():
+        raise InputError(f"{options.decisions}: no such file; burnish inliner decisions --tries N writes it")
     tables = read_json_lines(options.decisions, Decisions.from_json, appended=True)
     found = permutation_importance(policy, tables, repeats=options.repeats, seed=options.seed)
     if options.plot:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.errors import InputError, MissingTool
+from burnish.core.errors import InputError, MissingTool, install
 from burnish.schedules.from_torch.cleaning import cleaned
 from burnish.schedules.from_torch.layout import channels_last
 from burnish.tasks.mlir_schedules.bindings import bindings
@@ -18,7 +18,7 @@ from burnish.tasks.mlir_schedules.bindings import bindings
 if TYPE_CHECKING:
     from torch import nn
 
-INSTALL = "pip install 'burnish[train,mlir]'"
+INSTALL = install("train,mlir")
 TRANSPOSED = (1, 0)
 
 Layout = Literal["nhwc", "nchw"]
