@@ -77,9 +77,6 @@ def wait_for(poller: select.poll, seconds: float | None, spin_seconds: float) ->
     return bool(poller.poll(None if seconds is None else seconds * 1000))
 
 
-NAMED = "worker processes import functions: define yours at the top of a module, not as a lambda"
-
-
 def read_message(descriptor: int) -> Any:
     """Return the next message; None at the end of the stream."""
     header = _read_exactly(descriptor, LENGTH.size)
@@ -99,7 +96,8 @@ def write_message(descriptor: int, message: Any) -> None:
     try:
         body = pickle.dumps(message, protocol=5)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InputError(f"{error}; {NAMED}") from None
+        step = "worker processes import functions: define yours at the top of a module, not as a lambda"
+        raise InputError(f"{error}; {step}") from None
     view = memoryview(LENGTH.pack(len(body)) + body)
     while view:
         view = view[os.write(descriptor, view) :]

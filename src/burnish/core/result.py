@@ -88,9 +88,8 @@ def _check_kind(name: str, value: object, annotation: str) -> None:
     kinds = annotation.partition("[")[0].split(" | ")
     texts = all(isinstance(item, str) for item in value) if isinstance(value, list) else True
     if not texts or not any(isinstance(value, _JSON[kind]) for kind in kinds):
-        raise InputError(
-            f"not a result: the field {name!r} is {value!r:.40}; expected {_NAMES.get(annotation, annotation)}"
-        )
+        expected = _NAMES.get(annotation, annotation)
+        raise InputError(f"not a result: the field {name!r} is {value!r:.40}; expected {expected}")
 
 
 _NAMES = {"Trace": "a list of texts", "tuple[str, ...]": "a list of texts", "str": "a text"}
