@@ -11,9 +11,10 @@ or, without the import, `gymnasium.make("burnish.envs:burnish/LLVMPasses-v1", ..
 from __future__ import annotations
 
 import bisect
+import inspect
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast, overload
 
@@ -21,7 +22,7 @@ import gymnasium
 from gymnasium.vector import AutoresetMode
 
 from burnish.core.env import Env
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.core.program_sampler import Programs
 from burnish.core.task import Task
@@ -33,7 +34,9 @@ Named = str | os.PathLike[str] | Program
 
 
 def make(
-    task: str | Task, programs: Named | Sequence[Named] | Callable[[int], Program], **options: Any
+    task: str | Task,
+    programs: Named | Sequence[Named] | Callable[[int], Program] | None = None,
+    **options: Any,
 ) -> Env:
     """Make the environment of a task.
 
@@ -46,13 +49,14 @@ def make(
     Raises:
         InputError: a file cannot be used.
     """
-    found = load_task(task) if isinstance(task, str) else task
+    found = _task(task)
+    _check_options(options)
     return Env(found, find_programs(found, programs), **options)
 
 
 def make_vector(
     task: str | Task,
-    programs: Named | Sequence[Named] | Callable[[int], Program],
+    programs: Named | Sequence[Named] | Callable[[int], Program] | None = None,
     *,
     num_envs: int = 1,
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
@@ -61,12 +65,15 @@ def make_vector(
     **options: Any,
 ) -> VectorEnv:
     """Make several of them whose compilers work at the same time: see burnish.core.vector.VectorEnv."""
-    found = load_task(task) if isinstance(task, str) else task
+    found = _task(task)
+    _check_options(options)
     one = partial(Env, found, find_programs(found, programs), **options)
     return VectorEnv(one, num_envs, autoreset_mode, workers, threads)
 
 
-def find_programs(task: Task, programs: Named | Sequence[Named] | Callable[[int], Program]) -> Programs:
+def find_programs(
+    task: Task, programs: Named | Sequence[Named] | Callable[[int], Program] | None
+) -> Programs:
     """Return programs for an environment; what a corpus holds is opened when it is its turn.
 
     Raises:
@@ -77,10 +84,33 @@ def find_programs(task: Task, programs: Named | Sequence[Named] | Callable[[int]
     source = task.source()
     if isinstance(programs, (str, os.PathLike)):
         return source.open(os.fspath(programs))
+    if not isinstance(programs, Sequence):
+        raise InputError(f"programs={programs!r}: expected {source.kinds}, a Program, or a list of them")
     if not isinstance(programs, (list, tuple)):
         return cast(Sequence[Program], programs)  # a corpus
+    for item in programs:
+        if not isinstance(item, str | os.PathLike | Program):
+            raise InputError(f"programs=[..., {item!r}]: expected {source.kinds}, or a Program")
     parts = [(item,) if isinstance(item, Program) else source.open(os.fspath(item)) for item in programs]
     return parts[0] if len(parts) == 1 else Chain(parts)
+
+
+def _task(task: str | Task) -> Task:
+    if isinstance(task, Task):
+        return task
+    return load_task(task)
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Check the names of an environment's options.
+
+    Raises:
+        UnknownName: there is no such option.
+    """
+    known = [name for name in inspect.signature(Env).parameters if name not in ("task", "programs")]
+    for name in options:
+        if name not in known:
+            raise UnknownName.among("option of an environment", name, known)
 
 
 class Chain(Sequence[Program]):

@@ -104,6 +104,7 @@ def read_json_lines(
     *,
     appended: bool = False,
     remedy: str = "mend the line, or remove it",
+    content: str = "JSON lines",
 ) -> list[T]:
     """Return what the lines of a file of JSON are, without empty ones.
 
@@ -113,6 +114,7 @@ def read_json_lines(
         appended: Whether a `LineFile` makes it: there may be no file yet, and a last line without an end was
             cut off when its writer was killed, so it is left out.
         remedy: What to do where a line is something else.
+        content: What the file should hold, and which command writes that.
 
     Raises:
         InputError: the file cannot be read, or a line is something else.
@@ -122,20 +124,28 @@ def read_json_lines(
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected JSON lines: {error}") from None
-    return parse_json_lines(text[: text.rfind("\n") + 1] if appended else text, parse, str(path), remedy)
+        raise InputError(f"{path}: {error.strerror}; expected {content}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: the file is not text; expected {content}") from None
+    lines = text[: text.rfind("\n") + 1] if appended else text
+    return parse_json_lines(lines, parse, str(path), remedy, content)
 
 
 def parse_json_lines(
-    text: str, parse: Callable[[str], T], name: str, remedy: str = "mend the line, or remove it"
+    text: str,
+    parse: Callable[[str], T],
+    name: str,
+    remedy: str = "mend the line, or remove it",
+    content: str = "JSON lines",
 ) -> list[T]:
     """Return what the lines of a file's text are, without empty ones: see `read_json_lines`.
 
     Raises:
         InputError: a line is something else.
     """
+    first = next(filter(str.strip, text.split("\n")), "{")
+    if not first.lstrip().startswith("{"):
+        raise InputError(f"{name}: the file does not hold JSON objects; expected {content}")
     found = []
     for number, line in enumerate(text.split("\n"), 1):  # other ends of lines may be within a JSON text
         if line.strip():
@@ -156,8 +166,8 @@ def json_object(line: str, what: str = "a JSON object") -> dict[str, Any]:
     """
     try:
         found = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"not {what}: {error}") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"not {what}: {error.msg} at column {error.colno}") from None
     if not isinstance(found, dict):
         raise InputError(f"not {what}: expected an object in braces")
     return found

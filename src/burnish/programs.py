@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.core.errors import InputError
+from burnish.core.argument_checks import check_class, names_in
+from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
-from burnish.toolchain import IR_SUFFIXES, compile_anywhere
+from burnish.toolchain import IR_SUFFIXES, LEVELS, compile_anywhere
 
 
 def load_program(
@@ -24,6 +26,10 @@ def load_program(
     Raises:
         InputError: the file does not exist, is of another kind, or clang rejects it.
     """
+    check_class("path", path, str | os.PathLike, "a file's name")  # type: ignore[arg-type]
+    if level not in LEVELS:
+        raise UnknownName.among("level", level, LEVELS)
+    arguments = names_in("arguments", arguments)
     path = Path(path)
     if path.suffix not in IR_SUFFIXES:
         return Program(str(path), "llvm", compile_anywhere(path, arguments, level=level, directory=directory))

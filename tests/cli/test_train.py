@@ -174,7 +174,8 @@ def test_without_torch_the_error_says_how_to_get_it(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == (
-        "burnish: error: training needs torch, which is not installed: pip install 'burnish[train]'\n"
+        "burnish: error: training needs torch, which is not installed: "
+        "pip install '.[train]' in a clone of burnish\n"
     )
     assert not (tmp_path / "run").exists()
 

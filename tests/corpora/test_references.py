@@ -76,7 +76,7 @@ def test_the_public_corpus_is_in_its_folder(
     monkeypatch.setattr(references, "default_folder", lambda: folder)
     assert names("corpus:val") == ["mine/src/one.c", "mine/src/three.c"]
     monkeypatch.setattr(references, "default_folder", lambda: tmp_path / "nowhere")
-    with pytest.raises(InputError, match="the public corpus is made with: burnish corpus build"):
+    with pytest.raises(InputError, match="no corpus there; make one with: burnish corpus build"):
         resolve("corpus:val")
 
 

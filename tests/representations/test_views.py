@@ -89,7 +89,7 @@ def test_missing_package_is_named_with_its_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingTool, match=r"not installed; pip install 'burnish\[train\]'"):
+    with pytest.raises(MissingTool, match=r"not installed; pip install '\.\[train\]'"):
         convert(call_graph(views))
 
 

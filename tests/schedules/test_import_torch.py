@@ -208,5 +208,5 @@ def test_modules_in_training_and_other_inputs_are_refused() -> None:
 def test_without_torch_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     module = torch.nn.ReLU().eval()
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingTool, match=r"pip install 'burnish\[train,mlir\]'"):
+    with pytest.raises(MissingTool, match=r"pip install '\.\[train,mlir\]'"):
         import_module(module, [])

@@ -90,7 +90,7 @@ def test_functions_of_arrays_need_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "<ScheduledFunction add:2x4" in done.stdout
-    assert "MissingTool torch is not installed: pip install 'burnish[train,mlir]'" in done.stdout
+    assert "MissingTool torch is not installed: pip install '.[train,mlir]'" in done.stdout
 
 
 @pytest.mark.slow

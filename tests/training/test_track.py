@@ -110,10 +110,10 @@ def test_wandb_is_given_what_the_log_has(tmp_path: Path, monkeypatch: pytest.Mon
         (
             "torch.utils.tensorboard",
             Track(),
-            "pip install 'burnish[train]', or set track.tensorboard = false",
+            "pip install '.[train]' in a clone of burnish, or set track.tensorboard = false",
         ),
-        ("mlflow.entities", Track(tensorboard=False, mlflow="x"), "pip install 'burnish[mlflow]'"),
-        ("wandb", Track(tensorboard=False, wandb="x"), "pip install 'burnish[wandb]'"),
+        ("mlflow.entities", Track(tensorboard=False, mlflow="x"), "pip install '.[mlflow]'"),
+        ("wandb", Track(tensorboard=False, wandb="x"), "pip install '.[wandb]'"),
     ],
 )
 def test_a_missing_package_is_named(

@@ -21,7 +21,7 @@ from torch_geometric.nn.aggr import Aggregation
 from burnish.agents.networks.encoder import to_tensors
 from burnish.agents.networks.sequence import LSTM
 from burnish.agents.policy import Policy
-from burnish.core.errors import MissingTool
+from burnish.core.errors import MissingTool, install
 from burnish.files import write_atomically
 from burnish.policies import onnx as onnx_policy
 from burnish.representations.batches import Batch, flat, inputs_to_table
@@ -79,7 +79,7 @@ def export_onnx(policy: Policy, path: Path, card: Mapping[str, Any] | None = Non
             program.save(written, external_data=False)
             write_atomically(path, written.read_bytes())
     except ImportError as error:
-        raise MissingTool(f"{error.name} is not installed; pip install 'burnish[train]'") from None
+        raise MissingTool(f"{error.name} is not installed; {install('train')}") from None
 
 
 class _Outputs(nn.Module):

@@ -52,16 +52,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help", "help"):
-        print(_overview())
-        return OK if words else BAD_INPUT
-    if words[0] in ("-V", "--version"):
-        print(f"burnish {__version__}")
-        return OK
     try:
-        code = _command(words[0], words[1:])
-        sys.stdout.flush()  # here, where an error of it is caught
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()  # here, where its errors are caught
         return code
     except (InputError, MissingTool) as error:
         print(f"burnish: error: {error}", file=sys.stderr)
@@ -72,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone, as in `| head`
-        sys.stderr.close()
+        _drop_output()
         return OK
     except OSError as error:
         if error.errno not in FULL:
@@ -81,6 +74,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"burnish: error: {where}cannot write: {error.strerror}", file=sys.stderr)
         _drop_output()
         return FAILED
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return OK if words else BAD_INPUT
+    if words[0] in ("-V", "--version"):
+        print(f"burnish {__version__}")
+        return OK
+    try:
+        return _command(words[0], words[1:])
+    except SystemExit as ended:  # argparse, after --help
+        return int(ended.code or OK)
 
 
 def _drop_output() -> None:
@@ -98,6 +104,8 @@ def _command(name: str, arguments: list[str]) -> int:
 
         print(f"burnish: this is now called: burnish {join(words)}", file=sys.stderr)
         name, arguments = words[0], words[1:]
+    if name.startswith("-"):
+        raise InputError(f"{name}: expected a command first: burnish COMMAND {name}; see burnish --help")
     if name not in COMMANDS:
         raise UnknownName.among("command", name, COMMANDS)
     if name in ("cc", "c++"):

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_task, given_settings, programs_help, split_at_dashes
+from burnish.cli.jobs.command_parser import COUNT, CommandParser
 from burnish.cli.jobs.results import check_same, load_source, read_results, task_of
 from burnish.cli.show.numbers import cost_text
 from burnish.cli.show.progress import SearchProgress
@@ -22,9 +23,9 @@ from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.sandbox import Sandbox
+from burnish.core.stepping import apply_entry
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.core.walk import apply_entry
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
 from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.states import States
@@ -37,7 +38,7 @@ Measure = Callable[[Sandbox], Mapping[str, float]]
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     words, compiler = split_at_dashes(arguments)
-    options = _parser(words).parse_args(words)
+    options = _parser(words).parse(words)
     task, program, trace, goal = _result(options) if options.result else _by_hand(options, compiler)
     if options.minimize and goal.noisy:
         raise InputError(f"--minimize: {goal.name} is never the same twice, and cannot say what matters")
@@ -57,9 +58,10 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser(words: Sequence[str]) -> CommandParser:
+    parser = CommandParser(
         prog="burnish apply",
+        compiler="burnish apply hot.c gvn -- -Iinclude",
         description="Apply actions one after the other and show what each does to the costs. "
         "Idle is a step that changes nothing and that the rest does not need.",
         epilog="Example: burnish apply hot.c 'sroa<modify-cfg>' simplifycfg 'main: gvn' -- -Iinclude",
@@ -68,7 +70,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add("file", nargs="?", metavar="PROGRAM", help=f"{programs_help(words)}; not needed for a result")
     add("actions", nargs="*", metavar="[SITE: ]ACTION", help="see burnish tasks TASK")
     add("--result", type=Path, metavar="FILE", help="explain what burnish optimize wrote with --result")
-    add("--number", type=int, metavar="N", help="which of its results, from 1")
+    add("--number", type=COUNT, metavar="N", help="which of its results, from 1")
     add("--minimize", action="store_true", help="also leave out what does not matter, and show what is left")
     add("--objective", help="what matters; default: the task's first one, or the result's own")
     add_table_form(parser, json="print one line of JSON for each step")

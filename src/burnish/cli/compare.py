@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser, share
 from burnish.cli.jobs.results import Troubles, load_source, load_variants, read_results, task_of
 from burnish.cli.show.numbers import ratio_text
 from burnish.cli.show.progress import SearchProgress
@@ -24,7 +25,7 @@ from burnish.evaluation.timing import Comparer, Effort
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse(arguments)
     rows = [(row, path.parent) for path in options.results for row in read_results(path)]
     effort = Effort(options.repeats, options.confidence, options.seed)
     comparer = Comparer(effort)
@@ -52,8 +53,8 @@ def main(arguments: Sequence[str]) -> int:
     return 2 if troubles.any else 1 if any(item.failure for item in evaluated) else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="burnish compare",
         description="Replay results in new processes, compare the programs' outputs with those of the "
         "unoptimized ones, and measure sizes and run times against baselines. Both take turns; "
@@ -69,9 +70,9 @@ def _parser() -> argparse.ArgumentParser:
         help="what burnish optimize wrote with --result or --json",
     )
     add("--against", metavar="BASELINES", help="with commas; default: the reference of each result")
-    add("--repeats", type=int, default=Effort.repeats, help=f"rounds of runs; default: {Effort.repeats}")
-    add("--confidence", type=float, default=Effort.confidence, help=f"default: {Effort.confidence}")
-    add("--seed", type=int, default=0, help="of the order of runs")
+    add("--repeats", type=COUNT, default=Effort.repeats, help=f"rounds of runs; default: {Effort.repeats}")
+    add("--confidence", type=share, default=Effort.confidence, help=f"default: {Effort.confidence}")
+    add("--seed", type=SEED, default=0, help="of the order of runs")
     add_table_form(parser, json="print one line of JSON for each comparison, then for each mean")
     return parser
 

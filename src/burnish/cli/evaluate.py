@@ -18,6 +18,7 @@ from burnish.cli.jobs.arguments import (
     limits_of,
     programs_help,
 )
+from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser, share, whole_number
 from burnish.cli.show.evaluate_folder import show_folder, show_rows
 from burnish.cli.show.evaluate_progress import EvaluationProgress
 from burnish.cli.show.evaluate_report import write_report
@@ -45,7 +46,7 @@ AGAIN = {"only", "worth", "training"}
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     parser = _parser(arguments)
-    options = parser.parse_intermixed_args(arguments)
+    options = parser.parse(arguments)
     given = {name for name, value in vars(options).items() if value != parser.get_default(name)}
     if options.methods is None:
         _refuse(given - ALWAYS - AGAIN, "expected --methods LIST, too; without it a folder is shown again")
@@ -65,8 +66,8 @@ def _refuse(names: set[str], why: str) -> None:
         raise InputError(f"{', '.join(sorted(words)).replace('_', '-')}: {why}")
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser(words: Sequence[str]) -> CommandParser:
+    parser = CommandParser(
         prog="burnish evaluate",
         description="Compare methods on programs, at equal time or evaluations, on one core a program. The "
         "budget holds from the program's bytes to the trace. Every result is replayed in new processes and "
@@ -87,12 +88,12 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, metavar="FOLDER", help=out)
     add("--objective", help="what to minimise; default: the task's first one")
     jobs = "programs at a time, each on a core of its own; default: 1"
-    add("--jobs", type=int, default=1, metavar="N", help=jobs)
-    add("--sample", type=int, metavar="N", help="take only so many programs, drawn by the seed")
-    add("--seed", type=int, default=0)
-    add("--confidence", type=float, default=CONFIDENCE, help=f"of the intervals; default: {CONFIDENCE}")
+    add("--jobs", type=COUNT, default=1, metavar="N", help=jobs)
+    add("--sample", type=COUNT, metavar="N", help="take only so many programs, drawn by the seed")
+    add("--seed", type=SEED, default=0)
+    add("--confidence", type=share, default=CONFIDENCE, help=f"of the intervals; default: {CONFIDENCE}")
     repeats = f"rounds of timed runs; default: {Effort.repeats}"
-    add("--repeats", type=int, default=Effort.repeats, help=repeats)
+    add("--repeats", type=COUNT, default=Effort.repeats, help=repeats)
     append = "add an entry for each method and budget to this leaderboard"
     add("--append", type=Path, metavar="LEADERBOARD", help=append)
     add("--name", help="of the entries, before the method where there are several; default: the method")
@@ -102,7 +103,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add = parser.add_argument_group("of a folder that is shown again").add_argument
     add("--only", metavar="LIST", help="these methods alone, in this order, with commas")
     worth = "take N winning traces apart, drawn by the seed, to see what passes are worth"
-    add("--worth", type=int, default=0, metavar="N", help=worth)
+    add("--worth", type=whole_number(0), default=0, metavar="N", help=worth)
     training = "log.jsonl of burnish train; may be repeated"
     add("--training", type=Path, action="append", default=[], metavar="LOG", help=training)
     return parser

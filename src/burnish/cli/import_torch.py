@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 from burnish.schedules.from_torch.importing import import_module
@@ -20,7 +20,7 @@ from burnish.tasks.mlir_schedules.programs import program
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse(arguments)
     if options.output.suffix != ".mlir":
         raise InputError(f"-o {options.output}: expected a name that ends in .mlir")
     if options.weights and options.weights.suffix != ".npz":
@@ -43,8 +43,8 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="burnish import-torch",
         description="Write a module of torch, in evaluation mode and for inputs of certain shapes, as a "
         "program of linalg operations on tensors, which `burnish optimize` takes. Weights are arguments that "

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_limits, limits_of
+from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser
 from burnish.cli.jobs.results import task_named
 from burnish.cli.show.numbers import ratio_text
 from burnish.cli.show.progress import SearchProgress
@@ -18,17 +19,17 @@ from burnish.cli.show.tables import TextTable, figures, names, texts
 from burnish.core.errors import InputError
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.confirm import toolchain
-from burnish.evaluation.leaderboard import Entry, read_leaderboard
+from burnish.evaluation.leaderboard import CONTENT, Entry, read_leaderboard
 from burnish.evaluation.rows import Row
 from burnish.evaluation.verify import Replays, verify_entry
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse(arguments)
     entries = read_leaderboard(options.leaderboard)
     if not entries:
-        raise InputError(f"{options.leaderboard}: no entry in it")
+        raise InputError(f"{options.leaderboard}: the file is empty; expected {CONTENT}")
     form = form_of(options)
     problems: dict[int, list[str]] = {}
     unknown: dict[int, str] = {}  # by the entry's number: why it cannot be verified here
@@ -50,8 +51,8 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if any(problems.values()) else 0 if problems else 2
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="burnish leaderboard",
         description="Verify a leaderboard: the rows are those that its entries were made of and cover the "
         "programs that they name; every trace is replayed in new processes and measured anew, and so are the "
@@ -60,8 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("leaderboard", type=Path, metavar="FILE", help="what burnish evaluate wrote with --append")
-    add("--sample", type=int, metavar="N", help="replay only so many rows of each entry, drawn by the seed")
-    add("--seed", type=int, default=0)
+    add("--sample", type=COUNT, metavar="N", help="replay only so many rows of each entry, drawn by the seed")
+    add("--seed", type=SEED, default=0)
     add_table_form(parser, json="print one line of JSON for each entry")
     add_limits(parser)
     return parser

@@ -18,6 +18,7 @@ from burnish.cli.jobs.arguments import (
     programs_help,
     split_at_dashes,
 )
+from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser
 from burnish.cli.jobs.job import Job, SearchSettings
 from burnish.cli.jobs.kept import KeptResults
 from burnish.cli.jobs.outputs import OutputPaths
@@ -44,7 +45,7 @@ OF_FRONT_END = ("-I", "-D", "-U", "-O", "-W", "-std=")
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     words, compiler = split_at_dashes(arguments)
-    options = _parser(words).parse_args(words)
+    options = _parser(words).parse(words)
     given = options.files
     task = task_for(given, options.task)
     goal = task.goal(options.objective, given_goals(options, task))
@@ -185,9 +186,10 @@ def exit_code(run: OptimizeRun) -> int:
     return 1 if run.errors or not all(result.valid for result in run.results.values()) else 0
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser(words: Sequence[str]) -> CommandParser:
+    parser = CommandParser(
         prog="burnish optimize",
+        compiler="burnish optimize hot.c -- -Iinclude",
         description="Search for decisions that make programs better than the compiler's own do. Where "
         "nothing better is found, the compiler's own result is kept.",
         epilog="Options for the compiler follow a double dash: burnish optimize a.c b.c -- -Iinclude -DX. "
@@ -209,12 +211,12 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     policy = "what guides it: shipped (default), none, a name of burnish tasks, or a file of burnish train"
     add("--policy", default=policies.DEFAULT, metavar="POLICY", help=policy)
     add("--budget", default="10s", help="for each file: 10s, 2m or '500 evaluations'; default: 10s")
-    add("--seed", type=int, default=0)
+    add("--seed", type=SEED, default=0)
     memory = "begin with what earlier searches found for these functions, and add what this one finds"
     add("--remember", dest="memory_file", type=Path, metavar="FILE", help=memory)
-    add("--workers", type=int, help="processes; default: one for each core, and one to measure time")
+    add("--workers", type=COUNT, help="processes; default: one for each core, and one to measure time")
     jobs = "programs at a time, which share the cores; default: 1"
-    add("--jobs", type=int, default=1, metavar="N", help=jobs)
+    add("--jobs", type=COUNT, default=1, metavar="N", help=jobs)
     add("--link", action="store_true", help="link the files into one program first")
     add_table_form(parser, json="print one result a line instead of the table")
     add("--result", type=Path, metavar="FILE", help="also write the results there, each as it comes")

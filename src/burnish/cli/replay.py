@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import split_at_dashes
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.cli.jobs.results import Troubles, load_elsewhere, load_source, read_results, task_of
 from burnish.cli.show.numbers import cost_text
 from burnish.cli.show.progress import SearchProgress
@@ -22,7 +23,7 @@ from burnish.evaluation import replay_result
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     words, compiler = split_at_dashes(arguments)
-    options = _parser().parse_args(words)
+    options = _parser().parse(words)
     if compiler and not options.program:
         raise InputError("options for the compiler are for --program; results have their own")
     rows = read_results(options.result)
@@ -52,9 +53,10 @@ def main(arguments: Sequence[str]) -> int:
     return 2 if troubles.any else 0 if good else 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="burnish replay",
+        compiler="burnish replay found.jsonl --program hot.c -- -Iinclude",
         description="Replay every result in a file in new processes: the same state, the same cost? "
         "Times are not measured again: see burnish compare. Exit code 1 if one differs, 2 if a "
         "program is not there; the others are replayed.",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
 from burnish.cli.show.tables import TextTable, names, texts
 from burnish.core.task import Task
@@ -15,10 +15,10 @@ from burnish.tasks import load_task, task_names
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="burnish tasks", description=__doc__)
+    parser = CommandParser(prog="burnish tasks", description=__doc__)
     parser.add_argument("task", nargs="?", help="show one task in full, with its actions")
     add_table_form(parser, json="print JSON")
-    options = parser.parse_args(arguments)
+    options = parser.parse(arguments)
     tasks = [load_task(options.task)] if options.task else [load_task(name) for name in task_names()]
     if options.json:
         print(json.dumps([_as_json(task) for task in tasks], indent=2))

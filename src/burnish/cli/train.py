@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from burnish.cli.jobs.arguments import add_settings, all_given
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
 from burnish.cli.show.tables import TextTable, names, texts
 from burnish.cli.show.train_progress import TrainProgress
@@ -36,7 +37,7 @@ WHY = {
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser(arguments).parse_args(arguments)
+    options = _parser(arguments).parse(arguments)
     options.set += [f"options.{name}={json.dumps(text)}" for name, text in all_given(options).items()]
     if options.list or not (options.config or options.resume):
         _list_configurations(form_of(options))
@@ -61,8 +62,8 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser(arguments: Sequence[str]) -> CommandParser:
+    parser = CommandParser(
         prog="burnish train",
         description="Train a policy by a configuration. The same command goes on with a run that was "
         "interrupted or killed. The best policy on the validation programs is exported with its card.",

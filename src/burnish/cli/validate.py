@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shlex
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from burnish.cli.jobs.command_parser import GIBIBYTES, SECONDS, CommandParser
 from burnish.cli.jobs.results import (
     RUN,
     Troubles,
@@ -55,7 +55,7 @@ class ValidatedRow:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse(arguments)
     rows = read_results(options.result)
     if options.program and len(rows) > 1:
         raise InputError(f"--program is for a single result; {options.result} has {len(rows)}")
@@ -89,8 +89,8 @@ def main(arguments: Sequence[str]) -> int:
     return 2 if troubles.any else 0 if good else 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="burnish validate",
         description="Check results: replay each in two new processes, verify the state, and compare what "
         "the program does, on all of its inputs, with what it does unoptimized. A trace that breaks its "
@@ -107,10 +107,22 @@ def _parser() -> argparse.ArgumentParser:
     add("--link", default="", metavar="WORDS", help="for the linker: -lm, other objects")
     add("--sanitize", default="", metavar="LIST", help="those of the task, with commas: address,undefined")
     add("--reproducers", type=Path, default=Path(), metavar="FOLDER", help="where they go; default: here")
-    add("--reduce-seconds", type=float, default=300.0, metavar="S", help="at most, for a trace; default: 300")
-    add("--timeout", type=float, default=10.0, metavar="SECONDS", help="of one run; default: 10")
-    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one step; default: 60")
-    add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
+    add(
+        "--reduce-seconds",
+        type=SECONDS,
+        default=300.0,
+        metavar="S",
+        help="at most, for a trace; default: 300",
+    )
+    add("--timeout", type=SECONDS, default=10.0, metavar="SECONDS", help="of one run; default: 10")
+    add(
+        "--deadline",
+        type=SECONDS,
+        default=60.0,
+        metavar="SECONDS",
+        help="for one step; default: 60",
+    )
+    add("--memory", type=GIBIBYTES, default=4.0, metavar="GIB", help="of a worker; default: 4")
     add_table_form(parser, json="print one line of JSON for each result")
     return parser
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from types import GeneratorType
 from typing import Any
 
-from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory
+from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory, InputError
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
@@ -88,8 +88,16 @@ def read_message(descriptor: int) -> Any:
 
 
 def write_message(descriptor: int, message: Any) -> None:
-    """Write one message."""
-    body = pickle.dumps(message, protocol=5)
+    """Write one message.
+
+    Raises:
+        InputError: it cannot be pickled.
+    """
+    try:
+        body = pickle.dumps(message, protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        step = "worker processes import functions: define yours at the top of a module, not as a lambda"
+        raise InputError(f"{error}; {step}") from None
     view = memoryview(LENGTH.pack(len(body)) + body)
     while view:
         view = view[os.write(descriptor, view) :]

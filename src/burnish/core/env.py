@@ -12,6 +12,7 @@ from typing import Any
 
 import gymnasium
 
+from burnish.core.argument_checks import check_kinds, check_reset_options, names_in, steps_in
 from burnish.core.env_spaces import ActionSpace, ObservationSpace
 from burnish.core.episodes import EpisodeLog, EpisodeRecord
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
@@ -103,15 +104,16 @@ class Env(gymnasium.Env[Any, int]):
         self._observations = ObservationSpace(task, observation)
         self.observation_space = self._observations.space
         self._reward = reward_named(task, reward)
-        wanted = dict.fromkeys((*self._reward.baselines, *baselines))
+        wanted = dict.fromkeys((*self._reward.baselines, *names_in("baselines", baselines)))
         openers = {name: task.baseline(name) for name in wanted}
         self._choice = ActionSpace(task, actions, sites)
         self.actions = self._choice.names
         self.action_space = self._choice.space  # type: ignore[assignment]
-        self.max_steps = max_steps or task.max_steps  # None: the program's own number
+        self.max_steps = steps_in(max_steps) or task.max_steps  # None: the program's own number
         self.dense = self.objective.dense if dense is None else dense
         self._failure_reward = failure_rewards(failure_reward)
         self.render_mode = render_mode
+        check_kinds(dense, limits, render_mode)
         self.worker = Worker(limits) if limits else None
         self._view = View(self._observations.names, self.objective.name, sites)
         self._unmeasured = View(self._observations.names, None, sites)
@@ -133,6 +135,7 @@ class Env(gymnasium.Env[Any, int]):
 
         Raises:
             InputError: `options["program"]` is not the name of one of the programs.
+            UnknownName: there is no such option.
             ProgramError: it cannot be opened; nor can the only program, or many in a row.
         """
         return self.begin_reset(seed=seed, options=options)()
@@ -171,11 +174,8 @@ class Env(gymnasium.Env[Any, int]):
         super().reset(seed=seed)
         if seed is not None:
             self.sampler.restart(seed)
-        wanted = (options or {}).get("program")
-        if wanted is None:
-            program = self.sampler.next(self.np_random)
-        else:
-            program = wanted if isinstance(wanted, Program) else self.sampler.find(wanted)
+        wanted = check_reset_options(options).get("program")
+        program = self.sampler.next(self.np_random) if wanted is None else self.sampler.find(wanted)
         return partial(self._finish_reset, program, self._begin(program), wanted is None)
 
     def begin_step(self, action: int) -> Callable[[], Next]:

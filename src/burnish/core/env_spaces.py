@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 
+from burnish.core.argument_checks import names_in, whole_number_in
 from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.spaces import as_member, space_of
 from burnish.core.task import Task
@@ -34,8 +36,8 @@ class ActionSpace:
             InputError: there is none, or one of them twice.
             UnknownName: the task has no such action.
         """
-        self.names = task.actions if names is None else tuple(names)
-        self.sites = sites
+        self.names = task.actions if names is None else names_in("actions", names)
+        self.sites = sites = whole_number_in("sites", sites, 0)
         self.texts = tuple(
             entry(name, f"#{place}" if place else WHOLE_PROGRAM)
             for place in range(1 + sites)
@@ -50,12 +52,24 @@ class ActionSpace:
         """Return an action's index in the task, and its site.
 
         Raises:
-            IllegalAction: the program has fewer sites.
+            IllegalAction: there is no such action, or the program has fewer sites.
         """
-        at, choice = divmod(int(number), len(self.names))
+        try:
+            at, choice = divmod(operator.index(number), len(self.names))
+        except TypeError:
+            raise IllegalAction(f"action {number!r}: expected {self._expected}") from None
         if not 0 <= at < len(sites):
-            raise IllegalAction(f"action {number}: the program has {len(sites) - 1} sites of that kind")
+            if not 0 <= number < self._count:
+                raise IllegalAction(f"action {number}: expected {self._expected}")
+            raise IllegalAction(
+                f"action {number} is {self.texts[number]!r}, and the program has {len(sites) - 1} sites; "
+                "info['mask'] has the legal ones"
+            )
         return int(self._indices[choice]), sites[at]
+
+    @property
+    def _expected(self) -> str:
+        return f"a whole number, 0 to {self._count - 1}; info['mask'] has the legal ones"
 
     def nothing(self) -> Mask:
         """Return a mask in which nothing is legal."""
@@ -92,7 +106,7 @@ class ObservationSpace:
             UnknownName: the task has no such observation.
         """
         self._several = not (names is None or isinstance(names, str))
-        wanted = (names,) if names is None or isinstance(names, str) else names
+        wanted = (names,) if names is None or isinstance(names, str) else names_in("observation", names)
         self.names = tuple(dict.fromkeys(task.observation(name).name for name in wanted))
         if not self.names:
             raise InputError("an environment needs at least one observation")
@@ -111,7 +125,7 @@ class ObservationSpace:
 def _indices(known: Sequence[str], names: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     index = {name: i for i, name in enumerate(known)}
     if not names or len(set(names)) != len(names):
-        raise InputError("the actions to choose from are one or more, each of them once")
+        raise InputError(f"actions={list(names)!r:.80}: expected one or more, each of them once")
     for name in names:
         if name not in index:
             raise UnknownName.among("action", name, index)

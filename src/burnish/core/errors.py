@@ -45,12 +45,9 @@ class UnknownName(InputError):
     """A name that is not in a list; the message suggests the nearest ones."""
 
     @classmethod
-    def among(cls, kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    def among(cls, kind: str, name: object, known: Iterable[str]) -> UnknownName:
         """Say what `name` should have been, from the `known` names of its `kind`."""
-        names = list(known)
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {_some(names)}"
-        return cls(f"no {kind} named {name!r}; {hint}")
+        return cls(f"no {kind} named {name!r}; {nearest(name, known)}")
 
 
 class IllegalAction(InputError):
@@ -81,6 +78,18 @@ class MissingTool(BurnishError):
     """A part of the system is not installed; the message says which command installs it."""
 
 
+def install(extras: str) -> str:
+    """Return the command that installs optional parts, such as "train,mlir": burnish is on no index."""
+    return f"pip install '.[{extras}]' in a clone of burnish"
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return the next step after a wrong name: the names near it, or else those that are known."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(name, str) else []
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {_some(names)}"
+
+
 def _some(names: list[str], most: int = 12) -> str:
-    shown = ", ".join(names[:most])
+    shown = ", ".join(names[:most]) or "none"
     return f"{shown}, ... ({len(names)} in all)" if len(names) > most else shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from burnish.core.argument_checks import check_class, check_limits
 from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
@@ -22,6 +23,11 @@ class Problem:
     variants: Mapping[str, Program] = field(default_factory=dict, repr=False)
     """By baseline: the program where the front end makes another one for it."""
     limits: Limits = Limits()  # of each process that the compiler works in
+
+    def __post_init__(self) -> None:
+        check_class("task", self.task, Task, "a Task, as load_task('llvm_passes') returns it")
+        check_class("program", self.program, Program, "a Program, as load_program('hot.c') returns it")
+        check_limits(self.limits)
 
     @property
     def goal(self) -> Objective:

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from burnish.core.argument_checks import check_maker, made
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 
@@ -34,6 +35,8 @@ class ProgramSampler:
         self.programs: Sequence[Program] | Callable[[int], Program] = (
             (programs,) if isinstance(programs, Program) else programs
         )
+        if callable(self.programs):
+            check_maker(self.programs)
         self.count = None if callable(self.programs) else len(self.programs)
         if self.count == 0:
             raise InputError("an environment needs at least one program")
@@ -55,15 +58,18 @@ class ProgramSampler:
     def next(self, rng: np.random.Generator) -> Program:
         """Return the program whose turn it is."""
         if callable(self.programs):
-            return self.programs(self._number(_ENDLESS, rng))
+            number = self._number(_ENDLESS, rng)
+            return made(self.programs(number), number)
         return self.programs[self._number(len(self.programs), rng)]
 
-    def find(self, name: str) -> Program:
-        """Return a program by its name.
+    def find(self, name: str | Program) -> Program:
+        """Return a program by its name; a Program is returned as it is.
 
         Raises:
             InputError: there is none of that name; or programs are made by a function, and have none yet.
         """
+        if isinstance(name, Program):
+            return name
         if callable(self.programs):
             raise InputError(
                 f"{name!r}: programs made by a function have no names to look for; give a Program"
@@ -74,7 +80,7 @@ class ProgramSampler:
         for program in self.programs:
             if program.name == name:
                 return program
-        raise InputError(f"no program named {name!r} in this environment")
+        raise UnknownName.among("program of this environment", name, [one.name for one in self.programs])
 
     def _number(self, count: int, rng: np.random.Generator) -> int:
         if self._order == "sample":
@@ -97,7 +103,10 @@ def _shares(weights: Sequence[float] | None, order: Order, count: int | None) ->
         return None
     if order != "sample" or count is None or len(weights) != count:
         raise InputError("weights go with order='sample' and have one number for each program")
-    values = np.asarray(weights, dtype=np.float64)
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except ValueError:
+        raise InputError(f"weights={weights!r:.60}: expected numbers, one for each program") from None
     if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
         raise InputError("weights are numbers from 0 upward, not all of them 0")
     total: NDArray[np.float64] = np.cumsum(values) / values.sum()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 from burnish.core.trace import Trace
 
 
@@ -43,7 +43,13 @@ class Result:
     """The program itself, where it was asked for: see burnish.evaluation.bundle."""
 
     def ratio(self, baseline: str) -> float:
-        """Return baseline cost / cost: above 1 where burnish is better."""
+        """Return baseline cost / cost: above 1 where burnish is better.
+
+        Raises:
+            UnknownName: the result has no such baseline.
+        """
+        if baseline not in self.baselines:
+            raise UnknownName.among("baseline", baseline, self.baselines)
         return self.baselines[baseline] / self.cost
 
     def to_json(self) -> str:
@@ -60,14 +66,41 @@ class Result:
         try:
             row: dict[str, Any] = json.loads(line)
         except json.JSONDecodeError as error:
-            raise InputError(f"not a result: {error}") from None
-        known = {item.name for item in fields(cls)}
-        if not isinstance(row, dict) or not known >= row.keys() or "trace" not in row:
-            raise InputError(f"not a result: expected the fields {', '.join(sorted(known))}")
-        try:
-            lists: dict[str, Any] = {
-                name: tuple(row[name]) for name in ("trace", "verified", "source") if name in row
-            }
-            return cls(**(row | lists))
-        except TypeError as error:
-            raise InputError(f"not a result: {error}") from None
+            raise InputError(f"not a result: {error.msg} at column {error.colno}") from None
+        if not isinstance(row, dict):
+            raise InputError("not a result: expected an object in braces")
+        for item in fields(cls):
+            if item.name in row:
+                _check_kind(item.name, row[item.name], str(item.type))
+            elif item.default is MISSING and item.default_factory is MISSING:
+                raise InputError(f"not a result: the field {item.name!r} is missing")
+        if unknown := sorted(row.keys() - {item.name for item in fields(cls)}):
+            raise InputError(f"not a result: this version of burnish has no field {unknown[0]!r}")
+        return cls(**(row | {name: tuple(row[name]) for name in row if isinstance(row[name], list)}))
+
+
+def _check_kind(name: str, value: object, annotation: str) -> None:
+    """Check a field's value in JSON against its annotation.
+
+    Raises:
+        InputError: it is of another kind.
+    """
+    kinds = annotation.partition("[")[0].split(" | ")
+    texts = all(isinstance(item, str) for item in value) if isinstance(value, list) else True
+    if not texts or not any(isinstance(value, _JSON[kind]) for kind in kinds):
+        expected = _NAMES.get(annotation, annotation)
+        raise InputError(f"not a result: the field {name!r} is {value!r:.40}; expected {expected}")
+
+
+_NAMES = {"Trace": "a list of texts", "tuple[str, ...]": "a list of texts", "str": "a text"}
+_JSON: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "float": (int, float),
+    "bool": bool,
+    "None": type(None),
+    "Trace": list,
+    "tuple": list,
+    "Mapping": dict,
+}
+"""What the annotations of fields are in JSON."""

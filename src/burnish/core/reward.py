@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from burnish.core.errors import CompilerCrash, UnknownName
+from burnish.core.errors import CompilerCrash, InputError, UnknownName
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
@@ -71,7 +71,7 @@ def reward_named(task: Task, name: str) -> Reward:
         UnknownName: the task has no such reward.
     """
     known = rewards(task)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise UnknownName.among("reward", name, known)
     return known[name]
 
@@ -87,6 +87,8 @@ def failure_rewards(given: FailureReward) -> Callable[[CompilerCrash], float]:
         UnknownName: there is no such class.
     """
     if not isinstance(given, Mapping):
+        if not isinstance(given, int | float):
+            raise InputError(f"failure_reward={given!r}: expected a number, or numbers by class of failure")
         return partial(_failure_reward, {CompilerCrash.__name__: given})
     names = [kind.__name__ for kind in _failures(CompilerCrash)]
     for name in given:

@@ -16,7 +16,7 @@ from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.limit import Limit, limits_of, unlimited
 from burnish.core.program import Program
 from burnish.core.stepping import MakeAnswerer
-from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
+from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.core.view import Mask, Observed, Start, Step, View
 from burnish.core.weighted import factors, is_weighted, product
 
@@ -213,12 +213,7 @@ class Session(ABC):
 
     def replay(self, trace: Iterable[str]) -> Trace:
         """Apply the entries of a trace, one after the other; return those for which a change was reported."""
-        changed = []
-        for text in trace:
-            site, action = split_entry(text)
-            if self.apply(self.index(action), site):
-                changed.append(text)
-        return tuple(changed)
+        return tuple(text for text in trace if stepping.apply_entry(self, text))
 
     def index(self, action: str) -> int:
         """Return an action's index.

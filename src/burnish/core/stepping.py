@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.errors import IllegalAction, nearest
+from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.core.view import Mask, Observed, Start, Step, View, following, has_room
 
 if TYPE_CHECKING:
@@ -46,6 +47,23 @@ def step(session: Session, action: int, site: str, view: View, sites: tuple[str,
     sites, mask = places(session, sites, view.site_count)
     observed = tuple(session.observe(name) for name in view.observations)
     return Step(changed, observed, cost, mask, sites, text, session.question())
+
+
+def apply_entry(session: Session, text: str) -> bool:
+    """Apply an entry of a trace; return whether a change was reported.
+
+    Raises:
+        CompilerCrash: the compiler does not survive it.
+        IllegalAction: it does not apply here; where there is no such site, the message names near ones.
+        UnknownName: there is no such action.
+    """
+    site, action = split_entry(text)
+    try:
+        return session.apply(session.index(action), site)
+    except IllegalAction:
+        if site and site not in (sites := session.sites()):
+            raise IllegalAction(f"{text!r}: the program has no {site!r}; {nearest(site, sites)}") from None
+        raise
 
 
 def first_places(session: Session, count: int) -> tuple[str, ...]:

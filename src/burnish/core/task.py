@@ -169,6 +169,8 @@ class Task:
             UnknownName: the task has no such objective.
             InputError: a weighted objective or a limit is not written as one.
         """
+        if not isinstance(name, str | None):
+            raise UnknownName.among("objective", name, self.objectives)
         if name is not None and (base := unlimited(name)) != name:
             return limited(name, self.objective(base), self.objectives)
         if name is not None and is_weighted(name):

@@ -12,11 +12,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from numpy.typing import NDArray
 
+from burnish.core.argument_checks import check_reset_options, whole_number_in
 from burnish.core.env import Env, First, Next
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 from burnish.core.view import Mask
 from burnish.core.worker import Limits, Worker, gathered, wait
 
@@ -54,9 +55,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Raises:
             InputError: there are none, or their spaces differ.
         """
+        for name, value in (("num_envs", num_envs), ("workers", workers), ("threads", threads)):
+            if value is not None:
+                whole_number_in(name, value, 1)
         makers = [make] * (num_envs or 1) if callable(make) else list(make)
         if not makers or num_envs not in (None, len(makers)):
             raise InputError(f"{len(makers)} functions for {num_envs} environments")
+        modes = [mode.value for mode in AutoresetMode]
+        if autoreset_mode not in (*modes, *AutoresetMode):
+            raise UnknownName.among("autoreset mode", autoreset_mode, modes)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.envs = [maker() for maker in makers]
         self.num_envs = len(self.envs)
@@ -96,7 +103,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
         seeds = [None] * self.num_envs if seeds is None else list(seeds)
-        options = dict(options or {})
+        options = check_reset_options(options, ("program", "reset_mask"))
         chosen = np.asarray(options.pop("reset_mask", np.ones(self.num_envs, dtype=bool)))
         if len(seeds) != self.num_envs or chosen.shape != (self.num_envs,) or chosen.dtype != bool:
             raise InputError(f"expected {self.num_envs} seeds and as many booleans in reset_mask")
@@ -118,7 +125,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise gymnasium.error.ResetNeeded("reset the finished environments: options={'reset_mask': ...}")
         if self._begun:
             raise InputError(f"{len(self._begun)} steps were sent: wait for them with ready()")
-        choices = [int(action) for action in iterate(self.action_space, actions)]
+        choices = [whole_number_in("action", action, 0) for action in actions]
+        if len(choices) != self.num_envs:
+            raise InputError(f"{len(choices)} actions; expected {self.num_envs}, one for each environment")
         for going in np.flatnonzero(~self._done):
             self._check(self.envs[going], choices[going])
         rewards = np.zeros(self.num_envs)

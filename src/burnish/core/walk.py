@@ -63,16 +63,7 @@ def replay_legal(session: Session, trace: Trace) -> None:
     """Apply a trace without the entries that are illegal where they come, as a search does."""
     for text in trace:
         with suppress(IllegalAction):
-            apply_entry(session, text)
-
-
-def apply_entry(session: Session, text: str) -> bool:
-    """Apply one entry of a trace; return whether a change was reported.
-
-    Raises:
-        CompilerCrash, IllegalAction, UnknownName: see `act_entry`.
-    """
-    return act_entry(session, text)[0]
+            act_entry(session, text)
 
 
 def act_entry(session: Session, text: str) -> tuple[bool, str]:

@@ -218,11 +218,7 @@ def _of_corpus(corpus: Corpus, name: str) -> Sequence[Program]:
 
 
 def _public() -> Corpus:
-    folder = default_folder()
-    try:
-        return open_corpus(folder)
-    except InputError as error:
-        raise InputError(f"{error}\nthe public corpus is made with: burnish corpus build") from None
+    return open_corpus(default_folder())
 
 
 def _of_suite(kind: str, name: str, level: str) -> Sequence[Program]:

@@ -40,5 +40,7 @@ def unbundled(result: Result, language: str, variant: str = PROGRAM) -> Program 
     try:
         content = lzma.decompress(base64.b64decode(text, validate=True))
     except (binascii.Error, lzma.LZMAError) as error:
-        raise InputError(f"{result.program}: the program in the result is damaged: {error}") from None
+        raise InputError(
+            f"{result.program}: the program in the result is damaged: {error}; make it anew with --bundle"
+        ) from None
     return Program(result.program, language, content)

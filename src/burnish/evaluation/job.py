@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from burnish.core.argument_checks import check_class, whole_number_in
 from burnish.core.errors import InputError
 from burnish.core.guide import Adviser
 from burnish.core.problem import Problem
@@ -34,6 +35,9 @@ class Strategy:
     policy: str = policies.DEFAULT
     seed: int = 0
     memory: Path | None = None
+
+    def __post_init__(self) -> None:
+        whole_number_in("seed", self.seed, 0)
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,9 @@ def optimize(
         UnknownName: no such objective, baseline or search.
         InputError: the objective takes a run, and it is not known how to run the program.
     """
+    check_class("problem", problem, Problem, "Problem(load_task('llvm_passes'), load_program('hot.c'))")
+    check_class("budget", budget, Budget, "Budget(seconds=10) or Budget.parse('10s')")
+    check_class("strategy", strategy, Strategy, "Strategy('genetic')")
     task, goal = problem.task, problem.goal
     if strategy.memory and task.stages:
         raise InputError(f"{task.name} is of several stages, whose traces are not remembered")

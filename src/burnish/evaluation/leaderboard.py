@@ -16,6 +16,8 @@ from burnish.evaluation.rows import Row, parse_rows, write_rows
 from burnish.evaluation.statistics import CONFIDENCE, Summary, summarise
 from burnish.files import json_object, read_json_lines, write_atomically
 
+CONTENT = "a leaderboard, as burnish evaluate --append FILE writes it"
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -93,7 +95,7 @@ def read_leaderboard(path: Path) -> list[Entry]:
     Raises:
         InputError: there is none, or a line is something else.
     """
-    return read_json_lines(path, Entry.from_json)
+    return read_json_lines(path, Entry.from_json, content=CONTENT)
 
 
 def append_rows(

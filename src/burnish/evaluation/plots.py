@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.errors import InputError, MissingTool
+from burnish.core.errors import InputError, MissingTool, install
 from burnish.evaluation.curves import longest_curves
 from burnish.evaluation.importance import FeatureImportance, Importance
 from burnish.evaluation.rows import Row
@@ -263,7 +263,7 @@ def _figure(width: float, height: float, *, rows: int = 1, columns: int = 1) -> 
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingTool("pictures take matplotlib: pip install 'burnish[train]'") from None
+        raise MissingTool(f"pictures take matplotlib: {install('train')}") from None
     style: dict[Any, Any] = {"axes.grid": True, "grid.color": "#e5e5e5", "axes.axisbelow": True}
     style |= {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9}
     with mpl.rc_context(style):

@@ -12,8 +12,8 @@ from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.limit import limits_of, unlimited
 from burnish.core.objective import Objective
 from burnish.core.session import Session
+from burnish.core.stepping import apply_entry
 from burnish.core.trace import Trace
-from burnish.core.walk import apply_entry
 from burnish.search.space import Evaluation
 
 MOST_STATES = 80  # more cannot be read

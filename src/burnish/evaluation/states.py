@@ -10,9 +10,10 @@ from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.sandbox import Sandbox
 from burnish.core.session import Session
+from burnish.core.stepping import apply_entry
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.core.walk import apply_entry, reached
+from burnish.core.walk import reached
 from burnish.core.worker import Limits
 
 KEPT = 12  # open sessions

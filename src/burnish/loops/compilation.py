@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from burnish import _native
+from burnish.core.argument_checks import check_class, names_in
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import Adviser
 from burnish.execution.measurements import MeasurementCache
@@ -75,10 +76,12 @@ def compile_nest(
     Raises:
         UnknownName, InputError: see `compile`.
     """
-    if not 0 <= refine_seconds < math.inf:
+    if not isinstance(refine_seconds, int | float) or not 0 <= refine_seconds < math.inf:
         raise InputError(f"refine_seconds={refine_seconds!r}: expected a number of seconds, 0 or more")
     if threads not in range(1, MOST_THREADS + 1):
         raise InputError(f"threads={threads!r}: expected 1 to {MOST_THREADS}")
+    if not callable(policy):
+        check_class("policy", policy, str, "'shipped', 'none', a file or a function")
     if not cache or not isinstance(policy, str):
         return _compile(nest, policy, refine_seconds, threads)
     known, key = MeasurementCache(cache_file()), key_of(nest, policy, threads)
@@ -95,7 +98,7 @@ def read(statements: str | Iterable[str], dtype: Any, extents: Mapping[str, Any]
     Raises:
         ProgramError, InputError: see `compile`.
     """
-    lines = statements.splitlines() if isinstance(statements, str) else statements
+    lines = names_in("statements", statements.splitlines() if isinstance(statements, str) else statements)
     parsed = [parse_statement(line) for line in lines if line.strip()]
     used = dict.fromkeys(name for one in parsed for name in one.iterators)
     sizes = {}

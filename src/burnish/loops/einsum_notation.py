@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from burnish.core.argument_checks import check_class
 from burnish.core.errors import InputError
 from burnish.loops.compilation import compile_nest, read
 from burnish.loops.kernel import CompiledKernel
@@ -29,6 +30,7 @@ def einsum(subscripts: str, *operands: Array, refine_seconds: float = 0.0) -> Ar
     Raises:
         InputError: the subscripts cannot be read, or do not fit the arrays.
     """
+    check_class("subscripts", subscripts, str, "a text, such as 'mk,kn->mn'")
     arrays = [np.asarray(operand) for operand in operands]
     dtypes = {array.dtype for array in arrays}
     if len(dtypes) != 1:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from burnish.core.errors import InputError
 from burnish.policies.choose import ActionPolicy
+from burnish.policies.find import KINDS
 from burnish.policies.npz import kind_of
 
 
@@ -19,7 +20,12 @@ def load_action_policy(path: Path) -> ActionPolicy:
     if path.suffix == ".npz":
         from burnish.policies import arrays, value_table
 
-        return value_table.load_table(path) if kind_of(path) == value_table.KIND else arrays.load_arrays(path)
+        kind = kind_of(path)
+        if kind == value_table.KIND:
+            return value_table.load_table(path)
+        if kind in KINDS:
+            raise InputError(f"{path}: a policy of kind {kind!r}; expected one that chooses actions")
+        return arrays.load_arrays(path)
     if path.suffix == ".onnx":
         from burnish.policies.onnx import load_onnx
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from burnish.core.errors import InputError, MissingTool
+from burnish.core.errors import InputError, MissingTool, install
 from burnish.policies.choose import Floats, Mask
 from burnish.representations.batches import Inputs, flat, inputs_from_table
 
@@ -71,7 +71,7 @@ def load_onnx(path: Path, threads: int = 1) -> OnnxPolicy:
         )
     except ImportError:
         raise MissingTool(
-            "onnxruntime is not installed; pip install onnxruntime, or 'burnish[train]'"
+            f"onnxruntime is not installed; pip install onnxruntime, or {install('train')}"
         ) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.errors import MissingTool
+from burnish.core.errors import MissingTool, install
 from burnish.files import write_atomically
 from burnish.policies.arrays import EPSILON, ArraysPolicy, Linear
 from burnish.policies.choose import ILLEGAL, Floats
@@ -35,7 +35,7 @@ def write_onnx(policy: ArraysPolicy, path: Path) -> None:
         import onnx
         from onnx import helper
     except ImportError:
-        raise MissingTool("onnx is not installed; pip install onnx, or 'burnish[train]'") from None
+        raise MissingTool(f"onnx is not installed; pip install onnx, or {install('train')}") from None
     graph = _Graph()
     logits = _network(graph, policy)
     legal = graph.node("Where", "mask", logits, graph.constant(np.float32(ILLEGAL)))

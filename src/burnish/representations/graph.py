@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish import _native
-from burnish.core.errors import MissingTool
+from burnish.core.errors import MissingTool, install
 from burnish.core.objective import GraphArrays
 from burnish.core.program import Program
 from burnish.representations.modules import module_of
@@ -151,4 +151,4 @@ def call_graph(program: Program | _native.Module) -> ProgramGraph:
 
 
 def _missing(package: str) -> MissingTool:
-    return MissingTool(f"{package} is not installed; pip install 'burnish[train]'")
+    return MissingTool(f"{package} is not installed; {install('train')}")

@@ -33,8 +33,8 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(importlib.import_module(f"burnish.schedules.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
-        from burnish.core.errors import MissingTool
+        from burnish.core.errors import MissingTool, install
 
         if error.name != "torch":
             raise
-        raise MissingTool("torch is not installed: pip install 'burnish[train,mlir]'") from None
+        raise MissingTool(f"torch is not installed: {install('train,mlir')}") from None

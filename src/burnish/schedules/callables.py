@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish import _native
+from burnish.core.argument_checks import names_in
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.loops.kernel import taken
@@ -58,6 +59,7 @@ class ScheduledFunction:
 
     def __init__(self, program: Program, trace: Sequence[str] = ()) -> None:
         """Compile a program as scheduled, and compare it with NumPy; see `compile_schedule`."""
+        trace = names_in("trace", trace)
         session = open_program(program)
         session.replay(trace)
         self.program, self.trace = program, tuple(trace)

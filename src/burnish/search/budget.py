@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from burnish.core.argument_checks import check_class, whole_number_in
 from burnish.core.errors import InputError
 
 PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+) *(s|m|evaluations?|)")
@@ -36,8 +37,11 @@ class Budget:
     def __post_init__(self) -> None:
         if self.seconds is None and self.evaluations is None:
             raise InputError("a budget needs seconds, evaluations or both")
-        if (self.seconds or 0) < 0 or (self.evaluations or 0) < 0:
-            raise InputError(f"a budget cannot be negative: {self}")
+        if not isinstance(self.seconds, int | float | None) or (self.seconds or 0) < 0:
+            raise InputError(f"Budget(seconds={self.seconds!r}): expected a number, 0 or more")
+        for name, least in (("evaluations", 0), ("patience", 0), ("workers", 1)):
+            if (number := getattr(self, name)) is not None:
+                whole_number_in(name, number, least)
 
     @property
     def text(self) -> str:
@@ -54,6 +58,7 @@ class Budget:
         Raises:
             InputError: it is none of these.
         """
+        check_class("budget", text, str, "a text, such as '10s'")
         values: dict[str, float] = {}
         for part in text.split(","):
             found = PART.fullmatch(part.strip())

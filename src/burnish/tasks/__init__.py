@@ -42,6 +42,8 @@ def load_task(name: str) -> Task:
         UnknownName: there is no such task, or no such version of it.
         InputError: another package's task cannot be loaded.
     """
+    if not isinstance(name, str):
+        raise UnknownName.among("task", name, task_names())
     plain = name.partition("-v")[0]
     if plain not in task_names():
         raise UnknownName.among("task", name, task_names())
@@ -66,10 +68,22 @@ def task_for(texts: Sequence[str], name: str | None = None) -> Task:
         task = load_task(known)
         if all(map(task.source().takes, texts)):
             return task
-    if len(task_names()) == 1 or all(map(load_task(TASKS[0]).source().takes, texts[:1])):
+    sources = [load_task(known).source() for known in task_names()]
+    strange = [text for text in texts if not any(source.takes(text) for source in sources)]
+    if not strange:
+        raise InputError(f"{texts[0]}, {texts[1]}: no task takes both; give programs of one task")
+    if load_task(TASKS[0]).source().takes(texts[0]):
         return load_task(TASKS[0])  # whose error says more
-    wanted = "; ".join(f"{known}: {load_task(known).source().kinds}" for known in task_names())
-    raise InputError(f"{texts[0]}: no task takes this; expected, for {wanted}")
+    raise InputError(f"{strange[0]}: no task takes this; expected {program_kinds()}")
+
+
+def program_kinds() -> str:
+    """Return what may be given for a program: each form once, with the first task that takes it."""
+    by_form: dict[str, str] = {}
+    for name in task_names():
+        by_form.setdefault(load_task(name).source().kinds, name)
+    (first, _), *others = by_form.items()
+    return "; ".join([first, *(f"for {name} {form}" for form, name in others)])
 
 
 def _load(name: str) -> Task:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burnish.core.errors import MissingTool, UnknownName
+from burnish.core.errors import MissingTool, UnknownName, install
 from burnish.training.config import Config
 from burnish.training.tables import from_table
 
@@ -89,4 +89,4 @@ def settings_of(config: Config) -> tuple[Algorithm, Any]:
 
 def without_torch() -> MissingTool:
     """Say how to get torch."""
-    return MissingTool("training needs torch, which is not installed: pip install 'burnish[train]'")
+    return MissingTool(f"training needs torch, which is not installed: {install('train')}")

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from burnish.core.errors import InputError, MissingTool
+from burnish.core.errors import InputError, MissingTool, install
 from burnish.files import json_object, read_json_lines, write_atomically
 from burnish.training.config import Config
 
@@ -202,7 +202,7 @@ def open_trackers(folder: Path, config: Config, begin: int) -> list[Tracker]:
 
 def missing(package: str, extra: str, otherwise: str) -> str:
     """Say how to get a package, or do without."""
-    return f"{package} is not installed; install it with: pip install 'burnish[{extra}]', or set {otherwise}"
+    return f"{package} is not installed; {install(extra)}, or set {otherwise}"
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> Sequence[tuple[str, str]]:

@@ -49,7 +49,7 @@ def test_programs_need_mlir() -> None:
         "        print(error)\n"
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("pip install 'burnish[mlir]'") == 2
+    assert done.stdout.count("pip install '.[mlir]'") == 2
 
 
 def test_other_tasks_need_no_mlir() -> None:

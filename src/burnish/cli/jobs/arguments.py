@@ -7,12 +7,13 @@ import itertools
 import sys
 from collections.abc import Iterable, Sequence
 
+from burnish.cli.jobs.command_parser import GIBIBYTES, SECONDS, CommandParser
 from burnish.core.errors import InputError
 from burnish.core.setting import Setting
 from burnish.core.task import Task
 from burnish.core.worker import GIB, Limits
 from burnish.policies import find as policies
-from burnish.tasks import TASKS, load_task, task_names
+from burnish.tasks import load_task, program_kinds, task_names
 
 TASK = "--task"
 DEST = "setting "  # and a setting's name: where its value is in the parsed options
@@ -41,13 +42,11 @@ def task_asked_for(words: Sequence[str]) -> Task | None:
 
 def programs_help(words: Sequence[str]) -> str:
     """Return what a user may write for a program, for --help."""
-    if task := task_asked_for(words):
-        return task.source().kinds
-    first, *others = map(load_task, TASKS)
-    return "; ".join([first.source().kinds, *(f"for {one.name} {one.source().kinds}" for one in others)])
+    task = task_asked_for(words)
+    return task.source().kinds if task else program_kinds()
 
 
-def add_task(parser: argparse.ArgumentParser, words: Sequence[str], *, goals: bool = False) -> None:
+def add_task(parser: CommandParser, words: Sequence[str], *, goals: bool = False) -> None:
     """Add --task, and the settings of tasks.
 
     Args:
@@ -60,7 +59,7 @@ def add_task(parser: argparse.ArgumentParser, words: Sequence[str], *, goals: bo
     add_settings(parser, words, goals=goals)
 
 
-def add_settings(parser: argparse.ArgumentParser, words: Sequence[str], *, goals: bool = False) -> None:
+def add_settings(parser: CommandParser, words: Sequence[str], *, goals: bool = False) -> None:
     """Add the settings of the task that --task names; without it those of all tasks."""
     task = task_asked_for(words)
     tasks = [task] if task else [load_task(name) for name in task_names()]
@@ -119,11 +118,17 @@ def _given(options: argparse.Namespace, task: Task, wanted: Iterable[Setting]) -
     return {setting.name: every[setting.name] for setting in wanted if setting.name in every}
 
 
-def add_limits(parser: argparse.ArgumentParser) -> None:
+def add_limits(parser: CommandParser) -> None:
     """Add the limits of worker processes."""
     add = parser.add_argument
-    add("--deadline", type=float, default=60.0, metavar="SECONDS", help="for one action; default: 60")
-    add("--memory", type=float, default=4.0, metavar="GIB", help="of a worker; default: 4")
+    add(
+        "--deadline",
+        type=SECONDS,
+        default=60.0,
+        metavar="SECONDS",
+        help="for one action; default: 60",
+    )
+    add("--memory", type=GIBIBYTES, default=4.0, metavar="GIB", help="of a worker; default: 4")
 
 
 def limits_of(options: argparse.Namespace) -> Limits:

@@ -68,12 +68,16 @@ class OutputPaths:
         Raises:
             InputError: it is of no known kind, its folder is not there, or it is an input.
         """
+        if not output.suffix and self.suffixes:
+            raise InputError(
+                f"{output}: there is no such folder; make it first, or name a file: {output}{self.default}"
+            )
         if output.suffix not in self.suffixes:
             *others, last = self.suffixes or (self.default,)
             known = f"{', '.join(others)} or {last}" if others else last
             raise InputError(f"{output}: expected a name that ends in {known}, or a folder")
         if not output.absolute().parent.is_dir():
-            raise InputError(f"{output}: there is no folder {output.absolute().parent}")
+            raise InputError(f"{output}: there is no folder {output.absolute().parent}; make it first")
         self._check_apart(names[:1], [output], names)
 
     def _is_file(self, output: Path, given: Sequence[str], names: Sequence[str]) -> bool:

@@ -18,6 +18,7 @@ from burnish.evaluation.bundle import PROGRAM, unbundled
 from burnish.files import read_json_lines
 from burnish.tasks import load_task
 
+CONTENT = "results, as burnish optimize --result FILE writes them"
 RUN = "--run="  # in a result's source, before what a run is given
 
 
@@ -27,9 +28,9 @@ def read_results(path: Path) -> list[Result]:
     Raises:
         InputError: there is no such file, no result in it, or something else.
     """
-    rows = read_json_lines(path, Result.from_json)
+    rows = read_json_lines(path, Result.from_json, content=CONTENT)
     if not rows:
-        raise InputError(f"{path}: no result in it")
+        raise InputError(f"{path}: the file is empty; expected {CONTENT}")
     return rows
 
 

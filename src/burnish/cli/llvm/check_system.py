@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.toolchain import clang_version, missing_system_parts
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    argparse.ArgumentParser(prog="burnish check-system", description=__doc__).parse_args(arguments)
+    CommandParser(prog="burnish check-system", description=__doc__).parse(arguments)
     missing = missing_system_parts()
     for part in missing:
         print(f"missing: {part}")

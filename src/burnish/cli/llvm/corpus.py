@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import split_at_dashes
+from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser, whole_number
 from burnish.cli.llvm.corpus_export import combine, export
 from burnish.cli.llvm.corpus_progress import BuildProgress, FetchProgress
 from burnish.cli.llvm.corpus_split import split
@@ -36,25 +37,28 @@ from burnish.files import default_cache
 
 Add = Callable[..., argparse.Action]
 
+COMPILER = {"build": "--from src --folder mine -- -Iinclude", "export": "out -- -Oz"}
+"""By command: a call with options for clang."""
+
 RUNNABLE: dict[str, Callable[[], Sequence[Kernel | Recipe]]] = {"kernels": kernels, "workloads": workloads}
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     words, clang = split_at_dashes(arguments)
-    options = _parser().parse_args(words)
+    options = _parser().parse(words)
     options.clang = clang
     code: int = options.run(options)
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="burnish corpus",
         description="Make and look at a corpus: thousands of programs, compressed, opened one by one. "
         "The public one is compiled from open-source packages that are pinned by digest and split by "
         "project; nothing of theirs is executed.",
-        epilog="burnish corpus build --split train     burnish corpus build --from ~/project --folder mine",
+        epilog="burnish corpus build --split train\nburnish corpus build --from ~/project --folder mine",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -63,8 +67,8 @@ def _parser() -> argparse.ArgumentParser:
 
     add = _command(commands, "build", _build, "compile; go on where an earlier build was stopped")
     _add_packages(add)
-    add("--jobs", type=int, metavar="N", help="processes; default: one for each core")
-    add("--limit", type=int, metavar="N", help="only the first N files of each package")
+    add("--jobs", type=COUNT, metavar="N", help="processes; default: one for each core")
+    add("--limit", type=COUNT, metavar="N", help="only the first N files of each package")
     add("--again", action="store_true", help="also what is built already")
     add("--from", dest="source", metavar="WHAT", help=_FROM_HELP)
     add("--name", default="", help="with --from: what the package is called; default: its folder's name")
@@ -75,18 +79,23 @@ def _parser() -> argparse.ArgumentParser:
     add_table_form(commands.choices["build"])
 
     add = _command(commands, "random", _random, "generate random programs that can be run")
-    add("--count", type=int, default=100, help="default: 100")
-    add("--seed", type=int, default=0, help="of the first; the others count on from it")
-    add("--jobs", type=int, metavar="N", help="processes; default: one for each core")
+    add("--count", type=COUNT, default=100, help="default: 100")
+    add("--seed", type=SEED, default=0, help="of the first; the others count on from it")
+    add("--jobs", type=COUNT, metavar="N", help="processes; default: one for each core")
     add("--quiet", action="store_true", help="no progress")
-    add("--size", type=int, default=SIZE, help=f"about how many IR instructions each; default: {SIZE}")
+    add(
+        "--size",
+        type=whole_number(1),
+        default=SIZE,
+        help=f"about how many IR instructions each; default: {SIZE}",
+    )
     add("--folder", type=Path, required=True, help="the corpus that they go to")
 
     add = _command(commands, "list", _list, "what is in a corpus, or which programs can be run")
     add("what", nargs="?", help="a split, a package, kernels or workloads; default: all of the corpus")
     add("--status", choices=("compiled", "failed", "skipped", "repeated"), help="default: programs only")
-    add("--smallest", type=int, default=0, metavar="N", help="IR instructions")
-    add("--largest", type=int, metavar="N", help="IR instructions")
+    add("--smallest", type=whole_number(0), default=0, metavar="N", help="IR instructions")
+    add("--largest", type=whole_number(0), metavar="N", help="IR instructions")
     add("--packages", action="store_true", help="packages instead of programs")
     _add_folder(add)
     add_table_form(commands.choices["list"], json="one line of JSON for each")
@@ -98,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     add = _command(commands, "split", split, "show which projects are in which split, or split one's own")
     add("--assign", metavar="SHARES", help="such as train=8,val=1,test=1: split folder by folder")
     add("--by-file", action="store_true", help="with --assign: split file by file")
-    add("--seed", type=int, default=0)
+    add("--seed", type=SEED, default=0)
     add("--reset", action="store_true", help="back to the splits that it was built with")
     _add_folder(add)
     add_table_form(commands.choices["split"])
@@ -122,12 +131,15 @@ _FROM_HELP = (
 
 
 def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    commands: argparse._SubParsersAction[CommandParser],
     name: str,
     run: Callable[[argparse.Namespace], int],
     text: str,
 ) -> Add:
-    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    called = f"burnish corpus {name} {COMPILER[name]}" if name in COMPILER else ""
+    parser = commands.add_parser(
+        name, help=text, description=text[0].upper() + text[1:] + ".", compiler=called, subcommand=True
+    )
     parser.set_defaults(run=run)
     return parser.add_argument
 

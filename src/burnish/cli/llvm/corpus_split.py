@@ -8,9 +8,9 @@ from collections import Counter
 
 from burnish.cli.llvm.corpus_tables import show_splits
 from burnish.cli.show.table_forms import form_of
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, UnknownName
 from burnish.corpora.splits import assign_splits, file_of, group_of, remove_splits, write_splits
-from burnish.corpora.store import Corpus, open_corpus
+from burnish.corpora.store import SPLITS, Corpus, open_corpus
 
 
 def split(options: argparse.Namespace) -> int:
@@ -62,8 +62,13 @@ def _shares(text: str) -> dict[str, float]:
 
     Raises:
         InputError: it is something else.
+        UnknownName: there is no such split.
     """
     try:
-        return {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
+        shares = {name: float(share) for name, share in (part.split("=") for part in text.split(","))}
     except ValueError:
         raise InputError(f"--assign {text}: expected shares such as train=8,val=1,test=1") from None
+    for name in shares:
+        if name not in SPLITS:
+            raise UnknownName.among("split", name, SPLITS)
+    return shares

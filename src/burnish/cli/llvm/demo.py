@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.cli.jobs.job import Job, SearchSettings, search_job, write_output
 from burnish.cli.show.progress import SearchProgress
 from burnish.cli.show.results_table import results_table
@@ -20,7 +20,7 @@ from burnish.tasks.llvm_passes import LANGUAGE, TASK
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="burnish demo",
         description="Fetch the C library zopfli, optimize its files for size, and compare with clang.",
     )
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--budget", default="8s", help="for each file; default: 8s")
     add_table_form(parser)
-    options = parser.parse_args(arguments)
+    options = parser.parse(arguments)
     form = form_of(options)
     settings = SearchSettings(Budget.parse(options.budget), "loaded-bytes")
     units = demo_units(options.sources)

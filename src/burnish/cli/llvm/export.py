@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 from burnish.policies.arrays import ArraysPolicy
@@ -19,7 +19,7 @@ FORMATS = {".h": "c-header", ".onnx": "onnx"}
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="burnish export",
         description="Write a policy as what runs without burnish: an ONNX file, or, of a policy for the "
         "inliner, a C header with its weights and one function, which needs nothing but the C library.",
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, required=True, help="where to: FILE.onnx or FILE.h")
     parser.add_argument("--format", choices=FORMATS.values(), help="by default what the end of --out says")
     parser.add_argument("--name", help="of the C function: NAME_inline; default: the header's own")
-    options = parser.parse_args(arguments)
+    options = parser.parse(arguments)
     kind = options.format or FORMATS.get(options.out.suffix)
     if kind is None:
         raise InputError(f"--out {options.out}: expected FILE.onnx or FILE.h, or --format")

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
+from burnish.cli.jobs.command_parser import COUNT, SECONDS, SEED, CommandParser, whole_number
 from burnish.cli.show.table_forms import add_table_form, form_of
 from burnish.cli.show.tables import TextTable, figures, names
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
@@ -31,52 +32,56 @@ TASK = "llvm_inlining"
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse(arguments)
     code: int = options.run(options)
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="burnish inliner",
         description="Look at what LLVM's inliner decides: tables of decisions with what each is worth, a "
         "policy against the heuristic module by module, and which features its answers depend on.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "write all decisions of modules, some of them tried the other way, as JSON lines"
-    one = commands.add_parser("decisions", help=text, description=f"{text}; go on with what is there.")
+    one = commands.add_parser(
+        "decisions", help=text, description=f"{text}; go on with what is there.", subcommand=True
+    )
     one.set_defaults(run=_decisions)
     one.add_argument("out", type=Path, help="the file")
-    one.add_argument("--tries", type=int, default=0, metavar="N", help="of each module; default: none")
-    one.add_argument("--seconds", type=float, metavar="S", help="at most, for one module")
-    one.add_argument("--workers", type=int, default=1, metavar="N", help="processes; default: 1")
+    one.add_argument(
+        "--tries", type=whole_number(0), default=0, metavar="N", help="of each module; default: none"
+    )
+    one.add_argument("--seconds", type=SECONDS, metavar="S", help="at most, for one module")
+    one.add_argument("--workers", type=COUNT, default=1, metavar="N", help="processes; default: 1")
     _add_programs(one)
 
     text = "measure what a policy's answers make of modules, without a search"
-    one = commands.add_parser("compare", help=text, description=f"{text}.".capitalize())
+    one = commands.add_parser("compare", help=text, description=f"{text}.".capitalize(), subcommand=True)
     one.set_defaults(run=_compare)
     one.add_argument("policy", help="a file, or the name of a shipped policy")
     add_table_form(one, json="a line of JSON for each module")
     _add_programs(one)
 
     text = "permute each feature over decisions that were tried: what do other answers cost?"
-    one = commands.add_parser("importance", help=text, description=text.capitalize())
+    one = commands.add_parser("importance", help=text, description=text.capitalize(), subcommand=True)
     one.set_defaults(run=_importance)
     one.add_argument("policy", help="a file, or the name of a shipped policy")
     one.add_argument("decisions", type=Path, help="what `burnish inliner decisions --tries` wrote")
-    one.add_argument("--repeats", type=int, default=5, metavar="N", help="permutations; default: 5")
-    one.add_argument("--seed", type=int, default=0)
+    one.add_argument("--repeats", type=COUNT, default=5, metavar="N", help="permutations; default: 5")
+    one.add_argument("--seed", type=SEED, default=0)
     add_table_form(one, json="a line of JSON for each feature")
     one.add_argument("--plot", type=Path, metavar="FILE", help="draw them: .svg, .png or .pdf")
     return parser
 
 
-def _add_programs(parser: argparse.ArgumentParser) -> None:
+def _add_programs(parser: CommandParser) -> None:
     parser.add_argument("programs", nargs="+", help="files, or references such as corpus:val")
     parser.add_argument("--objective", help="default: loaded-bytes")
     parser.add_argument("--match", default="", metavar="REGEX", help="only modules with such names")
-    parser.add_argument("--count", type=int, metavar="N", help="only so many modules, drawn with the seed")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=COUNT, metavar="N", help="only so many modules, drawn with the seed")
+    parser.add_argument("--seed", type=SEED, default=0)
 
 
 def _programs(options: argparse.Namespace) -> Iterator[Program]:
@@ -169,6 +174,8 @@ def features_table(found: Iterable[FeatureImportance]) -> TextTable:
 
 def _importance(options: argparse.Namespace) -> int:
     policy = load_action_policy(_policy_path(options.policy))
+    if not options.decisions.is_file():
+        raise InputError(f"{options.decisions}: no such file; burnish inliner decisions --tries N writes it")
     tables = read_json_lines(options.decisions, Decisions.from_json, appended=True)
     found = permutation_importance(policy, tables, repeats=options.repeats, seed=options.seed)
     if options.plot:

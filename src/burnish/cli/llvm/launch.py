@@ -48,5 +48,5 @@ def find_launcher(launcher: str) -> str:
         return found
     raise MissingTool(
         f"{launcher} is neither in {folders[-1]} nor on PATH; it comes with burnish, so install that again: "
-        "pip install --force-reinstall burnish"
+        "pip install --force-reinstall . in a clone of burnish"
     )

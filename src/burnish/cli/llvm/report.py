@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.cli.show.numbers import change_text
 from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
 from burnish.cli.show.tables import TextTable, figures, names, texts
@@ -28,7 +28,7 @@ from burnish.driver.build_summary import (
 def main(arguments: list[str]) -> int:
     """Run `burnish report`; return its exit code."""
     own, link = _divide(arguments)
-    options = _parser().parse_args(own)
+    options = _parser().parse(own)
     form = None if options.json else form_of(options)
     try:
         if options.advice:
@@ -89,8 +89,8 @@ def _divide(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:at], arguments[at + 1 :]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> CommandParser:
+    parser = CommandParser(
         prog="burnish report",
         description="Show the bytes that a linked program loads, before and after, and the change of .text, "
         "for the objects that burnish cc and c++ last wrote, and why some are as clang made them; "

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from burnish.cli.jobs.command_parser import CommandParser
 from burnish.core.errors import InputError
 from burnish.policies.choose import ActionPolicy
 from burnish.policies.find import path_of
@@ -34,7 +35,7 @@ BASE_OPTION = "-inliner-interactive-channel-base"
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return the compiler's exit code."""
     words, command = _split(list(arguments))
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=NAME,
         usage=f"{NAME} --policy POLICY [--channel BASE] [-- COMPILER ARGUMENT...]",
         description=DESCRIPTION,
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
         metavar="BASE",
         help="the FIFOs BASE.in and BASE.out are made, and removed in the end; default: in their own folder",
     )
-    options = parser.parse_args(words)
+    options = parser.parse(words)
     if not command and not options.channel:
         raise InputError("without a compiler's command, --channel BASE says where to answer")
     policy = load_action_policy(path_of(options.policy))

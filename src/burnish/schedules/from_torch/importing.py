@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.errors import InputError, MissingTool
+from burnish.core.errors import InputError, MissingTool, install
 from burnish.schedules.from_torch.cleaning import cleaned
 from burnish.schedules.from_torch.layout import channels_last
 from burnish.tasks.mlir_schedules.bindings import bindings
@@ -18,7 +18,7 @@ from burnish.tasks.mlir_schedules.bindings import bindings
 if TYPE_CHECKING:
     from torch import nn
 
-INSTALL = "pip install 'burnish[train,mlir]'"
+INSTALL = install("train,mlir")
 TRANSPOSED = (1, 0)
 
 Layout = Literal["nhwc", "nchw"]
@@ -93,12 +93,22 @@ def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
     except ImportError:
         raise MissingTool(f"torch is not installed: {INSTALL}") from None
     bindings("ir")
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f"{type(module).__name__}: expected a torch.nn.Module, such as nn.Linear(8, 4)")
+    if isinstance(example_inputs, torch.Tensor) or not isinstance(example_inputs, Sequence):
+        raise InputError(
+            f"the example inputs are a {type(example_inputs).__name__}; expected a list of tensors, one for "
+            "each input: [torch.randn(1, 8)]"
+        )
     if module.training:
         raise InputError(f"{type(module).__name__} is in training mode; expected module.eval()")
     for place, value in enumerate(example_inputs):
         if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
             found = getattr(value, "dtype", type(value).__name__)
-            raise InputError(f"input {place} is {found}; programs take tensors of torch.float32")
+            raise InputError(
+                f"input {place} is {found}; expected a tensor of torch.float32. Where a module takes whole "
+                "numbers, as an embedding does, import the part that follows"
+            )
 
 
 def _folded(module: nn.Module) -> nn.Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +39,7 @@ def load_module(where: str) -> tuple[nn.Module, list[Tensor]]:
         raise UnknownName.among(f"name in {place}", name, [one for one in vars(found) if one[0] != "_"])
     value = getattr(found, name)
     if not isinstance(value, torch.nn.Module) and callable(value):
-        value = value()
+        value = _called(value, where)
     module, *inputs = value if isinstance(value, tuple) else (value,)
     if len(inputs) == 1 and isinstance(inputs[0], tuple | list):
         inputs = list(inputs[0])
@@ -46,6 +47,23 @@ def load_module(where: str) -> tuple[nn.Module, list[Tensor]]:
         kind = type(module).__name__
         raise InputError(f"{where} is a {kind}; expected a torch.nn.Module, or a function that returns one")
     return module.eval(), inputs
+
+
+def _called(function: Any, where: str) -> Any:
+    """Return what a function without arguments returns.
+
+    Raises:
+        InputError: it takes arguments.
+    """
+    try:
+        inspect.signature(function).bind()
+    except TypeError as error:
+        raise InputError(
+            f"{where}: {error}; expected a module, or a function without arguments that returns one"
+        ) from None
+    except ValueError:  # it has no signature that Python knows
+        pass
+    return function()
 
 
 def drawn_inputs(shapes: Sequence[str]) -> list[Tensor]:
@@ -77,7 +95,7 @@ def _python_module(place: str) -> Any:
         found = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(found)
     except (ImportError, SyntaxError) as error:
-        raise InputError(f"{place} cannot be imported: {error}") from None
+        raise InputError(f"{place} cannot be imported: {error}; expected {FORM}") from None
     return found
 
 

@@ -220,7 +220,8 @@ def make_nest(
         if not key.isascii():
             raise ProgramError(f"{name}: {key}: expected names of ASCII letters, digits and _")
     if missing := [key for key in used if extents.get(key, 0) < 1]:
-        raise ProgramError(f"{name}: {missing[0]} has no extent; expected {missing[0]}=N, at least 1")
+        found = f"is {extents[missing[0]]}" if missing[0] in extents else "has no extent"
+        raise ProgramError(f"{name}: {missing[0]} {found}; expected {missing[0]}=N, at least 1")
     if not used:
         raise ProgramError(f"{name}: expected an iterator, such as i in 'o[i] = 2 * x[i]'")
     if len(used) > MOST_ITERATORS:

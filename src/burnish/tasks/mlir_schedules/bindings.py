@@ -6,10 +6,10 @@ import importlib
 from functools import cache
 from typing import Any
 
-from burnish.core.errors import MissingTool, ProgramError
+from burnish.core.errors import MissingTool, ProgramError, install
 
 WHEEL = "torch-mlir"
-INSTALL = "pip install 'burnish[mlir]'"
+INSTALL = install("mlir")
 
 
 @cache
