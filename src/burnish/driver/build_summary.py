@@ -21,6 +21,7 @@ class BuildSummary:
     text_bytes_before: int
     text_bytes: int
     unmeasured: int  # how many have no size: clang's temporary objects that nobody looked at
+    crashes: int  # of the compiler while these were searched: none harms a build
     reasons: tuple[
         tuple[str, int], ...
     ]  # why files are as clang made them, and how many; the most frequent first
@@ -47,6 +48,7 @@ def summarise(records: Iterable[Record], directory: Path, *, gone_too: bool = Fa
         text_bytes_before=sum(one.text_bytes_before or 0 for one in sized),
         text_bytes=sum(one.text_bytes or 0 for one in sized),
         unmeasured=len(rows) - len(sized),
+        crashes=sum(one.crashes for one in rows),
         reasons=tuple(reasons.most_common()),
     )
 

@@ -99,6 +99,7 @@ def _as_json(summary: BuildSummary) -> dict[str, object]:
         "files": len(summary.records),
         "gone": summary.gone,
         "unmeasured": summary.unmeasured,
+        "crashes": summary.crashes,
         "loaded_bytes_before": summary.loaded_bytes_before,
         "loaded_bytes": summary.loaded_bytes,
         "change_percent": change_percent(summary.loaded_bytes_before, summary.loaded_bytes),
@@ -120,6 +121,9 @@ def _print(summary: BuildSummary, directory: Path) -> None:
         console.print(f"     and {len(summary.reasons) - MOST_REASONS} reasons more: --json has all")
     if summary.unmeasured:
         console.print(f"{summary.unmeasured:4} without a size: clang's temporary objects, linked at once")
+    if summary.crashes:
+        crashes = "crash" if summary.crashes == 1 else "crashes"
+        console.print(f"{summary.crashes:4} {crashes} of the compiler while searching: no harm to the build")
     if summary.gone:
         console.print(f"{summary.gone:4} left out: objects that were deleted since; --all shows them")
 
