@@ -1,4 +1,4 @@
-"""Debug information is set aside while passes are searched; crashes of the compiler in a search are counted."""
+"""Debug information is set aside while passes are searched; crashes in a search are counted."""
 
 from __future__ import annotations
 
