@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from burnish import _native
+from burnish.core.errors import CompilerCrash
+from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.worker import Limits
 from burnish.corpora.kernels import find_kernel, kernel_names
 from burnish.programs import load_program
+from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import ACTIONS
 from burnish.tasks.llvm_passes.modules import run_pass
 from burnish.tasks.llvm_passes.session import open_session
+from tests.conftest import OpenSandbox
 from tests.loaded_code import loaded_code
 from tests.sources import DATA, FILES
 
@@ -29,6 +36,7 @@ int sums(const int *from, int count) {
 }
 """
 PROGRAMS = {name: find_kernel(name).source for name in kernel_names()} | {name: DATA / name for name in FILES}
+STEPS = 20  # of an episode
 BEFORE = {"nothing": (), "sroa": ("sroa<modify-cfg>",), "Oz": ("clang<Oz>",)}
 
 
@@ -120,3 +128,37 @@ def test_code_generation_is_the_same_with_debug_information(trace: tuple[str, ..
         for module in (described, plain):
             run_pass(module, ACTIONS.index(text), "", "Oz")
     assert loaded_code(described.emit_object("Oz")) == loaded_code(plain.emit_object("Oz"))
+
+
+def random_episodes(open_sandbox: OpenSandbox, count: int, seed: int) -> Counter[str]:
+    """Play episodes over programs with debug information, each to its object; count what became of them."""
+    rng = np.random.default_rng(seed)
+    name = FILES[seed % len(FILES)]
+    root = open_sandbox(TASK.open, load_program(DATA / name, ["-g"]), Limits())
+    outcomes: Counter[str] = Counter()
+    for _ in range(count):
+        session = root.fork()
+        try:
+            for _ in range(STEPS):
+                sites = (WHOLE_PROGRAM, *session.sites()[:2])
+                number, action = divmod(int(rng.choice(np.flatnonzero(session.mask(sites)))), len(ACTIONS))
+                session.apply(action, sites[number])
+            session.verify()
+            session.object_code()
+            outcomes["ended"] += 1
+        except CompilerCrash as error:
+            outcomes[str(error)] += 1
+        session.close()
+    root.shutdown()
+    return outcomes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_episodes_with_debug_information_end(open_sandbox: OpenSandbox, seed: int) -> None:
+    assert random_episodes(open_sandbox, 4, seed) == {"ended": 4}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_2000_random_episodes_with_debug_information_end(open_sandbox: OpenSandbox, seed: int) -> None:
+    assert random_episodes(open_sandbox, 100, seed) == {"ended": 100}
