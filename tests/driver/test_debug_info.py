@@ -92,17 +92,17 @@ def test_a_search_of_a_kernel_finds_the_same_with_debug_information(name: str) -
 
 
 def test_a_module_without_debug_information_is_left_as_it_is(source: Path) -> None:
-    plain, described = bitcode_of(source), bitcode_of(source, "-g")
+    plain, described = load_program(source, []), load_program(source, ["-g"])
     assert without_debug_info(plain) is plain
-    assert not _native.Module(without_debug_info(described), "described").has_debug_info
+    assert not _native.Module(without_debug_info(described).content, "described").has_debug_info
 
 
 def test_other_code_with_debug_information_is_refused(source: Path) -> None:
     described = bitcode_of(source, "-g")
-    plain = without_debug_info(described)
-    problem = Problem(make_task(), Program("source.c", LANGUAGE, plain))
+    plain = without_debug_info(Program("source.c", LANGUAGE, described))
+    problem = Problem(make_task(), plain)
     with pytest.raises(CompilerCrash, match="the passes do otherwise where there is debug information"):
-        with_debug_info(problem, described, ("clang<Oz>",), plain)
+        with_debug_info(problem, described, ("clang<Oz>",), plain.content)
 
 
 class DyingSession(ModuleSession):

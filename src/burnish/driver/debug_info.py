@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from burnish import _native
-from burnish.core.errors import CompilerCrash, ProgramError
+from burnish.core.errors import CompilerCrash
 from burnish.core.problem import Problem
+from burnish.core.program import Program
 from burnish.core.trace import Trace
 from burnish.core.walk import after
+from burnish.tasks.llvm_passes.modules import emit_object, read_module
+from burnish.tasks.llvm_passes.origin import Options
 
 
-def without_debug_info(bitcode: bytes) -> bytes:
-    """Return a module as clang without -g makes it: the same object where that is what it is.
+def without_debug_info(program: Program) -> Program:
+    """Return a program as clang without -g makes it: the same object where that is what it is.
 
     Raises:
         ProgramError: it cannot be read.
     """
-    module = _module(bitcode)
+    module = read_module(program)
     if not module.has_debug_info:
-        return bitcode
+        return program
     module.drop_debug_info()
-    return module.bitcode()
+    return replace(program, content=module.bitcode())
 
 
 def with_debug_info(problem: Problem, bitcode: bytes, trace: Trace, plain: bytes) -> bytes:
@@ -49,20 +51,13 @@ def with_debug_info(problem: Problem, bitcode: bytes, trace: Trace, plain: bytes
     finally:
         root.shutdown()
     assert isinstance(described, bytes)
-    if _code(described) != _code(plain):
+    found, sought = (replace(problem.program, content=content) for content in (described, plain))
+    bare = without_debug_info(found)
+    if bare.content != plain and _code(bare) != _code(sought):
         raise CompilerCrash("the passes do otherwise where there is debug information")
     return described
 
 
-def _code(bitcode: bytes) -> bytes:
-    """Return what a module without its debug information is compiled to, at any one level."""
-    module = _module(bitcode)
-    module.drop_debug_info()
-    return module.emit_object("Oz")
-
-
-def _module(bitcode: bytes) -> _native.Module:
-    try:
-        return _native.Module(bitcode, "program")
-    except (_native.InputError, _native.FatalError) as error:
-        raise ProgramError(str(error)) from None
+def _code(program: Program) -> bytes:
+    """Return what a program is compiled to, at any one level."""
+    return emit_object(read_module(program), Options().level, Options().cpu)

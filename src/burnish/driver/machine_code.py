@@ -111,7 +111,7 @@ def repeat(generated: Generated, level: str, code: Trace) -> bytes:
 def _problem(generated: Generated, request: OptimizeRequest) -> Problem:
     opener = partial(_open, generated=generated, level=request.level)
     task = replace(make_codegen(CodegenOptions(pipeline=request.level)), open=opener)
-    program = Program(PurePath(request.name).name, task.language, without_debug_info(generated.bitcode))
+    program = without_debug_info(Program(PurePath(request.name).name, task.language, generated.bitcode))
     objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     return Problem(task, program, objective, limits=Limits(begin="fork"))
 
@@ -130,9 +130,8 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
     back_end = back_end_of(ClangJob(generated.command))
     assert back_end
     back_end.level = level
-    opened = open_session(
-        replace(program, content=without_debug_info(generated.unoptimized)), Options(level=level)
-    )
+    unoptimized = without_debug_info(replace(program, content=generated.unoptimized))
+    opened = open_session(unoptimized, Options(level=level))
     if generated.own is not None:
         own = _native.object_sizes(generated.own, opened.module.position_independent)
         opened.origin.constant_bytes = own.text_bytes + own.read_only_bytes

@@ -64,7 +64,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         BurnishError: the file cannot be optimized.
     """
     task = make_task(Options(level=request.level))
-    program = Program(PurePath(request.name).name, LANGUAGE, without_debug_info(bitcode))
+    program = without_debug_info(Program(PurePath(request.name).name, LANGUAGE, bitcode))
     objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     problem = Problem(task, program, objective, limits=_limits(request))
     if request.inline_policy:
