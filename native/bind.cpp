@@ -7,6 +7,7 @@
 #include "bind_network.h"
 #include "bind_values.h"
 #include "codegen.h"
+#include "debug_info.h"
 #include "embedding.h"
 #include "features.h"
 #include "graph.h"
@@ -218,6 +219,8 @@ NB_MODULE(_native, m) {
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
       .def_prop_ro("assembly_names_symbols", &burnish::assembly_names_symbols)
       .def("drop_unwind_tables", &burnish::drop_unwind_tables, Without())
+      .def_prop_ro("has_debug_info", &burnish::has_debug_info)
+      .def("drop_debug_info", &burnish::drop_debug_info, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
       .def("instruction_count", &burnish::instruction_count)
       .def(

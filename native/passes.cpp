@@ -4,13 +4,13 @@
 #include "hoist.h"
 #include "levels.h"
 #include "outline.h"
+#include "settle.h"
 #include "sink.h"
 
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/ValueSymbolTable.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -227,22 +227,13 @@ struct OnFunctions : RequiredPassInfoMixin<OnFunctions> {
   }
 };
 
-// Passes infer attributes of intrinsics too; the bitcode reader takes them back. Taken back at once, a
-// module and what is read back from its bitcode are the same.
-void reset_intrinsics(llvm::Module &module) {
-  for (Function &function : module)
-    if (function.isIntrinsic())
-      function.setAttributes(
-          Intrinsic::getAttributes(module.getContext(), function.getIntrinsicID(), function.getFunctionType()));
-}
-
 bool run_passes(Module &module, ModulePassManager &passes, Managers &managers) {
   // A copy by bitcode counts from 0: what is outlined would have another name there, and no entry of a trace that
   // names it would apply.
   last_unique(module.ir().getValueSymbolTable()) = 0;
   module.changed(); // whatever it reports: some passes that say no have changed an attribute or a use list
   bool changed = !passes.run(module.ir(), managers.modules).areAllPreserved();
-  reset_intrinsics(module.ir());
+  settle(module.ir());
   managers.clear(); // its results point into the module, which others may change now
   return changed;
 }

@@ -9,11 +9,12 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from burnish import _native
 from burnish.cli.llvm import cc
-from burnish.driver.requests import Optimized, OptimizeRequest
+from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 
 SINK = "function(simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>)"
 
@@ -28,6 +29,14 @@ def passes(bitcode: bytes, request: OptimizeRequest, *pipelines: str) -> Optimiz
 
 def shrink(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     return passes(bitcode, request, f"clang<{request.level};inline-threshold=0>", SINK)
+
+
+def crashing(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return replace(shrink(bitcode, request), crashes=2)
+
+
+def only_crashing(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    raise Unimproved("nothing smaller was found", 7, 3)
 
 
 def like_clang(bitcode: bytes, request: OptimizeRequest) -> Optimized:

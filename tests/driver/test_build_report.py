@@ -53,6 +53,12 @@ def build(directory: Path) -> tuple[Path, list[Record]]:
     return log, records
 
 
+def shown(log: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    """Return what `burnish report` prints of the log's directory."""
+    assert command.main([str(log), "--directory", str(log.parents[1]), *options]) == 0
+    return capsys.readouterr().out
+
+
 def test_the_log_is_read_back(tmp_path: Path) -> None:
     log, records = build(tmp_path)
     assert build_log.read(log) == records
@@ -98,6 +104,26 @@ def test_sources_of_one_program_are_rows_of_their_own(tmp_path: Path) -> None:
     summary = summarise(rows, tmp_path)
     assert len(summary.records) == 2
     assert (summary.loaded_bytes_before, summary.unmeasured) == (1000, 1)
+
+
+def test_crashes_of_the_compiler_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, records = build(tmp_path)
+    assert "crash" not in shown(log, capsys)
+    build_log.append(log, replace(records[1], crashes=2))
+    build_log.append(log, replace(records[2], crashes=1))
+    assert "   3 crashes of the compiler while searching" in shown(log, capsys)
+    assert json.loads(shown(log, capsys, "--json"))["total"]["crashes"] == 3
+
+
+def test_lines_without_crashes_are_read(tmp_path: Path) -> None:
+    log, records = build(tmp_path)
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    log.write_text("".join(json.dumps(row | {"crashes": 0}) + "\n" for row in rows))
+    for row in rows:
+        del row["crashes"]
+    with log.open("a") as lines:
+        lines.writelines(json.dumps(row) + "\n" for row in rows)
+    assert build_log.read(log) == [*records, *records]
 
 
 def test_change_is_relative_to_clang() -> None:

@@ -18,6 +18,7 @@ from burnish.driver.machine_code import BEGIN, split_code
 from burnish.driver.remaking import remake
 from burnish.driver.requests import DriverOptions, OptimizeRequest
 from burnish.toolchain import find_tool
+from tests.loaded_code import loaded_code
 from tests.sources import DATA
 
 if TYPE_CHECKING:
@@ -66,6 +67,19 @@ def test_functions_get_smaller_after_passes(searching: Callable[[str], Compiler]
     (record,) = compiler.records()
     assert record["action"] == "optimized"
     assert record["trace"].index(BEGIN) == 2  # the stand-in's own are before
+
+
+def test_the_same_is_decided_with_debug_information(searching: Callable[[str], Compiler]) -> None:
+    compiler = searching("shrink")
+    codes = []
+    for options in ((), ("-g",)):
+        assert compiler("-Os", "-ffunction-sections", *options, "-c", "sum.c").returncode == 0
+        codes.append(loaded_code((compiler.directory / "sum.o").read_bytes()))
+    plain, described = compiler.records()
+    assert BEGIN in plain["trace"]
+    assert (described["trace"], described["evaluations"]) == (plain["trace"], plain["evaluations"])
+    assert codes[0] == codes[1]
+    assert b".debug_info" in (compiler.directory / "sum.o").read_bytes()
 
 
 def test_what_burnish_does_not_write_alike_is_left_to_clang(searching: Callable[[str], Compiler]) -> None:

@@ -44,6 +44,16 @@ def test_an_object_gets_smaller(clang: Compiler, shrink: Compiler) -> None:
     assert record["trace"][0] == "clang<Os;inline-threshold=0>"
 
 
+@pytest.mark.parametrize(("optimizer", "crashes"), [("shrink", 0), ("crashing", 2), ("only_crashing", 3)])
+def test_crashes_in_a_search_are_recorded(
+    tmp_path: Path, drop_in: MakeCompiler, optimizer: str, crashes: int
+) -> None:
+    compiler = drop_in(tmp_path / "project", optimizer)
+    assert compiler("-Os", "-c", "sum.c").returncode == 0
+    (record,) = compiler.records()
+    assert record["crashes"] == crashes
+
+
 def test_nothing_is_printed(tmp_path: Path, drop_in: MakeCompiler) -> None:
     chatter = drop_in(tmp_path / "project", "chatter")
     done = chatter("-Os", "-c", "sum.c")

@@ -49,6 +49,7 @@ class Record:
     # clang -cc1 as it ran in the directory, or the whole command where the launcher logged it (see
     # burnish.driver.remaking); () in lines of earlier versions
     command: tuple[str, ...] = ()
+    crashes: int = 0  # of the compiler in worker processes while it was searched; 0 in earlier lines
 
     @property
     def output_path(self) -> pathlib.Path:
@@ -57,7 +58,7 @@ class Record:
 
 
 _NAMES = {field.name for field in fields(Record)}
-_REQUIRED = _NAMES - {"command"}
+_REQUIRED = _NAMES - {"command", "crashes"}
 
 
 def default_log() -> pathlib.Path:

@@ -26,6 +26,7 @@ class BuildSummary:
     text_bytes_before: int
     text_bytes: int
     unmeasured: int  # how many have no size: clang's temporary objects that nobody looked at
+    crashes: int  # of the compiler while these were searched: none harms a build
     reasons: tuple[
         tuple[str, int], ...
     ]  # why files are as clang made them, by kind, and how many; the most frequent first
@@ -56,6 +57,7 @@ def summary_of(records: Iterable[Record], *, gone: int = 0) -> BuildSummary:
         text_bytes_before=sum(one.text_bytes_before or 0 for one in sized),
         text_bytes=sum(one.text_bytes or 0 for one in sized),
         unmeasured=len(rows) - len(sized),
+        crashes=sum(one.crashes for one in rows),
         reasons=_reasons(rows),
     )
 

@@ -76,7 +76,7 @@ def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path
         try:
             message = pickle.dumps(("returned", call()))
         except Unimproved as why:
-            message = pickle.dumps(("unimproved", (str(why), why.evaluations)))
+            message = pickle.dumps(("unimproved", (str(why), why.evaluations, why.crashes)))
         except Exception as error:  # the sandbox's boundary: whatever it is, clang's object stays
             message = pickle.dumps(("raised", f"{type(error).__name__}: {error}"))
         with os.fdopen(answer, "wb") as pipe:

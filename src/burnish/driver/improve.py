@@ -45,6 +45,7 @@ class Improved:
     sizes: ObjectSizes
     trace: tuple[str, ...]
     evaluations: int
+    crashes: int  # of the compiler while it was searched
 
 
 def limits(clang_seconds: float, search_seconds: float) -> Deadlines:
@@ -87,22 +88,23 @@ def improve(
     found = by_passes(work, passes, optimizer)
     if code:
         found = by_code_generation(work, code, found)
+    counts = found.evaluations, found.crashes
     if found.why:
-        raise Unimproved(found.why, found.evaluations)
+        raise Unimproved(found.why, *counts)
     _same_symbols(reference, work.better)
     before, after = object_sizes(reference, job), object_sizes(work.better, job)
     if after.loaded_bytes > before.loaded_bytes:
-        raise Unimproved("what was found loads more bytes", found.evaluations)
+        raise Unimproved("what was found loads more bytes", *counts)
     if after.constant_bytes > before.constant_bytes:
-        raise Unimproved("what was found has more bytes of code and read-only data", found.evaluations)
+        raise Unimproved("what was found has more bytes of code and read-only data", *counts)
     match request.objective:
         case "ir-instructions":
             _fewer_instructions(work.job, work.back, waits, workspace)
         case "text-bytes" if after.text_bytes >= before.text_bytes:
-            raise Unimproved("nothing smaller was found", found.evaluations)
+            raise Unimproved("nothing smaller was found", *counts)
         case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
-            raise Unimproved("nothing smaller was found", found.evaluations)
-    return Improved(work.better, after, found.trace, found.evaluations)
+            raise Unimproved("nothing smaller was found", *counts)
+    return Improved(work.better, after, found.trace, found.evaluations, found.crashes)
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,7 @@ class Remade:
     evaluations: int
     why: str = ""  # it is clang's own
     run_time: Mapping[str, float] = field(default_factory=dict)  # see Optimized
+    crashes: int = 0  # of the compiler
 
 
 def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Remade:
@@ -154,8 +157,8 @@ def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Rem
             code_generation(work.job, work.back, work.better).command, work.waits.step_seconds
         )
     except Unimproved as error:
-        return Remade((), error.evaluations, str(error))
-    return Remade(found.trace, found.evaluations, run_time=found.run_time)
+        return Remade((), error.evaluations, str(error), crashes=error.crashes)
+    return Remade(found.trace, found.evaluations, run_time=found.run_time, crashes=found.crashes)
 
 
 def by_code_generation(work: Work, request: OptimizeRequest, before: Remade) -> Remade:
@@ -179,9 +182,11 @@ def by_code_generation(work: Work, request: OptimizeRequest, before: Remade) -> 
         )
     except Unimproved as error:
         why = f"{before.why}; {error}" if before.why else ""
-        return replace(before, why=why, evaluations=before.evaluations + error.evaluations)
+        evaluations, crashes = before.evaluations + error.evaluations, before.crashes + error.crashes
+        return replace(before, why=why, evaluations=evaluations, crashes=crashes)
     work.better.write_bytes(code.content)
-    return Remade((*before.trace, *code.trace), before.evaluations + code.evaluations)
+    evaluations, crashes = before.evaluations + code.evaluations, before.crashes + code.crashes
+    return Remade((*before.trace, *code.trace), evaluations, crashes=crashes)
 
 
 def machine_code(generated: Generated, request: OptimizeRequest) -> MachineCode:

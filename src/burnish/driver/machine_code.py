@@ -20,6 +20,7 @@ from burnish.core.view import Observed
 from burnish.core.walk import after
 from burnish.core.worker import Limits
 from burnish.driver.back_end import back_end_of
+from burnish.driver.debug_info import without_debug_info
 from burnish.driver.jobs import ClangJob
 from burnish.driver.optimizer import budget_of, no_search
 from burnish.driver.requests import Generated, MachineCode, OptimizeRequest, Unimproved
@@ -58,16 +59,28 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
     method = Method("remembered", no_search) if request.remembered else SEARCHES[DEFAULT]
     budget = budget_of(replace(request, patience=PATIENCE), LEAST_SECONDS)
     objects: list[Observed] = []
-    observer = Observer(finish=partial(_take, objects))
+    crashes = [0]
+    observer = Observer(lambda progress: crashes.append(progress.crashes), partial(_take, objects))
     try:
         found = run(method, problem, budget, seed=request.seed, adviser=adviser, observer=observer)
     except ProgramError:
         raise Unimproved("code generation is left to clang, as burnish's writes another object") from None
     if not objects or not isinstance(objects[0], bytes):
-        raise Unimproved("no other machine code is smaller", found.evaluations)
+        raise Unimproved("no other machine code is smaller", found.evaluations, crashes[-1])
     if adviser:
         adviser.keep(found.trace, found.cost)
-    return MachineCode(objects[0], (BEGIN, *found.trace), found.evaluations)
+    code = objects[0]
+    if problem.program.content is not generated.bitcode:
+        code = repeat(generated, request.level, found.trace)
+        if _constant_bytes(code) != _constant_bytes(objects[0]):
+            why = "code generation does otherwise where there is debug information"
+            raise Unimproved(why, found.evaluations, crashes[-1])
+    return MachineCode(code, (BEGIN, *found.trace), found.evaluations, crashes[-1])
+
+
+def _constant_bytes(code: bytes) -> int:
+    sizes = _native.object_sizes(code, True)
+    return int(sizes.text_bytes + sizes.read_only_bytes)
 
 
 def split_code(trace: Trace) -> tuple[Trace, Trace]:
@@ -98,7 +111,7 @@ def repeat(generated: Generated, level: str, code: Trace) -> bytes:
 def _problem(generated: Generated, request: OptimizeRequest) -> Problem:
     opener = partial(_open, generated=generated, level=request.level)
     task = replace(make_codegen(CodegenOptions(pipeline=request.level)), open=opener)
-    program = Program(PurePath(request.name).name, task.language, generated.bitcode)
+    program = without_debug_info(Program(PurePath(request.name).name, task.language, generated.bitcode))
     objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     return Problem(task, program, objective, limits=Limits(begin="fork"))
 
@@ -109,7 +122,7 @@ def _open(program: Program, generated: Generated, level: str) -> CodegenSession:
 
 @lru_cache(maxsize=1)  # a worker opens what it has to look at more than once
 def _generations(program: Program, generated: Generated, level: str) -> Generations:
-    """Return the code generations of a module by the options of clang's command.
+    """Return the code generations of a module, with its debug information or without, by clang's options.
 
     Raises:
         ProgramError: the first is another object than clang's.
@@ -117,16 +130,25 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
     back_end = back_end_of(ClangJob(generated.command))
     assert back_end
     back_end.level = level
-    opened = open_session(replace(program, content=generated.unoptimized), Options(level=level))
+    unoptimized = without_debug_info(replace(program, content=generated.unoptimized))
+    opened = open_session(unoptimized, Options(level=level))
     if generated.own is not None:
         own = _native.object_sizes(generated.own, opened.module.position_independent)
         opened.origin.constant_bytes = own.text_bytes + own.read_only_bytes
     opened.origin.run_time = dict(generated.run_time) or None
-    state = ModuleSession(read_module(program), opened.options, opened.origin)
-    generations = Generations(state, back_end)
+    described = replace(program, content=generated.bitcode)
+    generations = _of(described, opened, back_end)
     if generations.of(Decided()).code != generated.reference:
         raise ProgramError(f"{program.name}: burnish's back end writes another object than clang's")
-    return generations
+    if program.content == generated.bitcode:
+        return generations
+    back_end.call_site_info, back_end.debugger = False, ""
+    return _of(program, opened, back_end)
+
+
+def _of(program: Program, opened: ModuleSession, back_end: _native.BackEnd) -> Generations:
+    state = ModuleSession(read_module(program), opened.options, opened.origin)
+    return Generations(state, back_end)
 
 
 def _take(objects: list[Observed], evaluator: Evaluator, trace: Trace) -> None:

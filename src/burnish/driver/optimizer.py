@@ -11,13 +11,14 @@ from pathlib import PurePath
 
 import numpy as np
 
-from burnish.core.errors import CompilerCrash
+from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.guide import Adviser, Guide
 from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
+from burnish.driver.debug_info import with_debug_info, without_debug_info
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget, Method
@@ -50,6 +51,7 @@ class _Found:
     trace: Trace
     evaluations: int
     content: _Content | str | None  # or what the compiler says against it; None: it is clang's own
+    crashes: int
 
 
 def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
@@ -62,20 +64,24 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         BurnishError: the file cannot be optimized.
     """
     task = make_task(Options(level=request.level))
-    program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
+    program = without_debug_info(Program(PurePath(request.name).name, LANGUAGE, bitcode))
     objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     problem = Problem(task, program, objective, limits=_limits(request))
-    found, note = _answered(problem, request) if request.inline_policy else (_search(problem, request), "")
+    if request.inline_policy:
+        found, note = _answered(problem, request, bitcode)
+    else:
+        found, note = _search(problem, request, bitcode), ""
+    content, counts = found.content, (found.evaluations, found.crashes)
     if math.isinf(found.cost):
-        raise Unimproved(f"nothing was measured within the budget{note}", found.evaluations)
-    if found.content is None:
-        raise Unimproved(f"nothing smaller was found{note}", found.evaluations)
-    if isinstance(found.content, str):
-        raise Unimproved(f"{found.content} (after {', '.join(found.trace)})", found.evaluations)
-    return Optimized(found.content.bitcode, found.trace, found.evaluations, found.content.run_time)
+        raise Unimproved(f"nothing was measured within the budget{note}", *counts)
+    if content is None:
+        raise Unimproved(f"nothing smaller was found{note}", *counts)
+    if isinstance(content, str):
+        raise Unimproved(f"{content} (after {', '.join(found.trace)})", *counts)
+    return Optimized(content.bitcode, found.trace, found.evaluations, content.run_time, found.crashes)
 
 
-def _answered(problem: Problem, request: OptimizeRequest) -> tuple[_Found, str]:
+def _answered(problem: Problem, request: OptimizeRequest, bitcode: bytes) -> tuple[_Found, str]:
     """Search with a policy's answers to the inliner, where they pay; or say why there are none."""
     from burnish.driver.inlined import behind, decide  # which few need
 
@@ -83,13 +89,22 @@ def _answered(problem: Problem, request: OptimizeRequest) -> tuple[_Found, str]:
         request = replace(request, until=time.monotonic() + request.budget_seconds)
     answers, failure = decide(problem, request)
     if not answers:
-        return _search(problem, request), failure
-    found = _search(behind(answers, problem, request), replace(request, memory=None), clangs=())
+        return _search(problem, request, bitcode), failure
+    found = _search(behind(answers, problem, request), replace(request, memory=None), bitcode, clangs=())
     return replace(found, trace=(*answers, *found.trace)), ""
 
 
-def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] | None = None) -> _Found:
-    """Search; `clangs` are traces that lead to clang's own module, by default the task's initial ones."""
+def _search(
+    problem: Problem, request: OptimizeRequest, bitcode: bytes, clangs: Sequence[Trace] | None = None
+) -> _Found:
+    """Search for the passes of a program.
+
+    Args:
+        problem: The program, without debug information.
+        request: How it is asked for.
+        bitcode: The program with its debug information, if it has any.
+        clangs: Traces that lead to clang's own module, by default the task's initial ones.
+    """
     task, objective = problem.task, problem.goal.name
     guide = policies.find_adviser(request.policy or policies.DEFAULT, task, objective)
     adviser = guide[0] if guide else None
@@ -101,20 +116,34 @@ def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] 
         adviser = _beginning_with(request.begin, adviser)
     method = SEARCHES[request.search or DEFAULT]
     contents: list[_Content | str] = []
+    crashes = [0]
     clangs = task.initial_traces if clangs is None else clangs
     look = partial(_look, with_run_time=bool(request.code_share) and request.speed_limit is not None)
+    observer = Observer(
+        lambda progress: crashes.append(progress.crashes), partial(_take, contents, clangs, look)
+    )
     found = run(
         Method(method.name, no_search) if request.remembered else method,
         problem,
         budget_of(request),
         seed=request.seed,
         adviser=adviser,
-        observer=Observer(finish=partial(_take, contents, clangs, look)),
+        observer=observer,
     )
     content = contents[0] if contents else None
     if request.memory and isinstance(content, _Content):
         remembered.keep(found.trace, found.cost)
-    return _Found(found.cost, found.trace, found.evaluations, content)
+    if isinstance(content, _Content) and problem.program.content is not bitcode:
+        content = _described(problem, bitcode, found.trace, content)
+    return _Found(found.cost, found.trace, found.evaluations, content, crashes[-1])
+
+
+def _described(problem: Problem, bitcode: bytes, trace: Trace, plain: _Content) -> _Content | str:
+    """Return the best state with its debug information, or what is said against it."""
+    try:
+        return replace(plain, bitcode=with_debug_info(problem, bitcode, trace, plain.bitcode))
+    except (CompilerCrash, ProgramError) as error:
+        return str(error)
 
 
 def _limits(request: OptimizeRequest) -> Limits:

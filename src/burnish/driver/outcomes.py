@@ -63,6 +63,7 @@ class Outcome:
     better: Improved | None = None  # where the action is "optimized"
     before: ObjectSizes | None = None  # of clang's object; None where nobody looked at it
     evaluations: int = 0
+    crashes: int = 0  # of the compiler while it was searched
     seconds: float = 0.0
 
 
@@ -126,10 +127,11 @@ def _improved(
     try:
         better = improve(unimproved.job, reference, request, build.optimizer, build.waits, workspace)
     except Unimproved as why:
-        return replace(unimproved, reason=str(why), evaluations=why.evaluations)
+        return replace(unimproved, reason=str(why), evaluations=why.evaluations, crashes=why.crashes)
     except Exception as error:  # burnish's boundary to a build, which never fails because of it
         return replace(unimproved, reason=f"{type(error).__name__}: {error}")
-    return replace(unimproved, action="optimized", better=better, evaluations=better.evaluations)
+    found = replace(unimproved, evaluations=better.evaluations, crashes=better.crashes)
+    return replace(found, action="optimized", better=better)
 
 
 def kept(outcome: Outcome, why: str) -> Outcome:
@@ -158,6 +160,7 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
         evaluations=outcome.evaluations,
         compiler=f"clang {version}",
         command=outcome.job.command,
+        crashes=outcome.crashes,
     )
 
 

@@ -100,6 +100,7 @@ class Optimized:
     evaluations: int
     run_time: Mapping[str, float] = field(default_factory=dict)
     """What a call of each function is expected to cost by the level's own passes; {}: it is not known."""
+    crashes: int = 0  # of the compiler while the passes were searched
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ class MachineCode:
     content: bytes
     trace: tuple[str, ...]
     evaluations: int
+    crashes: int = 0  # of the compiler in the search
 
 
 # Takes the front end's bitcode, before any pass; may raise Unimproved.
@@ -130,6 +132,7 @@ Optimizer = Callable[[bytes, OptimizeRequest], Optimized]
 class Unimproved(Exception):
     """Why clang's object stays."""
 
-    def __init__(self, why: str, evaluations: int = 0) -> None:
+    def __init__(self, why: str, evaluations: int = 0, crashes: int = 0) -> None:
         super().__init__(why)
         self.evaluations = evaluations  # of the search that found nothing
+        self.crashes = crashes  # of the compiler in that search

@@ -132,6 +132,7 @@ def _as_json(summary: BuildSummary) -> dict[str, object]:
         "files": len(summary.records),
         "gone": summary.gone,
         "unmeasured": summary.unmeasured,
+        "crashes": summary.crashes,
         "loaded_bytes_before": summary.loaded_bytes_before,
         "loaded_bytes": summary.loaded_bytes,
         "change_percent": change_percent(summary.loaded_bytes_before, summary.loaded_bytes),
@@ -155,6 +156,9 @@ def _print(summary: BuildSummary, directory: Path, form: TableForm, *, reasons: 
         form.note(
             f"{summary.unmeasured:4} without a size: no objects, or temporary ones that were linked at once"
         )
+    if summary.crashes:
+        crashes = "crash" if summary.crashes == 1 else "crashes"
+        form.note(f"{summary.crashes:4} {crashes} of the compiler while searching: no harm to the build")
     if summary.gone:
         form.note(f"{summary.gone:4} left out: objects that were deleted since; --all shows them")
 
