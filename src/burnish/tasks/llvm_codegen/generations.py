@@ -16,8 +16,8 @@ from burnish.core.recent import Recent
 from burnish.execution.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
-from burnish.tasks.llvm_passes.origin import Options
-from burnish.tasks.llvm_passes.session import ModuleSession
+from burnish.tasks.llvm_passes.origin import Options, RunTimes
+from burnish.tasks.llvm_passes.session import ModuleSession, run_times_of
 
 KEPT_BYTES = 64 << 20  # of all objects of a program
 FEWEST, MOST = 4, 256  # whatever their size
@@ -48,7 +48,7 @@ class GeneratedCode:
     position_independent: bool
     spill_costs: Mapping[str, float]  # by function; see native/decisions.h
     executed: Mapping[str, float]  # machine instructions of a call, likewise
-    gotos: Mapping[str, int]  # places of computed gotos, of functions that have any
+    run_times: RunTimes
 
     @cached_property
     def sizes(self) -> _native.Sizes:
@@ -151,9 +151,9 @@ class Generations:
     ) -> tuple[GeneratedCode, Evictions]:
         made = self._made(decided, evict, seed, log)
         scores, executed = dict(made.allocation_scores), dict(made.executed)
-        gotos = dict(made.computed_gotos)
+        times = run_times_of(made)
         position_independent = self.opened.module.position_independent
-        return GeneratedCode(made.object, position_independent, scores, executed, gotos), logged(made)
+        return GeneratedCode(made.object, position_independent, scores, executed, times), logged(made)
 
     def _made(
         self,
