@@ -3,9 +3,9 @@
 #include "outlined.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SCCIterator.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
 #include "llvm/CodeGen/MachineBranchProbabilityInfo.h"
 #include "llvm/CodeGen/MachineDominators.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
@@ -22,57 +22,76 @@ namespace {
 
 constexpr double UNKNOWN = 20; // instructions of what is called elsewhere, or indirectly, or recursively
 
+constexpr double TURNS = 4; // of a loop each time that it is entered
 // LLVM's own guesses (a pointer is not null, two values differ: 3 to 5 of 8) are above this. What is below somebody
 // has said: __builtin_expect, cold functions, exceptions, what ends in an abort, a profile.
 constexpr double RARE = 1.0 / 16;
 
-// How often blocks are executed where no loop is taken for one that is seldom entered. A dozen comparisons in a row, each
-// of which may return, are guessed to be passed once in 4,096 calls, and a loop after them weighs nothing: so it is in
-// bzip2's mainGtU, whose loop makes most of the program's comparisons. Which guess is wrong is not known. So a loop is
-// entered at least once for each time that what is around it begins, the function or the next outer loop; less often
-// only by what is rare for a reason.
+// How often blocks are executed, by the static probabilities of branches, where all loops are alike.
+//
+// LLVM's own guess (BlockFrequencyInfo) multiplies what is known least. A loop with one more exit turns 2 times in
+// place of 32, and one after a dozen comparisons that may return is entered once in 4,096 calls: so is that in bzip2's
+// mainGtU, which makes most of the program's comparisons. What changes a loop's exits, or what is before it, would
+// hide what becomes of the loop. So here a loop turns TURNS times; that it may be left in its midst is no reason to execute
+// less of its body; and it is entered at least once for each time that what is around it begins, the function or
+// the next outer loop, or less often only by what is rare for a reason.
 class Frequencies {
 public:
-  Frequencies(MachineFunction &function, const MachineBlockFrequencyInfo &guessed,
-              const MachineBranchProbabilityInfo &branches)
-      : guessed(guessed), branches(branches), dominators(function), loops(dominators) {
-    for (const MachineLoop *loop : loops)
-      find(*loop, 1, 1);
+  Frequencies(MachineFunction &function, const MachineBranchProbabilityInfo &branches)
+      : branches(branches), dominators(function), loops(dominators), order(&function) {
+    flows[&function.front()] = 1;
+    run(nullptr, 1);
   }
 
   bool has_loops() const { return !loops.empty(); }
 
   // For each time that the function is entered.
-  double of(const MachineBasicBlock &block) const {
-    const MachineLoop *loop = loops.getLoopFor(&block);
-    return guess(block) * (loop ? factors.lookup(loop) : 1);
-  }
+  double of(const MachineBasicBlock &block) const { return flows.lookup(&block); }
 
 private:
-  const MachineBlockFrequencyInfo &guessed;
+  using Block = const MachineBasicBlock *;
+  using Flows = std::vector<std::pair<Block, double>>;
   const MachineBranchProbabilityInfo &branches;
   MachineDominatorTree dominators;
   MachineLoopInfo loops;
-  DenseMap<const MachineLoop *, double> factors; // by which the blocks of a loop are executed more often than guessed
+  ReversePostOrderTraversal<MachineFunction *> order;
+  DenseMap<Block, double> flows;
 
-  double guess(const MachineBasicBlock &block) const { return guessed.getBlockFreqRelativeToEntryBlock(&block); }
-
-  double taken(const MachineBasicBlock &from, const MachineBasicBlock &to) const {
-    BranchProbability edge = branches.getEdgeProbability(&from, &to);
+  double taken(Block from, Block to) const {
+    BranchProbability edge = branches.getEdgeProbability(from, to);
     return double(edge.getNumerator()) / edge.getDenominator();
   }
 
-  void find(const MachineLoop &loop, double around, double factor) {
-    double entered = 0;
-    for (const MachineBasicBlock *from : loop.getHeader()->predecessors())
-      if (!loop.contains(from))
-        entered += guess(*from) * taken(*from, *loop.getHeader());
-    double least = around * reached(loop);
-    if (entered > 0 && entered < least)
-      factor *= least / entered;
-    factors[&loop] = factor;
-    for (const MachineLoop *inner : loop)
-      find(*inner, guess(*loop.getHeader()), factor);
+  // Takes what comes to each block of a loop (null: of the function) on to the next; returns what leaves the loop.
+  // `around` is how often a turn begins.
+  Flows run(const MachineLoop *loop, double around) {
+    Flows leaving;
+    auto pass = [&](Block to, double times) {
+      if (loop && !loop->contains(to))
+        leaving.emplace_back(to, times);
+      else if (!loop || to != loop->getHeader())
+        flows[to] += times;
+    };
+    for (Block block : order) {
+      const MachineLoop *inner = loops.getLoopFor(block);
+      double times = flows.lookup(block);
+      if (inner == loop) {
+        double stays = 0;
+        for (Block to : block->successors())
+          stays += !loop || loop->contains(to) ? taken(block, to) : 0;
+        for (Block to : block->successors())
+          pass(to, times * taken(block, to) / (stays > 0 && (!loop || loop->contains(to)) ? stays : 1));
+      } else if (inner && inner->getHeader() == block && inner->getParentLoop() == loop) {
+        double turns = TURNS * std::max(times, around * reached(*inner)), sum = 0;
+        flows[block] = turns;
+        Flows ways = run(inner, turns);
+        for (auto [to, share] : ways)
+          sum += share;
+        for (auto [to, share] : ways)
+          pass(to, times * share / sum); // as much as came in
+      }
+    }
+    return leaving;
   }
 
   // How likely a loop is reached from where what is around it begins, by what is rare for a reason alone.
@@ -80,11 +99,12 @@ private:
     const MachineLoop *outer = loop.getParentLoop();
     double product = 1;
     for (const auto *node = dominators.getNode(loop.getHeader()); node->getIDom(); node = node->getIDom()) {
-      const MachineBasicBlock *block = node->getBlock(), *from = node->getIDom()->getBlock();
+      Block block = node->getBlock(), from = node->getIDom()->getBlock();
       if (outer && block == outer->getHeader())
         break;
-      bool is_branch = block->pred_size() == 1 && loops.getLoopFor(from) == loops.getLoopFor(block);
-      double share = is_branch && from->isSuccessor(block) ? taken(*from, *block) : 1;
+      bool is_branch = block->pred_size() == 1 && from->isSuccessor(block);
+      bool leaves_loop = loops.getLoopFor(from) && !loops.getLoopFor(from)->contains(block);
+      double share = is_branch && !leaves_loop ? taken(from, block) : 1;
       product *= share < RARE ? share : 1;
     }
     return product;
@@ -96,9 +116,8 @@ struct MachineTimes final : MachineFunctionPass {
   explicit MachineTimes(std::vector<MachineTime> &found) : MachineFunctionPass(ID), found(found) {}
 
   bool runOnMachineFunction(MachineFunction &function) override {
-    const auto &guessed = getAnalysis<MachineBlockFrequencyInfoWrapperPass>().getMBFI();
     const auto &branches = getAnalysis<MachineBranchProbabilityInfoWrapperPass>().getMBPI();
-    Frequencies times(function, guessed, branches);
+    Frequencies times(function, branches);
     TargetSchedModel model;
     model.init(&function.getSubtarget());
     MachineTime made;
@@ -122,7 +141,6 @@ struct MachineTimes final : MachineFunctionPass {
   }
 
   void getAnalysisUsage(AnalysisUsage &usage) const override {
-    usage.addRequired<MachineBlockFrequencyInfoWrapperPass>();
     usage.addRequired<MachineBranchProbabilityInfoWrapperPass>();
     usage.setPreservesAll();
     MachineFunctionPass::getAnalysisUsage(usage);

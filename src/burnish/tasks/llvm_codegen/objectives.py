@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
@@ -13,18 +11,14 @@ from burnish.tasks.llvm_passes.objectives import slowdown, slowdowns
 
 if TYPE_CHECKING:
     from burnish.tasks.llvm_codegen.session import CodegenSession
+    from burnish.tasks.llvm_passes.origin import RunTimes
 
 SPILL_COST, EXECUTED_SPILL_COST = "spill-cost", "executed-spill-cost"
 
 OBJECTIVES: dict[str, Objective] = {
-    name: OF_MODULES[name] for name in ("loaded-bytes", "text-bytes", "object-bytes", "code-growth")
+    name: OF_MODULES[name]
+    for name in ("loaded-bytes", "text-bytes", "object-bytes", "code-growth", "slowdown")
 } | {
-    "slowdown": replace(
-        OF_MODULES["slowdown"],
-        description="expected run time in units of the reference's: of each function that of its IR, times "
-        "its executed machine instructions in units of those of LLVM's own code; the mean of order 4; "
-        "or that of the slowest one with computed gotos, of which fewer places are slower, too",
-    ),
     SPILL_COST: Objective(
         SPILL_COST,
         "points",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
@@ -18,6 +17,7 @@ from burnish.tasks.llvm_passes.computed_gotos import losses
 from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass
 
 if TYPE_CHECKING:
+    from burnish.tasks.llvm_passes.origin import RunTimes
     from burnish.tasks.llvm_passes.session import ModuleSession
 
 OBJECTIVES: dict[str, Objective] = {
@@ -55,9 +55,10 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "slowdown",
             "times",
-            "expected run time, by static block frequencies or a profile, in units of the reference's: "
-            "the mean of order 4 over its functions, none counted below 1; or that of the slowest one with "
-            "computed gotos, of which fewer places are slower, too",
+            "expected run time of the machine code, by static branch probabilities or a profile, in units of "
+            "the reference's: the mean of order 4 over its functions, none counted below 1; or that of any one "
+            "with loops, were half of the time spent there; or that of the slowest one with computed gotos, "
+            "of which fewer places are slower, too",
             dense=False,
         ),
         Objective(
