@@ -9,13 +9,32 @@
 #include "llvm/CodeGen/MachineBranchProbabilityInfo.h"
 #include "llvm/CodeGen/MachineDominators.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
-#include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/TargetSchedule.h"
 #include "llvm/IR/Function.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace llvm;
+
+namespace burnish {
+namespace {
+
+struct Node {
+  std::vector<Node *> next;
+  unsigned number = 0;
+};
+
+} // namespace
+} // namespace burnish
+
+template <> struct llvm::GraphTraits<burnish::Node *> {
+  using NodeRef = burnish::Node *;
+  using ChildIteratorType = std::vector<burnish::Node *>::iterator;
+  static NodeRef getEntryNode(NodeRef root) { return root; }
+  static ChildIteratorType child_begin(NodeRef node) { return node->next.begin(); }
+  static ChildIteratorType child_end(NodeRef node) { return node->next.end(); }
+};
 
 namespace burnish {
 namespace {
@@ -35,79 +54,132 @@ constexpr double RARE = 1.0 / 16;
 // hide what becomes of the loop. So here a loop turns TURNS times; that it may be left in its midst is no reason to execute
 // less of its body; and it is entered at least once for each time that what is around it begins, the function or
 // the next outer loop, or less often only by what is rare for a reason.
+//
+// A loop is a set of blocks that reach each other. An interpreter's has many ways in, where code generation gives each
+// operation a computed goto of its own to the next: that goto is where a turn ends.
 class Frequencies {
 public:
   Frequencies(MachineFunction &function, const MachineBranchProbabilityInfo &branches)
-      : branches(branches), dominators(function), loops(dominators), order(&function) {
-    flows[&function.front()] = 1;
-    run(nullptr, 1);
+      : branches(branches), dominators(function) {
+    ReversePostOrderTraversal<MachineFunction *> order(&function);
+    std::vector<Block> all(order.begin(), order.end());
+    for (Block block : all)
+      place[block] = place.size();
+    flows[all[0]] = 1;
+    run(all, all[0], 1, false);
   }
 
-  bool has_loops() const { return !loops.empty(); }
+  bool has_loops() const { return loops > 0; }
 
   // For each time that the function is entered.
   double of(const MachineBasicBlock &block) const { return flows.lookup(&block); }
 
 private:
   using Block = const MachineBasicBlock *;
+  using Blocks = std::vector<Block>;
   using Flows = std::vector<std::pair<Block, double>>;
   const MachineBranchProbabilityInfo &branches;
   MachineDominatorTree dominators;
-  MachineLoopInfo loops;
-  ReversePostOrderTraversal<MachineFunction *> order;
+  DenseMap<Block, unsigned> place;  // in reverse post order
+  DenseMap<Block, unsigned> around; // the number of the innermost loop that is being looked at; 0: the function
   DenseMap<Block, double> flows;
+  unsigned loops = 0;
 
   double taken(Block from, Block to) const {
     BranchProbability edge = branches.getEdgeProbability(from, to);
     return double(edge.getNumerator()) / edge.getDenominator();
   }
 
-  // Takes what comes to each block of a loop (null: of the function) on to the next; returns what leaves the loop.
-  // `around` is how often a turn begins.
-  Flows run(const MachineLoop *loop, double around) {
+  // The loops among some blocks when no way leads back to the header, and the other blocks, in an order in which what
+  // comes first is first.
+  std::vector<Blocks> parts(const Blocks &blocks, Block header, bool gotos_end) const {
+    unsigned number = around.lookup(header);
+    std::vector<Node> nodes(blocks.size());
+    DenseMap<Block, Node *> node_of;
+    Node root;
+    for (auto [node, block] : zip(nodes, blocks)) {
+      node_of[block] = &node;
+      root.next.push_back(&node);
+      node.number = &node - nodes.data();
+    }
+    for (auto [node, block] : zip(nodes, blocks))
+      for (Block to : block->successors())
+        if (to != header && around.lookup(to) == number && !(gotos_end && is_computed_goto(*block)))
+          node.next.push_back(node_of.lookup(to));
+    std::vector<Blocks> found;
+    for (auto component = scc_begin(&root); !component.isAtEnd(); ++component) {
+      if (component->front() == &root)
+        continue;
+      Blocks &part = found.emplace_back();
+      for (Node *node : *component)
+        part.push_back(blocks[node->number]);
+    }
+    std::reverse(found.begin(), found.end());
+    return found;
+  }
+
+  // Takes what comes to each block of a loop, or of the function, on to the next; returns what leaves it.
+  Flows run(const Blocks &blocks, Block header, double turns, bool gotos_end) {
+    unsigned number = around.lookup(header);
     Flows leaving;
     auto pass = [&](Block to, double times) {
-      if (loop && !loop->contains(to))
+      if (around.lookup(to) != number)
         leaving.emplace_back(to, times);
-      else if (!loop || to != loop->getHeader())
+      else if (to != header)
         flows[to] += times;
     };
-    for (Block block : order) {
-      const MachineLoop *inner = loops.getLoopFor(block);
-      double times = flows.lookup(block);
-      if (inner == loop) {
+    for (const Blocks &part : parts(blocks, header, gotos_end)) {
+      Block first = *llvm::min_element(part, [&](Block a, Block b) { return place.lookup(a) < place.lookup(b); });
+      if (first == header || (part.size() == 1 && !first->isSuccessor(first))) {
         double stays = 0;
-        for (Block to : block->successors())
-          stays += !loop || loop->contains(to) ? taken(block, to) : 0;
-        for (Block to : block->successors())
-          pass(to, times * taken(block, to) / (stays > 0 && (!loop || loop->contains(to)) ? stays : 1));
-      } else if (inner && inner->getHeader() == block && inner->getParentLoop() == loop) {
-        double turns = TURNS * std::max(times, around * reached(*inner)), sum = 0;
-        flows[block] = turns;
-        Flows ways = run(inner, turns);
-        for (auto [to, share] : ways)
-          sum += share;
-        for (auto [to, share] : ways)
-          pass(to, times * share / sum); // as much as came in
+        for (Block to : first->successors())
+          stays += around.lookup(to) == number ? taken(first, to) : 0;
+        for (Block to : first->successors())
+          if (!(gotos_end && is_computed_goto(*first)) || around.lookup(to) != number)
+            pass(to, flows.lookup(first) * taken(first, to) / (around.lookup(to) == number && stays > 0 ? stays : 1));
+        continue;
       }
+      bool has_one_way_in = llvm::all_of(part, [&](Block block) { return dominators.dominates(first, block); });
+      double entered = 0, left = 0;
+      for (Block block : part) {
+        entered += flows[block];
+        around[block] = loops + 1;
+      }
+      ++loops;
+      if (has_one_way_in)
+        flows[first] = TURNS * std::max(entered, turns * reached(first, header));
+      else if (!gotos_end && llvm::any_of(part, [](Block block) { return is_computed_goto(*block); }))
+        for (Block block : part)
+          flows[block] *= TURNS;
+      Flows ways = run(part, first, flows[first], !has_one_way_in);
+      for (Block block : part)
+        around[block] = number;
+      for (auto [to, times] : ways)
+        left += times;
+      for (auto [to, times] : ways)
+        pass(to, left > 0 ? entered * times / left : 0); // as much as came in
     }
     return leaving;
   }
 
-  // How likely a loop is reached from where what is around it begins, by what is rare for a reason alone.
-  double reached(const MachineLoop &loop) const {
-    const MachineLoop *outer = loop.getParentLoop();
+  // How likely a block is reached from a header, by what is rare for a reason alone; not by what leaves a loop.
+  double reached(Block block, Block header) const {
     double product = 1;
-    for (const auto *node = dominators.getNode(loop.getHeader()); node->getIDom(); node = node->getIDom()) {
-      Block block = node->getBlock(), from = node->getIDom()->getBlock();
-      if (outer && block == outer->getHeader())
-        break;
-      bool is_branch = block->pred_size() == 1 && from->isSuccessor(block);
-      bool leaves_loop = loops.getLoopFor(from) && !loops.getLoopFor(from)->contains(block);
-      double share = is_branch && !leaves_loop ? taken(from, block) : 1;
+    for (const auto *node = dominators.getNode(block); node->getIDom() && node->getBlock() != header;
+         node = node->getIDom()) {
+      Block to = node->getBlock(), from = node->getIDom()->getBlock();
+      bool is_branch = to->pred_size() == 1 && from->isSuccessor(to);
+      double share = is_branch && !turns_again(from, to) ? taken(from, to) : 1;
       product *= share < RARE ? share : 1;
     }
     return product;
+  }
+
+  // Whether the other ways out of a block are a loop's.
+  bool turns_again(Block from, Block to) const {
+    return llvm::any_of(from->successors(), [&](Block other) {
+      return other != to && (place.lookup(other) <= place.lookup(from));
+    });
   }
 };
 
@@ -158,62 +230,46 @@ private:
 };
 char MachineTimes::ID;
 
-struct Node {
-  const MachineTime *function = nullptr; // null: the root, which calls all
-  std::vector<Node *> callees;
-  double time = 0;
-  bool repeats = false, is_known = false;
-};
-
 } // namespace
-} // namespace burnish
-
-template <> struct llvm::GraphTraits<burnish::Node *> {
-  using NodeRef = burnish::Node *;
-  using ChildIteratorType = std::vector<burnish::Node *>::iterator;
-  static NodeRef getEntryNode(NodeRef root) { return root; }
-  static ChildIteratorType child_begin(NodeRef node) { return node->callees.begin(); }
-  static ChildIteratorType child_end(NodeRef node) { return node->callees.end(); }
-};
-
-namespace burnish {
 
 MachineFunctionPass *create_machine_time_pass(std::vector<MachineTime> &found) { return new MachineTimes(found); }
 
 std::vector<std::tuple<std::string, double, bool>> with_calls(const std::vector<MachineTime> &functions) {
+  std::vector<Node> nodes(functions.size());
+  StringMap<unsigned> numbers;
   Node root;
-  StringMap<Node> nodes;
-  for (const MachineTime &function : functions) {
-    nodes[function.name].function = &function;
-    root.callees.push_back(&nodes[function.name]);
+  for (unsigned i = 0; i < functions.size(); ++i) {
+    numbers[functions[i].name] = nodes[i].number = i;
+    root.next.push_back(&nodes[i]);
   }
-  for (Node *node : root.callees)
-    for (const auto &[name, times] : node->function->calls)
-      if (auto callee = nodes.find(name); callee != nodes.end())
-        node->callees.push_back(&callee->second);
+  for (unsigned i = 0; i < functions.size(); ++i)
+    for (const auto &[name, times] : functions[i].calls)
+      if (auto callee = numbers.find(name); callee != numbers.end())
+        nodes[i].next.push_back(&nodes[callee->second]);
+  std::vector<double> of_call(functions.size(), UNKNOWN); // where it is not known yet, a call is recursive
+  std::vector<bool> repeating(functions.size());
   for (auto component = scc_begin(&root); !component.isAtEnd(); ++component) { // callees come first
+    if (component->front() == &root)
+      continue;
+    std::vector<double> found;
+    bool repeats = component.hasCycle();
     for (Node *node : *component) {
-      if (!node->function)
-        continue;
-      node->time = node->function->own;
-      for (const auto &[name, times] : node->function->calls) {
-        auto callee = nodes.find(name); // of a recursive call the time is not known yet
-        bool is_known = callee != nodes.end() && callee->second.is_known;
-        node->time += times * (is_known ? callee->second.time : UNKNOWN);
+      const MachineTime &function = functions[node->number];
+      repeats |= function.loops || llvm::any_of(node->next, [&](Node *one) { return repeating[one->number]; });
+      double &sum = found.emplace_back(function.own);
+      for (const auto &[name, times] : function.calls) {
+        auto callee = numbers.find(name);
+        sum += times * (callee == numbers.end() ? UNKNOWN : of_call[callee->second]);
       }
     }
-    bool repeats = component.hasCycle() || llvm::any_of(*component, [](const Node *node) {
-      return (node->function && node->function->loops) ||
-             llvm::any_of(node->callees, [](const Node *callee) { return callee->repeats; });
-    });
-    for (Node *node : *component) {
-      node->repeats = repeats;
-      node->is_known = true;
+    for (auto [node, sum] : zip(*component, found)) {
+      of_call[node->number] = sum;
+      repeating[node->number] = repeats;
     }
   }
   std::vector<std::tuple<std::string, double, bool>> found;
-  for (const Node *node : root.callees)
-    found.emplace_back(node->function->name, node->time, node->repeats);
+  for (unsigned i = 0; i < functions.size(); ++i)
+    found.emplace_back(functions[i].name, of_call[i], repeating[i]);
   return found;
 }
 
