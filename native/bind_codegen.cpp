@@ -149,6 +149,9 @@ void bind_codegen(nb::module_ &m) {
           "executed", [](const WithLog &made) { return decoded(made.executed); },
           nb::sig("def executed(self) -> list[tuple[str, float]]"))
       .def_prop_ro(
+          "run_times", [](const WithLog &made) { return decoded(made.run_times); },
+          nb::sig("def run_times(self) -> list[tuple[str, float, bool]]"))
+      .def_prop_ro(
           "counted_scores", [](const WithLog &made) { return decoded(made.counted_scores); },
           nb::sig("def counted_scores(self) -> list[tuple[str, float]]"))
       .def_prop_ro(

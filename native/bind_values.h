@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,15 @@ template <class Value> nanobind::list decoded(const std::vector<std::pair<std::s
   nanobind::list list;
   for (const auto &[name, value] : pairs)
     list.append(nanobind::make_tuple(decoded(name), value));
+  return list;
+}
+
+template <class... Values> nanobind::list decoded(const std::vector<std::tuple<std::string, Values...>> &tuples) {
+  nanobind::list list;
+  for (const auto &tuple : tuples)
+    list.append(std::apply(
+        [](const std::string &name, const auto &...values) { return nanobind::make_tuple(decoded(name), values...); },
+        tuple));
   return list;
 }
 

@@ -2,6 +2,7 @@
 
 #include "block_counts.h"
 #include "codegen.h"
+#include "machine_time.h"
 #include "mixing.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -221,6 +222,8 @@ public:
     return *this;
   }
 
+  std::vector<MachineTime> times;
+
   std::vector<std::string> asked() const { return {gate.asked.begin(), gate.asked.end()}; }
 
 private:
@@ -246,6 +249,7 @@ private:
     }
     if (request.scores && pass->getPassName() == "Free MachineFunction") {
       weigh(executed, generated.executed, generated.counted_executed);
+      passes->add(create_machine_time_pass(times));
       passes->add(new CountingGotos(generated.computed_gotos));
     }
     passes->add(pass); // which may destroy it
@@ -266,6 +270,7 @@ Generated generate(const Module &module, const BackEnd &back_end, const Decision
   Generation generation(decisions, request, generated);
   generated.object = emit_object(module, back_end, &generation);
   generated.optional = generation.asked();
+  generated.run_times = with_calls(generation.times);
   return generated;
 }
 

@@ -7,6 +7,7 @@
 #include "outlined.h"
 
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 namespace burnish {
@@ -43,6 +44,8 @@ struct Generated {
   // Of a call of each function, by static block frequencies: LLVM's calculateRegAllocScore, which weighs copies,
   // loads, stores and rematerializations; and how many machine instructions are executed, outlined ones included.
   std::vector<std::pair<std::string, double>> allocation_scores, executed;
+  // Of each function, what a call of it is expected to take with all that it calls: see machine_time.h.
+  std::vector<std::tuple<std::string, double, bool>> run_times;
   // Likewise, but of all calls together, by how often blocks were counted to be executed.
   std::vector<std::pair<std::string, double>> counted_scores, counted_executed;
   // From how many places of its machine code a function goes on by a computed goto, of those that do.

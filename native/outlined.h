@@ -13,6 +13,10 @@ class MachineModuleInfo;
 
 namespace burnish {
 
+// What a call and its return take beside the two instructions themselves, in instructions: xmlwf, with 17 million
+// calls of outlined code, executes 4.4 % more instructions and takes 20 % longer.
+constexpr double CALL_AND_RETURN = 10;
+
 // Which code becomes functions where it repeats.
 enum class Outline { none, seldom, anywhere };
 

@@ -1,6 +1,7 @@
 """What of an object is loaded, to compare objects that differ in debug information.
 
-Unwind tables are left out: with debug information LLVM describes every function in them, those that need none, too.
+Unwind tables are left out: with debug information LLVM describes every function in them, even functions
+that need no table.
 """
 
 from __future__ import annotations

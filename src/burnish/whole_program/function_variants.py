@@ -7,14 +7,19 @@ a search would take one for every function and choice.
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from burnish import _native
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.driver.requests import Optimized, OptimizeRequest
 from burnish.tasks.llvm_passes.actions import ACTIONS
-from burnish.tasks.llvm_passes.modules import run_pass
+from burnish.tasks.llvm_passes.modules import emit_described, object_sizes, run_pass
+from burnish.tasks.llvm_passes.objectives import slowdown, slowdowns
+from burnish.tasks.llvm_passes.origin import RunTimes
+from burnish.tasks.llvm_passes.session import run_times_of
 
 VARIANTS: tuple[Trace, ...] = (
     ("frame-pointer<calls=0>",),
@@ -22,7 +27,8 @@ VARIANTS: tuple[Trace, ...] = (
     ("no-jump-tables",),
     ("frame-pointer<calls=0>", "no-jump-tables"),
 )
-PASSES_FIRST = ("outline<call-cost=2>",)  # behind the level's own
+PASSES_FIRST = ("outline<call-cost=2>",)  # after the level's own, where the program is not much slower
+CPU = "x86-64"  # of functions that do not name their own
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,15 @@ class _Share:
 
     loaded_bytes: int
     constant_bytes: int  # code and read-only data
+
+
+@dataclass(frozen=True)
+class _Generated:
+    """What a module's code came to."""
+
+    shares: Mapping[str, _Share]
+    constant_bytes: int
+    times: RunTimes
 
 
 @dataclass(frozen=True)
@@ -48,22 +63,30 @@ def by_functions(bitcode: bytes, request: OptimizeRequest) -> Optimized:
 
     Args:
         bitcode: Of a module, before any pass.
-        request: Of it, `code_growth` says how much more code there may be than after the level's passes.
+        request: Its `code_growth` and `speed_limit` say how much more code there may be than after the
+            level's passes, and how much slower the program and each function may be.
     """
     module = _native.Module(bitcode, request.name)
     module.set_level_attributes(request.level)
     module.honour_mandatory()
     run(module, f"clang<{request.level}>", WHOLE_PROGRAM, request.level)
-    most = request.code_growth * _constant_bytes(module, request.level)
+    before = _generated(module, request.level)
+    first: Trace = ()
+    outlined = module.clone()
     for action in PASSES_FIRST:
-        run(module, action, WHOLE_PROGRAM, request.level)
-    room = int(most - _constant_bytes(module, request.level))
-    chosen = choose(_choices(module, request), room)
+        run(outlined, action, WHOLE_PROGRAM, request.level)
+    now = _generated(outlined, request.level)
+    if slowdown(_slower(now, before), now.times) <= _limit(request):
+        module, first = outlined, PASSES_FIRST
+    else:
+        now = before
+    room = int(request.code_growth * before.constant_bytes - now.constant_bytes)
+    chosen = choose(_choices(module, request, now, before), room)
     at_functions = [entry(action, one.function) for one in chosen for action in one.variant]
     for one in chosen:
         for action in one.variant:
             run(module, action, one.function, request.level)
-    trace = (f"clang<{request.level}>", *PASSES_FIRST, *at_functions)
+    trace = (f"clang<{request.level}>", *first, *at_functions)
     return Optimized(module.bitcode(), trace, 1 + len(VARIANTS))
 
 
@@ -93,9 +116,11 @@ def choose(choices: list[Choice], room: int) -> list[Choice]:
     return taken
 
 
-def _choices(module: _native.Module, request: OptimizeRequest) -> list[Choice]:
-    level = request.level
-    before = _shares(module, level)
+def _choices(
+    module: _native.Module, request: OptimizeRequest, now: _Generated, reference: _Generated
+) -> list[Choice]:
+    """Return what saves bytes at a function, and keeps it within the limit on its expected run time."""
+    level, most = request.level, _limit(request)
     found: list[Choice] = []
     for variant in VARIANTS:
         if found and request.until is not None and time.monotonic() > request.until:
@@ -103,28 +128,34 @@ def _choices(module: _native.Module, request: OptimizeRequest) -> list[Choice]:
         other = module.clone()
         for action in variant:
             run(other, action, WHOLE_PROGRAM, level)
-        for name, share in _shares(other, level).items():
-            saved = before[name].loaded_bytes - share.loaded_bytes if name in before else 0
+        made = _generated(other, level)
+        slower = _slower(made, reference)
+        for name, share in made.shares.items():
+            if name not in now.shares or slower.get(name, 1.0) > most:
+                continue
+            saved = now.shares[name].loaded_bytes - share.loaded_bytes
             if saved > 0:
-                found.append(Choice(name, variant, saved, share.constant_bytes - before[name].constant_bytes))
+                grown = share.constant_bytes - now.shares[name].constant_bytes
+                found.append(Choice(name, variant, saved, grown))
     return found
 
 
-def _shares(module: _native.Module, level: str) -> dict[str, _Share]:
-    sizes = _sizes(module, level)
+def _limit(request: OptimizeRequest) -> float:
+    return math.inf if request.speed_limit is None else request.speed_limit
+
+
+def _slower(now: _Generated, reference: _Generated) -> dict[str, float]:
+    return slowdowns(now.times, reference.times.of_call, reference.times.gotos)
+
+
+def _generated(module: _native.Module, level: str) -> _Generated:
+    made = emit_described(module, level, CPU)
+    sizes = object_sizes(made.object, module)
     constants = dict(sizes.functions_constant)
     functions = set(module.functions)
-    return {
+    shares = {
         name: _Share(loaded, constants.get(name, 0))
         for name, loaded in sizes.functions_loaded
         if name in functions
     }
-
-
-def _constant_bytes(module: _native.Module, level: str) -> int:
-    sizes = _sizes(module, level)
-    return sizes.text_bytes + sizes.read_only_bytes
-
-
-def _sizes(module: _native.Module, level: str) -> _native.Sizes:
-    return _native.object_sizes(module.emit_object(level), module)
+    return _Generated(shares, sizes.text_bytes + sizes.read_only_bytes, run_times_of(made))

@@ -71,6 +71,8 @@ def _guarded(module: ProgramModule, make: Callable[[], Optimized], deadline_seco
 
 def _passes(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     from burnish import _native
+    from burnish.tasks.llvm_passes.modules import emit_described
+    from burnish.tasks.llvm_passes.session import run_times_of
 
     module = _native.Module(bitcode, request.name)
     module.set_level_attributes(request.level)
@@ -78,5 +80,7 @@ def _passes(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     pipeline = f"clang<{request.level}>"
     module.run(pipeline, request.level)
     # what is known here need not be made again for the limits of code generation
-    run_time = dict(module.expected_run_time()) if request.code_share and request.speed_limit else {}
-    return Optimized(module.bitcode(), (pipeline,), 0, run_time)
+    if not request.code_share or request.speed_limit is None:
+        return Optimized(module.bitcode(), (pipeline,), 0)
+    times = run_times_of(emit_described(module, request.level, "x86-64"))
+    return Optimized(module.bitcode(), (pipeline,), 0, times.of_call)

@@ -17,8 +17,8 @@ from burnish.execution.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
 from burnish.tasks.llvm_passes.modules import object_sizes, refusal
-from burnish.tasks.llvm_passes.origin import Options
-from burnish.tasks.llvm_passes.session import ModuleSession
+from burnish.tasks.llvm_passes.origin import Options, RunTimes
+from burnish.tasks.llvm_passes.session import ModuleSession, run_times_of
 
 KEPT_BYTES = 64 << 20  # of all objects of a program
 FEWEST, MOST = 4, 256  # whatever their size
@@ -49,7 +49,7 @@ class GeneratedCode:
     module: _native.Module = field(repr=False, compare=False)  # that it was made of
     spill_costs: Mapping[str, float]  # by function; see native/decisions.h
     executed: Mapping[str, float]  # machine instructions of a call, likewise
-    gotos: Mapping[str, int]  # places of computed gotos, of functions that have any
+    run_times: RunTimes
 
     @cached_property
     def sizes(self) -> _native.Sizes:
@@ -152,8 +152,8 @@ class Generations:
     ) -> tuple[GeneratedCode, Evictions]:
         made = self._made(decided, evict, seed, log)
         scores, executed = dict(made.allocation_scores), dict(made.executed)
-        gotos = dict(made.computed_gotos)
-        return GeneratedCode(made.object, self.opened.module, scores, executed, gotos), logged(made)
+        times = run_times_of(made)
+        return GeneratedCode(made.object, self.opened.module, scores, executed, times), logged(made)
 
     def _made(
         self,

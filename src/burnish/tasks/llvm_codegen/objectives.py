@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
 from burnish.core.objective import Objective
-from burnish.tasks.llvm_passes.computed_gotos import gotos, losses
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES as OF_MODULES
-from burnish.tasks.llvm_passes.objectives import slowdown, worst_interpreter
+from burnish.tasks.llvm_passes.objectives import slowdown, slowdowns
 
 if TYPE_CHECKING:
     from burnish.tasks.llvm_codegen.session import CodegenSession
+    from burnish.tasks.llvm_passes.origin import RunTimes
 
 SPILL_COST, EXECUTED_SPILL_COST = "spill-cost", "executed-spill-cost"
 
 OBJECTIVES: dict[str, Objective] = {
-    name: OF_MODULES[name] for name in ("loaded-bytes", "text-bytes", "object-bytes", "code-growth")
+    name: OF_MODULES[name]
+    for name in ("loaded-bytes", "text-bytes", "object-bytes", "code-growth", "slowdown")
 } | {
-    "slowdown": replace(
-        OF_MODULES["slowdown"],
-        description="expected run time in units of the reference's: of each function that of its IR, times "
-        "its executed machine instructions in units of those of LLVM's own code; the mean of order 4; "
-        "or that of the slowest one with computed gotos, of which fewer places are slower, too",
-    ),
     SPILL_COST: Objective(
         SPILL_COST,
         "points",
@@ -65,9 +58,7 @@ def cost(session: CodegenSession, objective: str) -> float:
             constant = session.sizes().text_bytes + session.sizes().read_only_bytes
             return constant / max(1, session.opened.reference_constant_bytes())
         case "slowdown":
-            ratios = costs(session, objective)
-            mean = slowdown(ratios, dict.fromkeys(ratios, 1.0))
-            return worst_interpreter(_gotos(session), lambda: ratios, mean)
+            return slowdown(costs(session, objective), _run_times(session))
         case "spill-cost":
             return max(1.0, sum(session.generation().spill_costs.values()))
         case "executed-spill-cost":
@@ -95,7 +86,8 @@ def costs(session: CodegenSession, objective: str) -> dict[str, float]:
         case "executed-spill-cost":
             return dict(session.executed_costs().spill_costs)
         case "slowdown":
-            return _slowdowns(session)
+            opened = session.opened
+            return slowdowns(_run_times(session), opened.reference_run_time(), opened.reference_gotos())
         case _:
             if objective not in OBJECTIVES:
                 raise UnknownName.among("objective", objective, OBJECTIVES)
@@ -103,25 +95,5 @@ def costs(session: CodegenSession, objective: str) -> dict[str, float]:
     return {name: float(share) for name, share in pairs}
 
 
-def _slowdowns(session: CodegenSession) -> dict[str, float]:
-    """Return by how much each function is expected to be slower than in the reference."""
-    ratios = session.opened.costs("slowdown")
-    if session.decided().is_llvms:
-        return ratios
-    stock, executed = session.stock().executed, session.generation().executed
-    lost = _goto_losses(session)
-    return {
-        name: max(ratio * executed[name] / stock[name], lost.get(name, 0.0))
-        for name, ratio in ratios.items()
-        if stock.get(name) and name in executed
-    }
-
-
-def _goto_losses(session: CodegenSession) -> dict[str, float]:
-    """Return by how much functions are slower for having fewer places of computed gotos."""
-    now = _gotos(session)
-    return losses(now, session.opened.reference_gotos()) if now else {}
-
-
-def _gotos(session: CodegenSession) -> Mapping[str, int]:
-    return gotos(session.opened) if session.decided().is_llvms else session.generation().gotos
+def _run_times(session: CodegenSession) -> RunTimes:
+    return session.opened.run_times() if session.decided().is_llvms else session.generation().run_times

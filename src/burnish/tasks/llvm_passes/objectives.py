@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
@@ -14,10 +13,11 @@ from burnish.core.trace import split_entry
 from burnish.core.weighted import factors
 from burnish.execution.stopwatch import REPEATS
 from burnish.tasks.llvm_passes.actions import ACTIONS
-from burnish.tasks.llvm_passes.computed_gotos import gotos, losses
+from burnish.tasks.llvm_passes.computed_gotos import losses
 from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass
 
 if TYPE_CHECKING:
+    from burnish.tasks.llvm_passes.origin import RunTimes
     from burnish.tasks.llvm_passes.session import ModuleSession
 
 OBJECTIVES: dict[str, Objective] = {
@@ -55,9 +55,10 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "slowdown",
             "times",
-            "expected run time, by static block frequencies or a profile, in units of the reference's: "
-            "the mean of order 4 over its functions, none counted below 1; or that of the slowest one with "
-            "computed gotos, of which fewer places are slower, too",
+            "expected run time of the machine code, by static branch probabilities or a profile, in units of "
+            "the reference's: the mean of order 4 over its functions, none counted below 1; or that of any one "
+            "with loops, were half of the time spent there; or that of the slowest one with computed gotos, "
+            "of which fewer places are slower, too",
             dense=False,
         ),
         Objective(
@@ -109,6 +110,7 @@ OBJECTIVES: dict[str, Objective] = {
 
 CODE_PRICE = 4.0  # loaded bytes that a function must save for each byte by which its code and constants grow
 ORDER = 4  # of the mean that a slowdown is
+MOST_SHARE = 0.5  # of a program's time that is expected of one function
 
 RUN_TIME = frozenset({"seconds", "cycles", "instructions"})
 
@@ -154,8 +156,7 @@ def cost(session: ModuleSession, objective: str) -> float:
         case "object-bytes":
             return float(session.sizes().object_bytes)
         case "slowdown":
-            mean = slowdown(session.run_time(), session.reference_run_time())
-            return worst_interpreter(gotos(session), partial(costs, session, objective), mean)
+            return slowdown(costs(session, objective), session.run_times())
         case "code-growth":
             return session.constant_bytes() / max(1, session.reference_constant_bytes())
         case "seconds" | "cycles" | "instructions":
@@ -187,54 +188,46 @@ def costs(session: ModuleSession, objective: str) -> dict[str, float]:
         case "code-growth":
             pairs = session.sizes().functions_constant
         case "slowdown":
-            reference, lost = session.reference_run_time(), goto_losses(session)
-            pairs = [
-                (name, max(cost / reference[name], lost.get(name, 0.0)))
-                for name, cost in session.run_time().items()
-                if reference.get(name)
-            ]
+            return slowdowns(session.run_times(), session.reference_run_time(), session.reference_gotos())
         case _:
             return {}
     return {name: float(share) for name, share in pairs}
 
 
-def worst_interpreter(
-    gotos: Mapping[str, int], shares: Callable[[], Mapping[str, float]], mean: float
-) -> float:
-    """Return the slowdown of a module: the mean, or more where a function with computed gotos is slower.
-
-    Of such a function it is known that programs spend their time there: no other makes up for it.
+def slowdowns(now: RunTimes, reference: Mapping[str, float], gotos: Mapping[str, int]) -> dict[str, float]:
+    """Return by how much each function is expected to be slower than in the reference.
 
     Args:
-        gotos: See computed_gotos.gotos; nothing in nearly all programs.
-        shares: What says each function's slowdown, if it has to be known.
-        mean: That of all functions.
+        now: Of a state.
+        reference: Of each of the reference's functions the expected cost of a call.
+        gotos: The places of the reference's computed gotos.
     """
-    if not gotos:
-        return mean
-    each = shares()
-    return max(mean, *(each.get(name, 1.0) for name in gotos))
+    lost = losses(now.gotos, gotos)
+    return {
+        name: max(cost / reference[name], lost.get(name, 0.0))
+        for name, cost in now.of_call.items()
+        if reference.get(name)
+    }
 
 
-def goto_losses(session: ModuleSession) -> dict[str, float]:
-    """Return by how much functions are slower for having fewer places of computed gotos."""
-    now = gotos(session)  # nothing in nearly all programs, whose reference need not be asked
-    return losses(now, session.reference_gotos()) if now else {}
-
-
-def slowdown(now: Mapping[str, float], reference: Mapping[str, float]) -> float:
+def slowdown(ratios: Mapping[str, float], now: RunTimes) -> float:
     """Return by how much a module is expected to be slower than its reference, at least 1.
 
     It is not known which function a program spends its time in. So each counts the same that is in both, what
     one gains makes up for no other's loss, and the order of the mean lets a single slow one count: of ten,
-    one that takes 1.5 times as long makes 1.09, one that takes twice as long 1.26.
+    one that takes 1.5 times as long makes 1.09, one that takes twice as long 1.26. Where there are many
+    functions, that is next to nothing. So one that repeats something may be half of the time, whatever else
+    there is; of an interpreter with computed gotos it is known that programs spend their time there.
 
     Args:
-        now: Of each function the expected cost of a call, above 0 (native/run_time.h).
-        reference: Likewise, of the reference.
+        ratios: See slowdowns.
+        now: Of the same state.
     """
-    ratios = [max(1.0, now[name] / cost) ** ORDER for name, cost in reference.items() if cost and name in now]
-    return float((sum(ratios) / len(ratios)) ** (1 / ORDER)) if ratios else 1.0
+    if not ratios:
+        return 1.0
+    mean = (sum(max(1.0, ratio) ** ORDER for ratio in ratios.values()) / len(ratios)) ** (1 / ORDER)
+    half = (1 + MOST_SHARE * (ratio - 1) for name, ratio in ratios.items() if name in now.repeating)
+    return float(max(mean, *half, *(ratios.get(name, 1.0) for name in now.gotos), 1.0))
 
 
 def compile_seconds(session: ModuleSession) -> float:

@@ -27,6 +27,15 @@ class Options:
     """Actions that are left out, as `burnish.tasks.llvm_passes.actions.left_out` writes them."""
 
 
+@dataclass(frozen=True)
+class RunTimes:
+    """How long calls of a module's functions are expected to take, by their machine code."""
+
+    of_call: Mapping[str, float]  # instructions, with all that it calls; see native/machine_time.h
+    repeating: frozenset[str]  # functions with a loop or a recursion, or that call one that has
+    gotos: Mapping[str, int]  # places of computed gotos, of functions that have any
+
+
 @dataclass
 class Origin:
     """Where a session begins: the program, and what is done to its module before the first action."""
@@ -40,4 +49,4 @@ class Origin:
     constant_bytes: int | None = None  # likewise
     reference_gotos: Mapping[str, int] | None = None  # likewise
     sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
-    gotos: Recent[str, Mapping[str, int]] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # likewise
+    run_times: Recent[str, RunTimes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # likewise

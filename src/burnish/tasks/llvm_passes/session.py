@@ -19,11 +19,16 @@ from burnish.core.view import Mask, Observed
 from burnish.core.weighted import factors
 from burnish.execution.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, indices, legal_masks
-from burnish.tasks.llvm_passes.computed_gotos import emit, gotos
-from burnish.tasks.llvm_passes.modules import clone_module, object_sizes, read_module, run_pass
+from burnish.tasks.llvm_passes.modules import (
+    clone_module,
+    emit_described,
+    object_sizes,
+    read_module,
+    run_pass,
+)
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
-from burnish.tasks.llvm_passes.origin import Options, Origin
+from burnish.tasks.llvm_passes.origin import Options, Origin, RunTimes
 
 
 class ModuleSession(Session):
@@ -53,7 +58,6 @@ class ModuleSession(Session):
         self._counts: NDArray[np.int64] | None = None  # of the current state, as is
         self._sizes: _native.Sizes | None = None
         self._object: bytes | None = None
-        self._run_time: dict[str, float] | None = None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Every pass applies to the program, function and loop passes to a function; see NEED_BACK_END."""
@@ -70,7 +74,7 @@ class ModuleSession(Session):
         number = int(self._passes[action])
         changed = self._run(number, site)
         # even where LLVM reports no change: some passes forget to
-        self._counts = self._sizes = self._object = self._run_time = None
+        self._counts = self._sizes = self._object = None
         self._applied.append(number)
         self.record(action, site)
         return changed
@@ -114,7 +118,7 @@ class ModuleSession(Session):
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
         copy._counts, copy._sizes = self._counts, self._sizes
-        copy._object, copy._run_time = self._object, self._run_time
+        copy._object = self._object
         return copy
 
     def _with(self, module: _native.Module) -> ModuleSession:
@@ -139,16 +143,30 @@ class ModuleSession(Session):
     def object_code(self) -> bytes:
         """Return the object file that the back end makes of this state."""
         if self._object is None:
-            self._object = emit(self)
+            made = emit_described(self.module, self.options.level, self.options.cpu)
+            self.origin.run_times.put(self.digest(), run_times_of(made))
+            self._object = made.object
         return self._object
 
-    def run_time(self) -> dict[str, float]:
-        """Return what a call of each function is expected to cost in this state."""
-        if self._run_time is None:
-            self._run_time = dict(self.module.expected_run_time())
-        return self._run_time
+    def run_times(self) -> RunTimes:
+        """Return what is expected of this state's machine code when it runs.
 
-    def reference_run_time(self) -> dict[str, float]:
+        Raises:
+            CompilerCrash: LLVM gives up.
+        """
+        digest = self.digest()
+        if (known := self.origin.run_times.get(digest)) is None:
+            made = emit_described(self.module, self.options.level, self.options.cpu)
+            known = run_times_of(made)
+            self.origin.run_times.put(digest, known)
+            self._object = made.object
+        return known
+
+    def run_time(self) -> Mapping[str, float]:
+        """Return what a call of each function is expected to cost in this state."""
+        return self.run_times().of_call
+
+    def reference_run_time(self) -> Mapping[str, float]:
         """Return the same of the reference; a baseline is its own."""
         if self.origin.reference is None:
             return self.run_time()
@@ -160,9 +178,9 @@ class ModuleSession(Session):
     def reference_gotos(self) -> Mapping[str, int]:
         """Return the places of the reference's computed gotos; see computed_gotos.py."""
         if self.origin.reference is None:
-            return gotos(self)
+            return self.run_times().gotos
         if self.origin.reference_gotos is None:
-            self.origin.reference_gotos = gotos(self._reference())
+            self.origin.reference_gotos = self._reference().run_times().gotos
         return self.origin.reference_gotos
 
     def constant_bytes(self) -> int:
@@ -223,6 +241,15 @@ class ModuleSession(Session):
         except _native.FatalError as error:
             raise CompilerCrash(str(error)) from None
         return "LLVM's verifier"
+
+
+def run_times_of(made: _native.Generated) -> RunTimes:
+    """Return what is expected of generated code when it runs."""
+    return RunTimes(
+        {name: time for name, time, _ in made.run_times},
+        frozenset(name for name, _, repeats in made.run_times if repeats),
+        dict(made.computed_gotos),
+    )
 
 
 def open_session(program: Program, options: Options = Options()) -> ModuleSession:
