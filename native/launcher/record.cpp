@@ -72,7 +72,7 @@ void append_line(const Command &command, const Line &line) {
     words += (words.empty() ? "" : ", ") + json(word);
   std::string text = "{\"time\": " + json(now) + ", \"directory\": " + json(fs::current_path(error).native()) +
                      ", \"source\": " + json(line.source) + ", \"output\": " + json(line.output) +
-                     ", \"level\": " + json(command.level) + ", \"action\": " + json(line.action) +
+                     ", \"level\": " + json(line.level) + ", \"action\": " + json(line.action) +
                      ", \"reason\": " + json(line.reason) +
                      ", \"loaded_bytes_before\": null, \"loaded_bytes\": null, \"text_bytes_before\": " + bytes +
                      ", \"text_bytes\": " + bytes + ", \"seconds\": 0.0, \"trace\": [], \"evaluations\": 0" +

@@ -9,7 +9,7 @@
 namespace burnish {
 
 struct Line {
-  std::string source, output, action, reason;
+  std::string source, output, level, action, reason;
   std::optional<ObjectFacts> facts; // of the object; none where it was a temporary file
   std::string clang;                // its version
   Words command;                    // clang's, as it ran

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.core.clock import PROCESSORS
 from burnish.core.errors import CompilerCrash
 from burnish.core.worker import Limits, Worker
 from burnish.driver import optimizer, shares
@@ -97,7 +98,7 @@ def test_shares_go_by_clangs_time_and_never_beyond_the_budget() -> None:
 
 
 def announce(log: Path, seconds: float) -> float:
-    with shares.share(DriverOptions(build_seconds=10.0, log=log), seconds) as share:
+    with shares.share(DriverOptions(build_seconds=10.0, log=log), seconds, PROCESSORS) as share:
         return share
 
 
@@ -115,9 +116,9 @@ def test_the_next_build_has_the_whole_budget_again(tmp_path: Path) -> None:
     """A build is what one command of a shell starts, however deep."""
     log = tmp_path / "log"
     code = (
-        "import sys, time; from pathlib import Path; from burnish.driver import shares; "
-        "from burnish.driver.requests import DriverOptions\n"
-        "with shares.share(DriverOptions(build_seconds=10.0, log=Path(sys.argv[1])), 1.0): time.sleep(0.2)"
+        "import sys; from pathlib import Path; from burnish.driver import shares; "
+        "from burnish.core.clock import PROCESSORS; from burnish.driver.requests import DriverOptions\n"
+        "with shares.share(DriverOptions(build_seconds=10.0, log=Path(sys.argv[1])), 1.0, PROCESSORS): pass"
     )
     one = f"{sys.executable} -c '{code}' {log}"
     left = []

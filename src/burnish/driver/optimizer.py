@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +17,7 @@ from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
+from burnish.driver.improve import LOAD
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget, Method
@@ -32,6 +32,7 @@ from burnish.tasks.llvm_passes.session import ModuleSession
 LEAST_SECONDS = 1e-3  # for the policy's first choice, which is always tried
 ALL = 1 << 30  # evaluations
 SLOWEST_SECONDS = 600.0  # of one step, where it is no matter of time
+LEAST_DEADLINE_SECONDS = 60.0  # by the wall, for a step that hangs without taking processor time
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def _answered(problem: Problem, request: OptimizeRequest) -> tuple[_Found, str]:
     from burnish.driver.inlined import behind, decide  # which few need
 
     if request.budget_seconds is not None and request.until is None:
-        request = replace(request, until=time.monotonic() + request.budget_seconds)
+        request = replace(request, until=request.clock.now() + request.budget_seconds)
     answers, failure = decide(problem, request)
     if not answers:
         return _search(problem, request), failure
@@ -120,7 +121,9 @@ def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] 
 def _limits(request: OptimizeRequest) -> Limits:
     budget = budget_of(request)
     # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
-    deadline = SLOWEST_SECONDS if budget.seconds is None else max(10.0, 2 * budget.seconds)
+    deadline = (
+        SLOWEST_SECONDS if budget.seconds is None else max(LEAST_DEADLINE_SECONDS, LOAD * budget.seconds)
+    )
     return Limits(deadline_seconds=deadline, begin="fork")
 
 
@@ -159,9 +162,10 @@ def budget_of(request: OptimizeRequest, least_seconds: float = LEAST_SECONDS) ->
     """Return the budget of a search that is asked for now."""
     seconds = request.budget_seconds
     if request.until is not None:
-        seconds = max(least_seconds, request.until - time.monotonic())
+        seconds = max(least_seconds, request.until - request.clock.now())
     evaluations = ALL if request.remembered else request.evaluations
-    return Budget(seconds, evaluations, request.patience, workers=1)  # the build uses the other cores
+    workers = 1  # the build uses the other cores
+    return Budget(seconds, evaluations, request.patience, workers, clock=request.clock)
 
 
 def no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from burnish.core.clock import Clock
 from burnish.driver.build_log import default_log
 from burnish.driver.requests import DriverOptions
 
@@ -45,18 +45,18 @@ class BuildShare:
 
 
 @contextmanager
-def share(options: DriverOptions, clang_seconds: float) -> Iterator[float]:
+def share(options: DriverOptions, clang_seconds: float, clock: Clock) -> Iterator[float]:
     """Give a file's share of the build's budget, in seconds; what it does not take of it goes back."""
     assert options.build_seconds is not None
     path = _beside(options.log or default_log())
     build = build_of(options.caller or os.getpid())
     with _locked(path, build, options.build_seconds) as state:
         seconds = state.share(clang_seconds)
-    start = time.monotonic()
+    start = clock.now()
     try:
         yield seconds
     finally:
-        unused = max(0.0, seconds - (time.monotonic() - start))
+        unused = max(0.0, seconds - (clock.now() - start))
         with _locked(path, build, options.build_seconds) as state:
             state.left += unused
 

@@ -7,7 +7,6 @@ a search would take one for every function and choice.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from burnish import _native
@@ -98,7 +97,7 @@ def _choices(module: _native.Module, request: OptimizeRequest) -> list[Choice]:
     before = _shares(module, level)
     found: list[Choice] = []
     for variant in VARIANTS:
-        if found and request.until is not None and time.monotonic() > request.until:
+        if found and request.until is not None and request.clock.now() > request.until:
             break
         other = module.clone()
         for action in variant:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,7 +50,8 @@ def improve_link(link: Link, outcome: LinkOutcome) -> LinkOutcome:
         link: Of the program.
         outcome: So far: see look.
     """
-    start = time.monotonic()
+    clock = link.compiled.clock
+    start = clock.now()
     try:
         merged = merge(link)
         outcome = replace(outcome, units=len(merged.units), level=merged.level)
@@ -60,7 +60,7 @@ def improve_link(link: Link, outcome: LinkOutcome) -> LinkOutcome:
         outcome = replace(outcome, reason=str(why))
     except Exception as error:  # burnish's boundary to a build, which never fails because of it
         outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
-    return replace(outcome, seconds=time.monotonic() - start)
+    return replace(outcome, seconds=clock.now() - start)
 
 
 @dataclass
@@ -103,12 +103,13 @@ class _Trials:
 
     def by_level(self) -> Linked | None:
         """Try the level's own passes."""
-        start = time.monotonic()
+        clock = self.link.compiled.clock
+        start = clock.now()
         try:
             found = by_level(self.merged.module, level_request(self.link, self.merged))
             linked = self.linked(found)
             self.own, self.run_time = object_of(self.paths[-1]).read_bytes(), found.run_time
-            self.level_seconds = time.monotonic() - start
+            self.level_seconds = clock.now() - start
             return linked
         except (Unimproved, BurnishError) as why:
             self.outcome = replace(self.outcome, reason=str(why))
@@ -159,7 +160,7 @@ class _Trials:
         """Whether a search would end before it has begun, in time that code generation can use."""
         if request.until is None or request.memory or not self.best:
             return False
-        return request.until - time.monotonic() < TRIALS_TO_BEGIN * self.level_seconds
+        return request.until - request.clock.now() < TRIALS_TO_BEGIN * self.level_seconds
 
     def linked(self, found: Optimized, code: bytes | None = None) -> Linked:
         """Link a candidate, with clang's code or other, and keep it where it is better than the best."""
