@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
+from operator import methodcaller
 from pathlib import PurePath
 
 from burnish import _native
@@ -21,9 +22,10 @@ from burnish.core.walk import after
 from burnish.core.worker import Limits
 from burnish.driver.back_end import back_end_of
 from burnish.driver.jobs import ClangJob
-from burnish.driver.optimizer import budget_of, no_search
+from burnish.driver.optimizer import budget_of
+from burnish.driver.remembered import REMEMBERED, alike, applied
 from burnish.driver.requests import Generated, MachineCode, OptimizeRequest, Unimproved
-from burnish.search import DEFAULT, SEARCHES, Method
+from burnish.search import DEFAULT, SEARCHES
 from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
 from burnish.search.run import Observer, run
@@ -39,6 +41,7 @@ from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 
 LEAST_SECONDS = 0.05
 PATIENCE = 24  # evaluations, each of them a trial at every function
+ANOTHER_OBJECT = "code generation is left to clang, as burnish's writes another object"
 BEGIN = "begin(llvm_codegen)"  # in a trace, where the passes end
 
 
@@ -52,22 +55,40 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
     if back_end_of(ClangJob(generated.command)) is None:
         raise Unimproved("code generation is left to clang, whose options burnish's does not take")
     problem = _problem(generated, request)
-    adviser = None
+    memory = None
     if request.memory:
-        adviser = Memory(request.memory, problem.task, problem.program, problem.goal.name, None)
-    method = Method("remembered", no_search) if request.remembered else SEARCHES[DEFAULT]
+        memory = Memory(request.memory, problem.task, problem.program, problem.goal.name)
+    if request.remembered and memory and (same := memory.same()):
+        return _applied(problem, same[0])
+    method = REMEMBERED if request.remembered else SEARCHES[DEFAULT]
+    adviser = alike(memory) if request.remembered and memory else memory
     budget = budget_of(replace(request, patience=PATIENCE), LEAST_SECONDS)
     objects: list[Observed] = []
     observer = Observer(finish=partial(_take, objects))
     try:
         found = run(method, problem, budget, seed=request.seed, adviser=adviser, observer=observer)
     except ProgramError:
-        raise Unimproved("code generation is left to clang, as burnish's writes another object") from None
+        raise Unimproved(ANOTHER_OBJECT) from None
     if not objects or not isinstance(objects[0], bytes):
         raise Unimproved("no other machine code is smaller", found.evaluations)
-    if adviser:
-        adviser.keep(found.trace, found.cost)
+    if memory:
+        memory.keep(found.trace, found.cost)
     return MachineCode(objects[0], (BEGIN, *found.trace), found.evaluations)
+
+
+def _applied(problem: Problem, trace: Trace) -> MachineCode:
+    """Return the object of what is remembered of this very module.
+
+    Raises:
+        Unimproved: burnish's back end writes another object than clang's, or does not survive it.
+    """
+    try:
+        content = applied(problem, trace, methodcaller("observe", OBJECT))
+    except ProgramError:
+        raise Unimproved(ANOTHER_OBJECT) from None
+    if not isinstance(content, bytes):
+        raise Unimproved(str(content))
+    return MachineCode(content, (BEGIN, *trace), 0)
 
 
 def split_code(trace: Trace) -> tuple[Trace, Trace]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
 
-import numpy as np
-
 from burnish.core.errors import CompilerCrash
 from burnish.core.guide import Adviser, Guide
 from burnish.core.problem import Problem
@@ -18,13 +16,13 @@ from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
 from burnish.driver.improve import LOAD
+from burnish.driver.remembered import REMEMBERED, alike, applied
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
-from burnish.search import DEFAULT, SEARCHES, Budget, Method
+from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory, first_of
 from burnish.search.run import Observer, run
-from burnish.search.space import Proposals, SearchSpace
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 from burnish.tasks.llvm_passes.objectives import within_limits
 from burnish.tasks.llvm_passes.session import ModuleSession
@@ -66,7 +64,8 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     program = Program(PurePath(request.name).name, LANGUAGE, bitcode)
     objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     problem = Problem(task, program, objective, limits=_limits(request))
-    found, note = _answered(problem, request) if request.inline_policy else (_search(problem, request), "")
+    answers = request.inline_policy and not request.remembered
+    found, note = _answered(problem, request) if answers else (_search(problem, request), "")
     if math.isinf(found.cost):
         raise Unimproved(f"nothing was measured within the budget{note}", found.evaluations)
     if found.content is None:
@@ -91,11 +90,11 @@ def _answered(problem: Problem, request: OptimizeRequest) -> tuple[_Found, str]:
 
 def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] | None = None) -> _Found:
     """Search; `clangs` are traces that lead to clang's own module, by default the task's initial ones."""
+    if request.remembered:
+        return _remembered(problem, request)
     task, objective = problem.task, problem.goal.name
     guide = policies.find_adviser(request.policy or policies.DEFAULT, task, objective)
     adviser = guide[0] if guide else None
-    if request.remembered:
-        adviser = None
     if request.memory:
         adviser = remembered = Memory(request.memory, task, problem.program, objective, adviser)
     if request.begin:
@@ -103,9 +102,9 @@ def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] 
     method = SEARCHES[request.search or DEFAULT]
     contents: list[_Content | str] = []
     clangs = task.initial_traces if clangs is None else clangs
-    look = partial(_look, with_run_time=bool(request.code_share) and request.speed_limit is not None)
+    look = _looker(request)
     found = run(
-        Method(method.name, no_search) if request.remembered else method,
+        method,
         problem,
         budget_of(request),
         seed=request.seed,
@@ -116,6 +115,23 @@ def _search(problem: Problem, request: OptimizeRequest, clangs: Sequence[Trace] 
     if request.memory and isinstance(content, _Content):
         remembered.keep(found.trace, found.cost)
     return _Found(found.cost, found.trace, found.evaluations, content)
+
+
+def _remembered(problem: Problem, request: OptimizeRequest) -> _Found:
+    """Apply what is remembered of the program; of one that is alike, where it was never seen."""
+    assert request.memory
+    task, look = problem.task, _looker(request)
+    memory = Memory(request.memory, task, problem.program, problem.goal.name)
+    if same := memory.same():
+        return _Found(same[1], same[0], 0, applied(problem, same[0], look))
+    contents: list[_Content | str] = []
+    observer = Observer(finish=partial(_take, contents, task.initial_traces, look))
+    found = run(REMEMBERED, problem, budget_of(request), adviser=alike(memory), observer=observer)
+    return _Found(found.cost, found.trace, found.evaluations, contents[0] if contents else None)
+
+
+def _looker(request: OptimizeRequest) -> Callable[[Session], _Content]:
+    return partial(_look, with_run_time=bool(request.code_share) and request.speed_limit is not None)
 
 
 def _limits(request: OptimizeRequest) -> Limits:
@@ -166,8 +182,3 @@ def budget_of(request: OptimizeRequest, least_seconds: float = LEAST_SECONDS) ->
     evaluations = ALL if request.remembered else request.evaluations
     workers = 1  # the build uses the other cores
     return Budget(seconds, evaluations, request.patience, workers, clock=request.clock)
-
-
-def no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:
-    """End where a search would begin: what was remembered has been tried."""
-    yield from ()

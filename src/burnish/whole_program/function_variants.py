@@ -97,7 +97,7 @@ def _choices(module: _native.Module, request: OptimizeRequest) -> list[Choice]:
     before = _shares(module, level)
     found: list[Choice] = []
     for variant in VARIANTS:
-        if found and request.until is not None and request.clock.now() > request.until:
+        if request.until is not None and request.clock.now() > request.until:
             break
         other = module.clone()
         for action in variant:

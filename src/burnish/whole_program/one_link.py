@@ -17,7 +17,8 @@ from burnish.whole_program.merging import Link, Merged, merge
 from burnish.whole_program.module_candidates import by_code_generation, by_functions, by_level, by_search
 from burnish.whole_program.relinking import link_module, object_of, write_side_files
 
-TRIALS_TO_BEGIN = 2.0  # a search's reference, and what it begins with
+TRIALS_TO_BEGIN = 2.0  # a search's reference, and what it begins with, in compilations of the module
+TRIALS_OF_FUNCTIONS = 1.5  # likewise: the passes, and code generation with and without one attribute
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,11 @@ class _Trials:
                 self.outcome = replace(self.outcome, reason="the build's budget is used up")
             else:
                 passes, code = request.divided() if request.code_share else (request, None)
-                passes = self.by_functions(passes)
-                if not code or not self.is_late(passes):
+                if not self.is_late(passes, TRIALS_OF_FUNCTIONS):
+                    passes = self.by_functions(passes)
+                if not self.is_late(passes, TRIALS_TO_BEGIN if code and self.best else 0.0):
                     self.by_search(passes)
-                if code:
+                if code and not self.is_late(code, 0.0):
                     self.by_code_generation(code)
         if not self.best:
             return replace(self.outcome, reason=self.outcome.reason or "nothing smaller was found")
@@ -156,11 +158,11 @@ class _Trials:
             evaluations = self.outcome.evaluations + getattr(why, "evaluations", 0)
             self.outcome = replace(self.outcome, reason=str(why), evaluations=evaluations)
 
-    def is_late(self, request: OptimizeRequest) -> bool:
-        """Whether a search would end before it has begun, in time that code generation can use."""
-        if request.until is None or request.memory or not self.best:
+    def is_late(self, request: OptimizeRequest, trials: float) -> bool:
+        """Whether there is no time left for so many compilations of the module."""
+        if request.until is None:
             return False
-        return request.until - request.clock.now() < TRIALS_TO_BEGIN * self.level_seconds
+        return request.until - request.clock.now() <= trials * self.level_seconds
 
     def linked(self, found: Optimized, code: bytes | None = None) -> Linked:
         """Link a candidate, with clang's code or other, and keep it where it is better than the best."""
