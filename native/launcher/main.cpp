@@ -206,7 +206,17 @@ int compile(const Tools &tools, const Command &command, const Words &arguments) 
   return improve(tools, command, first, arguments);
 }
 
+// Print clang's options for the C++ library that burnish chooses, a line each; burnish.toolchain reads them.
+int print_library_options(bool cxx, const Words &arguments) {
+  auto command = read_command(cxx, arguments);
+  for (const auto &word : find_libraries(command, find_tool(own_folder(), "clang++")).arguments)
+    std::printf("%s\n", word.c_str());
+  return 0;
+}
+
 int start(bool cxx, const Words &given) {
+  if (!given.empty() && given[0] == "--print-library-options")
+    return print_library_options(cxx, Words(given.begin() + 1, given.end()));
   auto command = read_command(cxx, given);
   Tools tools;
   tools.folder = own_folder();

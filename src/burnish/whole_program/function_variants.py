@@ -53,11 +53,12 @@ def by_functions(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     module.set_level_attributes(request.level)
     module.honour_mandatory()
     run(module, f"clang<{request.level}>", WHOLE_PROGRAM, request.level)
-    most = request.code_growth * _constant_bytes(module, request.level)
+    most = request.code_growth * _constant_bytes(_sizes(module, request.level))
     for action in PASSES_FIRST:
         run(module, action, WHOLE_PROGRAM, request.level)
-    room = int(most - _constant_bytes(module, request.level))
-    chosen = choose(_choices(module, request), room)
+    sizes = _sizes(module, request.level)
+    room = int(most - _constant_bytes(sizes))
+    chosen = choose(_choices(module, sizes, request), room)
     at_functions = [entry(action, one.function) for one in chosen for action in one.variant]
     for one in chosen:
         for action in one.variant:
@@ -92,9 +93,10 @@ def choose(choices: list[Choice], room: int) -> list[Choice]:
     return taken
 
 
-def _choices(module: _native.Module, request: OptimizeRequest) -> list[Choice]:
+def _choices(module: _native.Module, sizes: _native.Sizes, request: OptimizeRequest) -> list[Choice]:
+    """Return what saves bytes at single functions; `sizes` are those of the module as it is."""
     level = request.level
-    before = _shares(module, level)
+    before = _shares(module, sizes)
     found: list[Choice] = []
     for variant in VARIANTS:
         if request.until is not None and request.clock.now() > request.until:
@@ -102,15 +104,14 @@ def _choices(module: _native.Module, request: OptimizeRequest) -> list[Choice]:
         other = module.clone()
         for action in variant:
             run(other, action, WHOLE_PROGRAM, level)
-        for name, share in _shares(other, level).items():
+        for name, share in _shares(other, _sizes(other, level)).items():
             saved = before[name].loaded_bytes - share.loaded_bytes if name in before else 0
             if saved > 0:
                 found.append(Choice(name, variant, saved, share.constant_bytes - before[name].constant_bytes))
     return found
 
 
-def _shares(module: _native.Module, level: str) -> dict[str, _Share]:
-    sizes = _sizes(module, level)
+def _shares(module: _native.Module, sizes: _native.Sizes) -> dict[str, _Share]:
     constants = dict(sizes.functions_constant)
     functions = set(module.functions)
     return {
@@ -120,8 +121,7 @@ def _shares(module: _native.Module, level: str) -> dict[str, _Share]:
     }
 
 
-def _constant_bytes(module: _native.Module, level: str) -> int:
-    sizes = _sizes(module, level)
+def _constant_bytes(sizes: _native.Sizes) -> int:
     return sizes.text_bytes + sizes.read_only_bytes
 
 

@@ -18,7 +18,7 @@ from burnish.whole_program.module_candidates import by_code_generation, by_funct
 from burnish.whole_program.relinking import link_module, object_of, write_side_files
 
 TRIALS_TO_BEGIN = 2.0  # a search's reference, and what it begins with, in compilations of the module
-TRIALS_OF_FUNCTIONS = 1.5  # likewise: the passes, and code generation with and without one attribute
+TRIALS_OF_FUNCTIONS = 2.0  # likewise: the passes, and code generation with and without one attribute
 
 
 @dataclass(frozen=True)
