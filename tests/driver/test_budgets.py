@@ -15,14 +15,18 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cli.llvm.launch import find_launcher
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import CompilerCrash
 from burnish.core.worker import Limits, Worker
-from burnish.driver import optimizer, shares
+from burnish.driver import build_log, optimizer, shares
 from burnish.driver.file_budget import FileBudget
+from burnish.driver.machine_code import BEGIN
 from burnish.driver.requests import DriverOptions, OptimizeRequest, Unimproved
 from burnish.driver.shares import BuildShare
-from tests.sources import program
+from burnish.toolchain import compile_to_bitcode
+from tests.core.test_clock import CountedClock
+from tests.sources import DATA, program
 
 REQUEST = OptimizeRequest("m.c", "ir-instructions", "Oz", None, 0, None, "none")
 
@@ -70,10 +74,33 @@ def test_remembered_is_no_search(tmp_path: Path) -> None:
     first = optimizer.optimize(bitcode, replace(request, evaluations=60))
     again = optimizer.optimize(bitcode, replace(request, remembered=True))
     assert (again.bitcode, again.trace) == (first.bitcode, first.trace)
-    assert again.evaluations <= 3
-    with pytest.raises(Unimproved, match="nothing smaller was found") as nothing:
+    assert again.evaluations == 0
+    with pytest.raises(Unimproved, match="nothing is remembered") as nothing:
         optimizer.optimize(program("matrix.c").content, replace(request, remembered=True))
-    assert nothing.value.evaluations <= 2
+    assert nothing.value.evaluations == 0
+
+
+def test_remembered_code_is_applied(tmp_path: Path) -> None:
+    """Of passes and of code generation, in a whole compilation: nothing is evaluated again."""
+    log, memory = tmp_path / "log", tmp_path / "memory"
+    command = [find_launcher("burnish-cc"), "--alone", "--report", str(log), "--remember", str(memory)]
+    for budget in ("40evaluations", "remembered"):
+        line = [*command, f"--budget={budget}", "-Oz", "-c", str(DATA / "hash_table.c"), "-o", budget]
+        subprocess.run(line, check=True, cwd=tmp_path, timeout=300)
+    first, again = build_log.read(log)
+    assert BEGIN in first.trace
+    assert (again.trace, again.evaluations) == (first.trace, 0)
+    assert (tmp_path / "remembered").read_bytes() == (tmp_path / "40evaluations").read_bytes()
+
+
+def test_what_a_program_that_is_alike_has_is_tried(tmp_path: Path) -> None:
+    request = replace(REQUEST, memory=tmp_path / "memory")
+    text = (DATA / "machine.c").read_text()
+    (tmp_path / "machine.c").write_text(text + "\nint more(int x) { return x * 3; }\n")
+    optimizer.optimize(program("machine.c").content, replace(request, evaluations=60))
+    changed = compile_to_bitcode(tmp_path / "machine.c", level="Oz")
+    found = optimizer.optimize(changed, replace(request, remembered=True))
+    assert 1 <= found.evaluations <= 3
 
 
 def test_a_forked_worker_is_a_worker() -> None:
@@ -95,6 +122,16 @@ def test_shares_go_by_clangs_time_and_never_beyond_the_budget() -> None:
     assert sum(parts) <= 60.0
     assert all(part > 0.3 for part in parts[:10])
     assert min(parts) == 0.0 or min(parts) > 0.05
+
+
+def test_a_share_is_spent_by_the_clock(tmp_path: Path) -> None:
+    clock = CountedClock()
+    options = DriverOptions(build_seconds=10.0, log=tmp_path / "log")
+    with shares.share(options, 1.0, clock) as seconds:
+        clock.seconds += 0.25
+    state = BuildShare(**json.loads((tmp_path / "log.budget").read_text()))
+    assert seconds == pytest.approx(1.0)
+    assert state.left == pytest.approx(10.0 - 0.25)
 
 
 def announce(log: Path, seconds: float) -> float:

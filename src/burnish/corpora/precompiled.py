@@ -45,7 +45,7 @@ def without_pch(directory: str, options: Sequence[str]) -> tuple[str, ...]:
     while words:
         word = words.pop(0)
         told = words[0] if word == XCLANG and words else word
-        if told not in (USES, INCLUDE):
+        if told not in (USES, INCLUDE) or not words:
             result.append(word)
             continue
         if word == XCLANG:
