@@ -9,6 +9,7 @@ import pytest
 
 from burnish.cli import main
 from burnish.cli.jobs import overwriting
+from burnish.core.errors import InputError
 from tests.sources import DATA
 
 QUICK = ["--budget", "2", "--workers", "1", "--quiet", "--task", "llvm_passes"]
@@ -69,7 +70,7 @@ def test_a_long_list_is_cut(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.o" for number in range(8)]
     for path in paths:
         path.write_bytes(b"of make")
-    with pytest.raises(overwriting.InputError, match=r"4\.o and 3 more: burnish did not write these files"):
+    with pytest.raises(InputError, match=r"4\.o and 3 more: burnish did not write these files"):
         overwriting.check_not_in_the_way(paths)
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -113,15 +113,41 @@ def test_a_forked_worker_is_a_worker() -> None:
 
 
 def test_shares_go_by_clangs_time_and_never_beyond_the_budget() -> None:
-    known = BuildShare("b", 60.0, 60.0, last=30.0)
+    known = BuildShare("b", 90.0, 90.0, last=30.0)
     parts = [known.share(clang) for clang in (1.0, 2.0, 7.0, 5.0, 15.0)]
-    assert parts == pytest.approx([2.0, 4.0, 14.0, 10.0, 30.0])
+    assert parts == pytest.approx([3.0, 6.0, 21.0, 15.0, 45.0])
     assert known.left == pytest.approx(0.0)
     first = BuildShare("b", 60.0, 60.0)
     parts = [first.share(1.0) for _ in range(200)]
     assert sum(parts) <= 60.0
-    assert all(part > 0.3 for part in parts[:10])
-    assert min(parts) == 0.0 or min(parts) > 0.05
+    assert all(part >= 2.0 for part in parts[:10])
+    assert set(parts[-100:]) == {0.0}
+
+
+@pytest.mark.parametrize("seconds", [10.0, 30.0, 60.0, 200.0])
+def test_a_second_build_gives_no_fewer_files_enough_to_find_something(seconds: float) -> None:
+    """Of 40 files, small and large, for which clang takes 20 s: a part of each is nothing to any."""
+    clang = [0.1, 0.3, 0.6, 1.0] * 10
+    first = BuildShare("1", seconds, seconds)
+    searched = [sum(first.share(one) >= 2 * one for one in clang)]
+    second = BuildShare("2", seconds, seconds, last=first.done)
+    parts = [second.share(one) for one in clang]
+    searched.append(sum(part >= 2 * one for part, one in zip(parts, clang, strict=True)))
+    assert searched[1] >= searched[0] > 0
+    assert sum(parts) <= seconds + 1e-9
+    if seconds >= 2 * sum(clang):
+        assert parts == pytest.approx([seconds * one / sum(clang) for one in clang])
+
+
+def test_builds_elsewhere_say_nothing_of_one() -> None:
+    """One log is for all projects of a user: another one's size is not this one's."""
+    text = ""
+    for number, (place, files) in enumerate([("small", 2), ("large", 50), ("small", 0)]):
+        state = shares.read_state(text, shares.BuildOrigin(str(number), place), 100.0)
+        for _ in range(files):
+            state.share(1.0)
+        text = json.dumps(asdict(state))
+    assert (state.last, state.largest) == (2.0, {"small": 2.0, "large": 50.0})
 
 
 def test_a_share_is_spent_by_the_clock(tmp_path: Path) -> None:
@@ -130,7 +156,7 @@ def test_a_share_is_spent_by_the_clock(tmp_path: Path) -> None:
     with shares.share(options, 1.0, clock) as seconds:
         clock.seconds += 0.25
     state = BuildShare(**json.loads((tmp_path / "log.budget").read_text()))
-    assert seconds == pytest.approx(1.0)
+    assert seconds == pytest.approx(2.0)
     assert state.left == pytest.approx(10.0 - 0.25)
 
 
