@@ -5,15 +5,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 namespace burnish {
 namespace {
+
+constexpr int CANNOT_START = 127; // as of a shell
 
 volatile pid_t child = 0;
 volatile sig_atomic_t stopped_by = 0;
@@ -32,24 +33,32 @@ std::vector<char *> pointers(const std::string &program, const Words &arguments)
   return result;
 }
 
-double monotonic() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+double seconds(const timeval &time) { return double(time.tv_sec) + 1e-6 * double(time.tv_usec); }
+
+// Become the program in a child, which ends with its parent.
+[[noreturn]] void begin(const std::string &program, const std::vector<char *> &words, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() == parent) // it may have ended before
+    execv(program.c_str(), words.data());
+  _exit(CANNOT_START);
 }
 
-[[noreturn]] void die_of(int signal) {
+} // namespace
+
+void die_of(int signal) {
   std::signal(signal, SIG_DFL);
   raise(signal);
   _exit(128 + signal);
 }
 
-} // namespace
+void try_to_become(const std::string &program, const Words &arguments) {
+  execv(program.c_str(), pointers(program, arguments).data());
+}
 
 int become(const std::string &program, const Words &arguments) {
-  execv(program.c_str(), pointers(program, arguments).data());
+  try_to_become(program, arguments);
   std::fprintf(stderr, "burnish: %s: %s\n", program.c_str(), std::strerror(errno));
-  return 127;
+  return CANNOT_START;
 }
 
 Ended run(const std::string &program, const Words &arguments) {
@@ -65,33 +74,34 @@ Ended run(const std::string &program, const Words &arguments) {
   // none of them may come between the child's start and when its number is known
   sigset_t old;
   sigprocmask(SIG_BLOCK, &heard, &old);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigmask(&attributes, &old);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  pid_t started = 0;
-  double begin = monotonic();
-  int error =
-      posix_spawn(&started, program.c_str(), nullptr, &attributes, pointers(program, arguments).data(), environ);
+  auto words = pointers(program, arguments);
+  pid_t parent = getpid();
+  pid_t started = fork();
+  if (started == 0) {
+    for (int signal : {SIGINT, SIGTERM, SIGHUP})
+      if (sigismember(&heard, signal))
+        std::signal(signal, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &old, nullptr);
+    begin(program, words, parent);
+  }
   child = started;
   sigprocmask(SIG_SETMASK, &old, nullptr);
-  if (error) {
-    std::fprintf(stderr, "burnish: %s: %s\n", program.c_str(), std::strerror(error));
-    return {127, 0, 0};
+  if (started < 0) {
+    std::fprintf(stderr, "burnish: %s: %s\n", program.c_str(), std::strerror(errno));
+    return {CANNOT_START, 0, 0};
   }
   int status = 0;
-  while (waitpid(started, &status, 0) < 0 && errno == EINTR) {
+  rusage used = {};
+  while (wait4(started, &status, 0, &used) < 0 && errno == EINTR) {
   }
   child = 0;
   for (int signal : {SIGINT, SIGTERM, SIGHUP})
     if (sigismember(&heard, signal))
       std::signal(signal, SIG_DFL); // from here on it is this process that is meant
-  if (WIFSIGNALED(status))
-    die_of(WTERMSIG(status));
+  int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   if (stopped_by)
-    die_of(stopped_by);
-  double end = monotonic();
-  return {WEXITSTATUS(status), end - begin, end};
+    die_of(signal ? signal : stopped_by);
+  return {signal ? 128 + signal : WEXITSTATUS(status), signal, seconds(used.ru_utime) + seconds(used.ru_stime)};
 }
 
 } // namespace burnish

@@ -1,5 +1,7 @@
 #include "command.h"
 
+#include "budget.h"
+
 #include <algorithm>
 #include <set>
 
@@ -78,6 +80,7 @@ bool is_native(std::string_view target) {
 // Return how many of the arguments are burnish's own; npos where they cannot be read here.
 size_t read_own(Command &command, const Words &arguments) {
   size_t i = 0;
+  Budgets budgets;
   while (i < arguments.size()) {
     std::string_view word = arguments[i];
     if (word == "--alone") {
@@ -93,20 +96,24 @@ size_t read_own(Command &command, const Words &arguments) {
     }
     auto equals = word.find('=');
     auto name = word.substr(0, equals);
-    if (word == "--help" || (word != "--" && !OWN.contains(name)))
-      return word == "--help" ? Words::size_type(-1) : i;
-    if (word == "--")
-      return i + 1;
+    if (word == "--help")
+      return -1;
+    if (word == "--" || !OWN.contains(name)) {
+      command.error = budgets.error();
+      return i + (word == "--");
+    }
     if (equals == word.npos && i + 1 == arguments.size())
       return -1;
     std::string value(equals == word.npos ? std::string_view(arguments[i + 1]) : word.substr(equals + 1));
     command.every_level |= name == "--objective";
     if (name == "--report")
       command.report = value;
+    budgets.read(name, value);
     size_t used = equals == word.npos ? 2 : 1;
     command.own.insert(command.own.end(), arguments.begin() + i, arguments.begin() + i + used);
     i += used;
   }
+  command.error = budgets.error();
   return i;
 }
 
@@ -180,12 +187,16 @@ Command read_command(bool cxx, const Words &arguments) {
     return command;
   if (reading.compile_only) // what is linked at once is a part of the program's own line
     command.sources.insert(command.sources.end(), reading.assembly.begin(), reading.assembly.end());
-  if (reading.unread || (command.whole_program && reading.inputs))
+  if (command.links)
+    command.program = reading.output.empty() ? "a.out" : reading.output;
+  if (reading.unread)
     command.way = Way::Ask;
-  else if (!command.sources.empty())
+  else if (!command.sources.empty() || (command.whole_program && command.links))
     command.way = Way::Compile;
   for (const auto &source : command.sources)
-    command.outputs.push_back(!reading.output.empty() ? reading.output : command.links ? "a.out" : object_of(source));
+    command.outputs.push_back(command.links            ? command.program
+                              : reading.output.empty() ? object_of(source)
+                                                       : reading.output);
   return command;
 }
 

@@ -18,6 +18,7 @@ enum class Way {
 struct Command {
   bool cxx = false;           // burnish-c++
   Words own;                  // burnish's own options, as they were given
+  std::string error;          // what is wrong with them; empty: nothing that shows here
   Words rest;                 // clang's arguments
   std::string report;         // --report; empty: the user's build log
   bool alone = false;         // --alone: no server
@@ -32,6 +33,7 @@ struct Command {
   std::string foreign;              // a target that is asked for and not this machine's; empty: none
   Words sources;                    // that are compiled, and assembly where nothing is linked
   Words outputs;                    // of each source; the program, where the command links
+  std::string program;              // that the command links; empty: none
 
   bool size_level() const { return level == "Os" || level == "Oz"; }
 };

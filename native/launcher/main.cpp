@@ -33,6 +33,7 @@ namespace {
 constexpr uint64_t LEAST_TEXT_BYTES = 128;
 constexpr uint64_t LEAST_PROGRAM_TEXT_BYTES = LEAST_TEXT_BYTES + 384;
 constexpr auto ASSEMBLY = "assembly has no passes to choose"; // as in burnish.driver.refusals
+constexpr int WRONG_OPTION = 2;                               // burnish's exit code
 
 std::string own_folder() {
   std::array<char, 4096> path = {};
@@ -71,7 +72,8 @@ struct Tools {
   Libraries libraries;
 };
 
-int hand_over(const Tools &tools, const Command &command, Words first, const Words &arguments) {
+// What Python is called with.
+Words words_of(const Tools &tools, const Command &command, Words first, const Words &arguments) {
   first.insert(first.begin(), command.cxx ? "c++" : "cc");
   first.push_back("--caller=" + std::to_string(getpid()));
   first.push_back("--libraries=" + tools.libraries.which);
@@ -80,43 +82,87 @@ int hand_over(const Tools &tools, const Command &command, Words first, const Wor
     first.push_back("--");
     first.insert(first.end(), arguments.begin(), arguments.end());
   }
-  if (first[1].starts_with("--compiled") && !command.alone)
-    if (auto code = served(tools.folder, first))
-      return *code;
-  return become(tools.folder + "/burnish", first);
+  return first;
+}
+
+const char *called(const Command &command) { return command.cxx ? "c++" : "cc"; }
+
+// Say once in a while that clang is alone.
+void say_not_started(const Command &command, const std::string &program, int code) {
+  if (!noted_recently("not-started"))
+    std::fprintf(stderr,
+                 "burnish %s: %s cannot be run (exit code %d), so objects stay as clang made them; install it again: "
+                 "pip install --force-reinstall burnish\n",
+                 called(command), program.c_str(), code);
+}
+
+// Have burnish run clang.
+int ask(const Tools &tools, const Command &command, const Words &arguments) {
+  auto program = tools.folder + "/burnish";
+  auto words = words_of(tools, command, {"--launched"}, arguments);
+  if (tools.clang.empty() || command.rest.empty())
+    return become(program, words);
+  try_to_become(program, words);
+  say_not_started(command, program, 127);
+  return become(tools.clang, arguments);
+}
+
+// Have burnish improve what clang wrote, which stands whatever comes of that.
+int improve(const Tools &tools, const Command &command, const Words &first, const Words &arguments) {
+  auto program = tools.folder + "/burnish";
+  auto words = words_of(tools, command, first, arguments);
+  std::optional<int> code = command.alone ? std::nullopt : served(tools.folder, words);
+  if (!code)
+    code = run(program, words).code;
+  if (*code == 0 || *code == WRONG_OPTION)
+    return *code;
+  say_not_started(command, program, *code);
+  return 0;
 }
 
 std::string speed_reason(const Command &command) {
   return "-" + command.level + ": no objective for speed yet; --objective loaded-bytes makes every level smaller";
 }
 
-// As in burnish.driver.worth: without the object's own number, so that equal reasons are equal texts.
-std::string few(const Command &command) {
-  auto least = command.links ? LEAST_PROGRAM_TEXT_BYTES : LEAST_TEXT_BYTES;
-  return std::string(command.links ? "the whole program" : "the object") + " has less than " + std::to_string(least) +
+bool for_size(const Command &command) { return command.every_level || command.size_level(); }
+
+// Why an object or a program is left as clang made it; empty: it is large enough. As in burnish.driver.worth:
+// without the object's own number, so that equal reasons are equal texts.
+std::string too_small(const std::optional<ObjectFacts> &facts, bool program) {
+  auto least = program ? LEAST_PROGRAM_TEXT_BYTES : LEAST_TEXT_BYTES;
+  if (!facts || facts->text_bytes >= least)
+    return "";
+  return std::string(program ? "the whole program" : "the object") + " has less than " + std::to_string(least) +
          " bytes of code: too few to gain";
 }
 
+using Stamps = std::map<std::string, Stamp>;
+
+bool is_written(const std::string &output, const Stamps &before) {
+  auto now = stamp(output);
+  return now != Stamp() && now != before.at(output);
+}
+
 // Log what is not worth a search; return what is.
-Words worthwhile(const Command &command, const Words &ran, const std::map<std::string, Stamp> &before) {
+Words worthwhile(const Command &command, const Words &ran, const Stamps &before) {
   Words result;
   for (size_t i = 0; i < command.sources.size(); ++i) {
     const auto &output = command.outputs[i];
-    auto now = stamp(output);
-    if (now == Stamp() || now == before.at(output))
+    if (!is_written(output, before))
       continue;
     auto facts = read_object(output);
-    auto clang = facts ? facts->clang : "";
+    auto small = too_small(facts, command.links);
+    bool unit = command.whole_program && !command.links; // however small
     // what an object loads is counted by who reads the log, and only of those that can be at any address
     bool counted = !command.links && command.position_independent;
-    Line line = {command.sources[i], output, command.level, "", "", counted ? facts : std::nullopt, clang, ran};
+    Line line = {command.sources[i],        output, command.level, "", "", counted ? facts : std::nullopt,
+                 facts ? facts->clang : "", ran};
     if (is_assembly(command.sources[i])) {
       line.level = "", line.action = "passed through", line.reason = ASSEMBLY;
-    } else if (!command.every_level && !command.size_level()) {
+    } else if (!for_size(command)) {
       line.action = "passed through", line.reason = speed_reason(command);
-    } else if (facts && facts->text_bytes < (command.links ? LEAST_PROGRAM_TEXT_BYTES : LEAST_TEXT_BYTES)) {
-      line.action = "kept";
-      line.reason = few(command);
+    } else if (!small.empty() && !unit) {
+      line.action = "kept", line.reason = small;
     } else {
       result.push_back(output);
       continue;
@@ -126,27 +172,56 @@ Words worthwhile(const Command &command, const Words &ran, const std::map<std::s
   return result;
 }
 
+// The same for a program that is to be one module.
+Words worthwhile_program(const Command &command, const Words &ran, const Stamps &before) {
+  if (!is_written(command.program, before))
+    return {};
+  if (!command.sources.empty() && !for_size(command))
+    return command.sources.size() == 1 ? worthwhile(command, ran, before) : Words{command.program};
+  auto facts = read_object(command.program);
+  auto small = too_small(facts, true);
+  if (small.empty())
+    return {command.program};
+  append_line(command, {"0 units", command.program, "", "kept", small, std::nullopt, facts->clang, ran});
+  return {};
+}
+
 int compile(const Tools &tools, const Command &command, const Words &arguments) {
-  std::map<std::string, Stamp> before;
+  Stamps before;
   for (const auto &output : command.outputs)
     before[output] = stamp(output);
+  if (command.links)
+    before[command.program] = stamp(command.program);
   auto ended = run(tools.clang, arguments);
+  if (ended.signal)
+    die_of(ended.signal);
   if (ended.code)
     return ended.code;
   Words ran = {tools.clang};
   ran.insert(ran.end(), arguments.begin(), arguments.end());
-  auto written = worthwhile(command, ran, before);
+  bool whole = command.whole_program && command.links;
+  auto written = whole ? worthwhile_program(command, ran, before) : worthwhile(command, ran, before);
   if (written.empty())
     return 0;
   char seconds[64];
-  std::snprintf(seconds, sizeof seconds, "--compiled=%.6f@%.6f", ended.seconds, ended.at);
+  std::snprintf(seconds, sizeof seconds, "--compiled=%.6f", ended.seconds);
   Words first = {seconds};
   for (const auto &output : written)
     first.push_back("--written=" + output);
-  return hand_over(tools, command, first, arguments);
+  return improve(tools, command, first, arguments);
+}
+
+// Print clang's options for the C++ library that burnish chooses, a line each; burnish.toolchain reads them.
+int print_library_options(bool cxx, const Words &arguments) {
+  auto command = read_command(cxx, arguments);
+  for (const auto &word : find_libraries(command, find_tool(own_folder(), "clang++")).arguments)
+    std::printf("%s\n", word.c_str());
+  return 0;
 }
 
 int start(bool cxx, const Words &given) {
+  if (!given.empty() && given[0] == "--print-library-options")
+    return print_library_options(cxx, Words(given.begin() + 1, given.end()));
   auto command = read_command(cxx, given);
   Tools tools;
   tools.folder = own_folder();
@@ -157,22 +232,28 @@ int start(bool cxx, const Words &given) {
     run(python, {"-c", ""});
     tools.clang = find_tool(tools.folder, clang);
   }
+  if (!command.error.empty()) {
+    std::fprintf(stderr, "burnish %s: %s\n", called(command), command.error.c_str());
+    return WRONG_OPTION;
+  }
   if (tools.clang.empty()) // Python says what to do
-    return hand_over(tools, command, {"--launched"}, command.rest);
+    return ask(tools, command, command.rest);
   tools.libraries = find_libraries(command, tools.clang);
   auto arguments = tools.libraries.arguments;
   arguments.insert(arguments.end(), command.rest.begin(), command.rest.end());
   if (!command.foreign.empty()) {
-    int code = run(tools.clang, arguments).code;
+    auto [code, signal, seconds] = run(tools.clang, arguments);
+    if (signal)
+      die_of(signal);
     if (code)
       std::fprintf(stderr,
                    "burnish %s: %s: the clang and the LLVM that come with burnish make code for " NATIVE " alone\n",
-                   cxx ? "c++" : "cc", command.foreign.c_str());
+                   called(command), command.foreign.c_str());
     return code;
   }
   switch (command.way) {
   case Way::Clang: return become(tools.clang, arguments);
-  case Way::Ask: return hand_over(tools, command, {"--launched"}, arguments);
+  case Way::Ask: return ask(tools, command, arguments);
   case Way::Compile: return compile(tools, command, arguments);
   }
   return 1;

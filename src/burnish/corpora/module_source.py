@@ -16,6 +16,7 @@ from burnish.corpora.references import (
     expand,
     is_reference,
     is_runnable,
+    left_out,
     name_in,
     resolve,
     resolve_one,
@@ -23,7 +24,7 @@ from burnish.corpora.references import (
 )
 from burnish.execution.runs import read_run
 from burnish.programs import link_programs, load_program
-from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES
+from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES, cxx_library_options
 
 
 class ModuleSource(ProgramSource):
@@ -43,6 +44,10 @@ class ModuleSource(ProgramSource):
     def expand(self, text: str) -> list[str]:
         """See ProgramSource."""
         return expand(text)
+
+    def left_out(self, text: str) -> list[str]:
+        """Return the headers that a compilation database precompiles."""
+        return left_out(text)
 
     def open(self, text: str) -> Sequence[Program]:
         """See ProgramSource; a corpus is a Corpus."""
@@ -109,7 +114,7 @@ class ModuleSource(ProgramSource):
         if not runs:
             return program
         cxx = any(Path(name).suffix in CXX_SUFFIXES for name in names)
-        options = ("--driver-mode=g++",) if cxx else ()
+        options = ("--driver-mode=g++", *cxx_library_options(tuple(arguments))) if cxx else ()
         link = (*options, *_for_the_linker(arguments))
         return replace(program, workload=Workload(tuple(map(read_run, runs)), link_arguments=link))
 

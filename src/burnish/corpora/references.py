@@ -27,7 +27,12 @@ from pathlib import Path
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.core.program_source import Programs
-from burnish.corpora.compile_commands import Command, read_compile_commands, without_all_unknown
+from burnish.corpora.compile_commands import (
+    Command,
+    read_compile_commands,
+    read_left_out,
+    without_all_unknown,
+)
 from burnish.corpora.manifest import split_version
 from burnish.corpora.public import default_folder
 from burnish.corpora.random_modules import SIZE, random_module
@@ -177,6 +182,13 @@ def _compiled(text: str) -> list[str]:
     if not names:
         raise InputError(f"{text}: there is no C or C++ file in it")
     return names
+
+
+def left_out(text: str) -> list[str]:
+    """Return the files of a compilation database that are no programs, each with the reason."""
+    if not text.endswith(DATABASE) or not Path(text).is_file():
+        return []
+    return [f"{name}: {why}" for name, why in read_left_out(Path(text))]
 
 
 def _commands(database: Path) -> dict[str, Command]:

@@ -42,7 +42,7 @@ class Record:
     loaded_bytes: int | None
     text_bytes_before: int | None  # machine code alone
     text_bytes: int | None
-    seconds: float  # beyond clang's own
+    seconds: float  # of processor time, beyond clang's own
     trace: tuple[str, ...]
     evaluations: int
     compiler: str

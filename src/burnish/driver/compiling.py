@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
+from burnish.core.clock import PROCESSORS, Clock
 from burnish.driver import processes
 from burnish.driver.jobs import ClangJobs, make_plan
 from burnish.driver.requests import Compiled, DriverOptions, Optimizer
@@ -30,6 +30,7 @@ def compile_and_improve(
     cxx: bool,
     optimizer: Optimizer,
     improve: Improve = improve_objects,
+    clock: Clock = PROCESSORS,
 ) -> int:
     """Run clang with the arguments, then make its objects smaller; return clang's exit code.
 
@@ -42,19 +43,20 @@ def compile_and_improve(
     clang = find_tool("clang++" if cxx else "clang")
     plan = make_plan(clang, arguments)
     if options.compiled:
-        return _improve_only(plan, options, options.compiled, optimizer)
+        return _improve_only(plan, options, optimizer, improve)
     if plan is None or not (plan.compilations or plan.left_alone or (options.whole_program and plan.links)):
         processes.replace_by([clang, *arguments])
     try:
         with processes.signals_raise():
             before = {path: processes.stamp(path) for path in plan.outputs}
-            start = time.monotonic()
+            start = clock.now()
             code = processes.run([clang, *arguments])
-            ended = time.monotonic()
+            ended = clock.now()
             compiled = Compiled(
                 ended - start,
                 ended,
                 frozenset(path for path in before if processes.stamp(path) not in (None, before[path])),
+                clock,
             )
             if code == 0:
                 improve(plan, compiled, options, optimizer)
@@ -64,14 +66,14 @@ def compile_and_improve(
 
 
 def _improve_only(
-    plan: ClangJobs | None, options: DriverOptions, compiled: Compiled, optimizer: Optimizer
+    plan: ClangJobs | None, options: DriverOptions, optimizer: Optimizer, improve: Improve
 ) -> int:
     """Make smaller what clang wrote when the launcher ran it."""
-    if plan is None:
+    if plan is None or options.compiled is None:
         return 0
     try:
         with processes.signals_raise():
-            improve_objects(plan, compiled, options, optimizer)
+            improve(plan, options.compiled, options, optimizer)
     except processes.Interrupted as interrupted:
         return processes.die_of(interrupted.signum)
     return 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
 from burnish.core.errors import InputError
 
-_MULTIPLE = re.compile(r"(\d+(?:\.\d+)?)x")
-_ALONE = re.compile(r"[+-]?\d*\.?\d*")
+# As native/launcher/budget.cpp, which reads them first.
+_BUDGET = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(x|s|m|evaluations?)")
 EXPECTED = "2s, 1m, '100 evaluations', 4x (times what clang takes for the file) or remembered"
 
 
@@ -17,7 +18,7 @@ class FileBudget:
     """A limit for one file, of exactly one kind.
 
     Seconds and evaluations are the search's. A multiple of clang's own time is all that burnish
-    takes beyond clang: to start, to compile once more and to search.
+    takes beyond clang: to start, to compile once more and to search. Time is processor time.
     """
 
     seconds: float | None = None
@@ -35,27 +36,34 @@ class FileBudget:
         words = text.replace(" ", "")
         if words == "remembered":
             return cls(remembered=True)
-        if (found := _MULTIPLE.fullmatch(words)) and float(found[1]) > 0:
-            return cls(multiple=float(found[1]))
-        from burnish.search.budget import Budget  # numpy comes with it
-
-        # a number alone would be seconds to some and evaluations to others
-        if _ALONE.fullmatch(words) or "," in words:
+        found = _BUDGET.fullmatch(words)
+        amount = float(found[1]) if found else math.nan
+        budget = None
+        if found and math.isfinite(amount):
+            budget = cls._of(found[1], amount, found[2])
+        if not budget:
             raise InputError(f"{option} {text}: expected {EXPECTED}")
-        try:
-            budget = Budget.parse(words)
-        except InputError:
-            raise InputError(f"{option} {text}: expected {EXPECTED}") from None
-        if not (budget.seconds or budget.evaluations):
+        if not (budget.seconds or budget.evaluations or budget.multiple):
             raise InputError(f"{option} {text}: nothing can be tried in that; expected {EXPECTED}")
-        return cls(budget.seconds, budget.evaluations)
+        return budget
+
+    @classmethod
+    def _of(cls, number: str, amount: float, unit: str) -> FileBudget | None:
+        """Return the budget of a number with its unit; None where they do not go together."""
+        if unit == "x":
+            whole = not (number.startswith(".") or number.endswith("."))
+            return cls(multiple=amount) if whole and amount > 0 else None
+        if unit in ("s", "m"):
+            seconds = amount * (60 if unit == "m" else 1)
+            return cls(seconds=seconds) if math.isfinite(seconds) else None
+        return None if amount % 1 else cls(evaluations=int(amount))
 
     def until(self, clang_seconds: float, ended: float) -> float | None:
-        """Return when the search has to end, by time.monotonic(), for a multiple of clang's time; else None.
+        """Return when the search has to end, by a clock, for a multiple of clang's time; else None.
 
         Args:
             clang_seconds: What clang took for the file.
-            ended: When it had.
+            ended: When it had, by the clock.
         """
         if self.multiple is None:
             return None

@@ -19,10 +19,12 @@ from burnish.driver.requests import (
 )
 from burnish.driver.symbols import offered_symbols
 
+LOAD = 20  # times its processor time that a step may take by the wall
+
 
 @dataclass(frozen=True)
 class Deadlines:
-    """How long a step may take: generous, since only what hangs shall meet it."""
+    """How long a step may take by the wall: generous, since only what hangs shall meet it."""
 
     step_seconds: float
     search_seconds: float
@@ -49,9 +51,9 @@ class Improved:
 
 
 def limits(clang_seconds: float, search_seconds: float) -> Deadlines:
-    """Return how long burnish waits, from the time that clang's whole command and the search may take."""
-    step = max(60.0, 20 * clang_seconds)
-    return Deadlines(step, step + 2 * search_seconds)
+    """Return how long burnish waits, from the processor time of clang's command and of the search."""
+    step = max(60.0, LOAD * clang_seconds)
+    return Deadlines(step, step + LOAD * search_seconds)
 
 
 def object_sizes(path: Path, job: ClangJob) -> ObjectSizes:
@@ -146,9 +148,10 @@ class Remade:
 def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Remade:
     """Write the module after burnish's passes and clang's object of it; clang's own where none is smaller."""
     bitcode = work.front.read_bytes()
+    forked = request.forked()
     try:
         found = guarded(
-            lambda: _checked(optimizer(bitcode, request)),
+            lambda: _checked(optimizer(bitcode, forked)),
             deadline_seconds=work.waits.search_seconds,
             workspace=work.workspace,
         )
@@ -174,9 +177,10 @@ def by_code_generation(work: Work, request: OptimizeRequest, before: Remade) -> 
         own=work.reference.read_bytes(),
         run_time=before.run_time,
     )
+    forked = request.forked()
     try:
         code = guarded(
-            lambda: machine_code(generated, request),
+            lambda: machine_code(generated, forked),
             deadline_seconds=work.waits.search_seconds,
             workspace=work.workspace,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
+from operator import methodcaller
 from pathlib import PurePath
 
 from burnish import _native
@@ -22,9 +23,10 @@ from burnish.core.worker import Limits
 from burnish.driver.back_end import back_end_of
 from burnish.driver.debug_info import without_debug_info
 from burnish.driver.jobs import ClangJob
-from burnish.driver.optimizer import budget_of, no_search
+from burnish.driver.optimizer import budget_of
+from burnish.driver.remembered import REMEMBERED, alike, applied
 from burnish.driver.requests import Generated, MachineCode, OptimizeRequest, Unimproved
-from burnish.search import DEFAULT, SEARCHES, Method
+from burnish.search import DEFAULT, SEARCHES
 from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
 from burnish.search.run import Observer, run
@@ -40,6 +42,7 @@ from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 
 LEAST_SECONDS = 0.05
 PATIENCE = 24  # evaluations, each of them a trial at every function
+ANOTHER_OBJECT = "code generation is left to clang, as burnish's writes another object"
 BEGIN = "begin(llvm_codegen)"  # in a trace, where the passes end
 
 
@@ -53,10 +56,13 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
     if back_end_of(ClangJob(generated.command)) is None:
         raise Unimproved("code generation is left to clang, whose options burnish's does not take")
     problem = _problem(generated, request)
-    adviser = None
+    memory = None
     if request.memory:
-        adviser = Memory(request.memory, problem.task, problem.program, problem.goal.name, None)
-    method = Method("remembered", no_search) if request.remembered else SEARCHES[DEFAULT]
+        memory = Memory(request.memory, problem.task, problem.program, problem.goal.name)
+    if request.remembered and memory and (same := memory.same()):
+        return _applied(problem, generated, request, same[0])
+    method = REMEMBERED if request.remembered else SEARCHES[DEFAULT]
+    adviser = alike(memory) if request.remembered and memory else memory
     budget = budget_of(replace(request, patience=PATIENCE), LEAST_SECONDS)
     objects: list[Observed] = []
     crashes = [0]
@@ -64,23 +70,52 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
     try:
         found = run(method, problem, budget, seed=request.seed, adviser=adviser, observer=observer)
     except ProgramError:
-        raise Unimproved("code generation is left to clang, as burnish's writes another object") from None
+        raise Unimproved(ANOTHER_OBJECT) from None
     if not objects or not isinstance(objects[0], bytes):
         raise Unimproved("no other machine code is smaller", found.evaluations, crashes[-1])
-    if adviser:
-        adviser.keep(found.trace, found.cost)
-    code = objects[0]
-    if problem.program.content is not generated.bitcode:
-        code = repeat(generated, request.level, found.trace)
-        if _constant_bytes(code) != _constant_bytes(objects[0]):
-            why = "code generation does otherwise where there is debug information"
-            raise Unimproved(why, found.evaluations, crashes[-1])
+    if memory:
+        memory.keep(found.trace, found.cost)
+    try:
+        code = _described(problem, generated, request, found.trace, objects[0])
+    except Unimproved as error:
+        raise Unimproved(str(error), found.evaluations, crashes[-1]) from None
     return MachineCode(code, (BEGIN, *found.trace), found.evaluations, crashes[-1])
+
+
+def _described(
+    problem: Problem, generated: Generated, request: OptimizeRequest, trace: Trace, plain: bytes
+) -> bytes:
+    """Return the object of a trace with the module's debug information, if it has any.
+
+    Raises:
+        Unimproved: code generation does otherwise than for `plain`, the object without.
+    """
+    if problem.program.content is generated.bitcode:
+        return plain
+    code = repeat(generated, request.level, trace)
+    if _constant_bytes(code) != _constant_bytes(plain):
+        raise Unimproved("code generation does otherwise where there is debug information")
+    return code
 
 
 def _constant_bytes(code: bytes) -> int:
     sizes = _native.object_sizes(code, True)
     return int(sizes.text_bytes + sizes.read_only_bytes)
+
+
+def _applied(problem: Problem, generated: Generated, request: OptimizeRequest, trace: Trace) -> MachineCode:
+    """Return the object of what is remembered of this very module.
+
+    Raises:
+        Unimproved: burnish's back end writes another object than clang's, or does not survive it.
+    """
+    try:
+        content = applied(problem, trace, methodcaller("observe", OBJECT))
+    except ProgramError:
+        raise Unimproved(ANOTHER_OBJECT) from None
+    if not isinstance(content, bytes):
+        raise Unimproved(str(content))
+    return MachineCode(_described(problem, generated, request, trace, content), (BEGIN, *trace), 0)
 
 
 def split_code(trace: Trace) -> tuple[Trace, Trace]:

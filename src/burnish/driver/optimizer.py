@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
-
-import numpy as np
 
 from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.guide import Adviser, Guide
@@ -19,13 +16,14 @@ from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
 from burnish.driver.debug_info import with_debug_info, without_debug_info
+from burnish.driver.improve import LOAD
+from burnish.driver.remembered import REMEMBERED, alike, applied
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.policies import find as policies
-from burnish.search import DEFAULT, SEARCHES, Budget, Method
+from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory, first_of
 from burnish.search.run import Observer, run
-from burnish.search.space import Proposals, SearchSpace
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
 from burnish.tasks.llvm_passes.objectives import within_limits
 from burnish.tasks.llvm_passes.session import ModuleSession
@@ -33,6 +31,7 @@ from burnish.tasks.llvm_passes.session import ModuleSession
 LEAST_SECONDS = 1e-3  # for the policy's first choice, which is always tried
 ALL = 1 << 30  # evaluations
 SLOWEST_SECONDS = 600.0  # of one step, where it is no matter of time
+LEAST_DEADLINE_SECONDS = 60.0  # by the wall, for a step that hangs without taking processor time
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     program = without_debug_info(Program(PurePath(request.name).name, LANGUAGE, bitcode))
     objective = within_limits(request.objective, request.speed_limit, request.code_growth)
     problem = Problem(task, program, objective, limits=_limits(request))
-    if request.inline_policy:
+    if request.inline_policy and not request.remembered:
         found, note = _answered(problem, request, bitcode)
     else:
         found, note = _search(problem, request, bitcode), ""
@@ -86,7 +85,7 @@ def _answered(problem: Problem, request: OptimizeRequest, bitcode: bytes) -> tup
     from burnish.driver.inlined import behind, decide  # which few need
 
     if request.budget_seconds is not None and request.until is None:
-        request = replace(request, until=time.monotonic() + request.budget_seconds)
+        request = replace(request, until=request.clock.now() + request.budget_seconds)
     answers, failure = decide(problem, request)
     if not answers:
         return _search(problem, request, bitcode), failure
@@ -105,11 +104,11 @@ def _search(
         bitcode: The program with its debug information, if it has any.
         clangs: Traces that lead to clang's own module, by default the task's initial ones.
     """
+    if request.remembered:
+        return _described(problem, bitcode, _remembered(problem, request))
     task, objective = problem.task, problem.goal.name
     guide = policies.find_adviser(request.policy or policies.DEFAULT, task, objective)
     adviser = guide[0] if guide else None
-    if request.remembered:
-        adviser = None
     if request.memory:
         adviser = remembered = Memory(request.memory, task, problem.program, objective, adviser)
     if request.begin:
@@ -118,12 +117,12 @@ def _search(
     contents: list[_Content | str] = []
     crashes = [0]
     clangs = task.initial_traces if clangs is None else clangs
-    look = partial(_look, with_run_time=bool(request.code_share) and request.speed_limit is not None)
+    look = _looker(request)
     observer = Observer(
         lambda progress: crashes.append(progress.crashes), partial(_take, contents, clangs, look)
     )
     found = run(
-        Method(method.name, no_search) if request.remembered else method,
+        method,
         problem,
         budget_of(request),
         seed=request.seed,
@@ -133,23 +132,46 @@ def _search(
     content = contents[0] if contents else None
     if request.memory and isinstance(content, _Content):
         remembered.keep(found.trace, found.cost)
-    if isinstance(content, _Content) and problem.program.content is not bitcode:
-        content = _described(problem, bitcode, found.trace, content)
-    return _Found(found.cost, found.trace, found.evaluations, content, crashes[-1])
+    return _described(
+        problem, bitcode, _Found(found.cost, found.trace, found.evaluations, content, crashes[-1])
+    )
 
 
-def _described(problem: Problem, bitcode: bytes, trace: Trace, plain: _Content) -> _Content | str:
-    """Return the best state with its debug information, or what is said against it."""
+def _described(problem: Problem, bitcode: bytes, found: _Found) -> _Found:
+    """Give the best state its debug information, if the program has any."""
+    content = found.content
+    if not isinstance(content, _Content) or problem.program.content is bitcode:
+        return found
     try:
-        return replace(plain, bitcode=with_debug_info(problem, bitcode, trace, plain.bitcode))
+        described = with_debug_info(problem, bitcode, found.trace, content.bitcode)
     except (CompilerCrash, ProgramError) as error:
-        return str(error)
+        return replace(found, content=str(error))
+    return replace(found, content=replace(content, bitcode=described))
+
+
+def _remembered(problem: Problem, request: OptimizeRequest) -> _Found:
+    """Apply what is remembered of the program; of one that is alike, where it was never seen."""
+    assert request.memory
+    task, look = problem.task, _looker(request)
+    memory = Memory(request.memory, task, problem.program, problem.goal.name)
+    if same := memory.same():
+        return _Found(same[1], same[0], 0, applied(problem, same[0], look), 0)
+    contents: list[_Content | str] = []
+    observer = Observer(finish=partial(_take, contents, task.initial_traces, look))
+    found = run(REMEMBERED, problem, budget_of(request), adviser=alike(memory), observer=observer)
+    return _Found(found.cost, found.trace, found.evaluations, contents[0] if contents else None, 0)
+
+
+def _looker(request: OptimizeRequest) -> Callable[[Session], _Content]:
+    return partial(_look, with_run_time=bool(request.code_share) and request.speed_limit is not None)
 
 
 def _limits(request: OptimizeRequest) -> Limits:
     budget = budget_of(request)
     # Where evaluations are counted, the clock has no say in what is found: a deadline is for what hangs.
-    deadline = SLOWEST_SECONDS if budget.seconds is None else max(10.0, 2 * budget.seconds)
+    deadline = (
+        SLOWEST_SECONDS if budget.seconds is None else max(LEAST_DEADLINE_SECONDS, LOAD * budget.seconds)
+    )
     return Limits(deadline_seconds=deadline, begin="fork")
 
 
@@ -188,11 +210,7 @@ def budget_of(request: OptimizeRequest, least_seconds: float = LEAST_SECONDS) ->
     """Return the budget of a search that is asked for now."""
     seconds = request.budget_seconds
     if request.until is not None:
-        seconds = max(least_seconds, request.until - time.monotonic())
+        seconds = max(least_seconds, request.until - request.clock.now())
     evaluations = ALL if request.remembered else request.evaluations
-    return Budget(seconds, evaluations, request.patience, workers=1)  # the build uses the other cores
-
-
-def no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:
-    """End where a search would begin: what was remembered has been tried."""
-    yield from ()
+    workers = 1  # the build uses the other cores
+    return Budget(seconds, evaluations, request.patience, workers, clock=request.clock)

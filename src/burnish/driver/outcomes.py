@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,7 +44,7 @@ class Build:
 
     @property
     def clang_seconds(self) -> float:
-        """What clang took for one file."""
+        """What clang took for one file, in processor time."""
         return self.compiled.clang_seconds / max(1, len(self.plan.compilations))
 
     def refusal(self, job: ClangJob) -> str | None:
@@ -74,7 +73,8 @@ def passed_through(job: ClangJob, why: str, reference: Path | None = None) -> Ou
 
 def attempt(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
     """Try to make a smaller object than `reference`, which clang made by the job."""
-    start = time.monotonic()
+    clock = build.compiled.clock
+    start = clock.now()
     before = sizes_of(reference, job)
     unimproved = Outcome(job, "kept", before=before)
     if why_not := too_small(before.text_bytes if before else None):
@@ -84,7 +84,7 @@ def attempt(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Ou
             return replace(unimproved, reason="the build's budget is used up")
         request = _request(build, job, before, budget, start)
         found = _improved(build, unimproved, reference, request, workspace)
-        return replace(found, seconds=time.monotonic() - start)
+        return replace(found, seconds=clock.now() - start)
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def _budget(build: Build) -> Iterator[FileBudget | None]:
     if build.options.build_seconds is None:
         yield build.options.budget
         return
-    with shares.share(build.options, build.clang_seconds) as seconds:
+    with shares.share(build.options, build.clang_seconds, build.compiled.clock) as seconds:
         yield FileBudget(seconds=seconds) if seconds else None
 
 
@@ -117,6 +117,7 @@ def _request(
         evaluations=budget.evaluations,
         until=budget.until(build.clang_seconds, ended),
         remembered=budget.remembered,
+        clock=build.compiled.clock,
         patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE) if before else None,
     )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from burnish.core.clock import PROCESSORS, Clock
 from burnish.driver.file_budget import CODE_SHARE, DEFAULT, FileBudget
 
 DEFAULT_OBJECTIVE = "loaded-bytes"
@@ -19,9 +19,10 @@ OBJECTIVES = (DEFAULT_OBJECTIVE, "text-bytes", "ir-instructions")
 class Compiled:
     """What the launcher has done of a command: clang's part."""
 
-    clang_seconds: float  # that it took
-    ended: float  # when clang had ended, by time.monotonic()
+    clang_seconds: float  # of processor time, that it took
+    ended: float  # when clang had ended, by the clock
     written: frozenset[Path]  # the files that clang wrote and that are worth a search
+    clock: Clock = PROCESSORS  # of burnish's part, from when this process began
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,13 @@ class OptimizeRequest:
     name: str  # of the source file, for messages
     objective: str  # one of OBJECTIVES
     level: str  # "O0" ... "O3", "Os", "Oz": what its code generation will run at
-    budget_seconds: float | None  # of search; None: as `evaluations` or `until` says
+    budget_seconds: float | None  # of search, by the clock; None: as `evaluations` or `until` says
     seed: int
     search: str | None  # None: the optimizer's own choice
     policy: str | None = None  # None: the one that is shipped for the objective
     memory: Path | None = None  # see burnish.search.memory
     evaluations: int | None = None  # of search
-    until: float | None = None  # when the search has to end, by time.monotonic()
+    until: float | None = None  # when the search has to end, by the clock
     remembered: bool = False  # try what the memory has, and no more
     patience: int | None = None  # evaluations in a row without a better trace after which it ends
     speed_limit: float | None = (
@@ -73,10 +74,15 @@ class OptimizeRequest:
     code_growth: float = 1.0  # the most code and read-only data, in units of the level's own
     code_share: float = CODE_SHARE  # of the budget, that passes leave to code generation; 0: passes alone
     inline_policy: str | None = None  # a file: where it decides what is inlined, passes begin as well
+    clock: Clock = PROCESSORS
+
+    def forked(self) -> OptimizeRequest:
+        """Return the request for a process that is forked now: its own clock goes on from here."""
+        return replace(self, clock=self.clock.forked())
 
     def divided(self) -> tuple[OptimizeRequest, OptimizeRequest]:
         """Return what is asked of passes, and what of code generation, which has the rest of the budget."""
-        now = time.monotonic()
+        now = self.clock.now()
         until = self.until
         if until is None and self.budget_seconds is not None:
             until = now + self.budget_seconds

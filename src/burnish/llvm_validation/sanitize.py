@@ -16,7 +16,7 @@ from burnish.corpora.kernels import FLAGS, PREFIX, find_kernel
 from burnish.execution import Execution, RunLimits, link, run_all
 from burnish.execution.folder import temporary_folder
 from burnish.llvm_validation.code_generation import generate_code
-from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, find_tool
+from burnish.toolchain import C_SUFFIXES, CXX_SUFFIXES, cxx_library_options, find_tool
 
 SANITIZERS = ("address", "undefined")
 MEMORY = "AddressSanitizer finds a memory error"
@@ -86,8 +86,10 @@ def check_source(
     Raises:
         CompileError: clang or the linker rejects it.
     """
-    driver = find_tool("clang++" if source.suffix in CXX_SUFFIXES else "clang")
-    command = [str(driver), *arguments, "-O1", "-g", "-w", f"-fsanitize={','.join(sanitizers)}"]
+    cxx = source.suffix in CXX_SUFFIXES
+    driver = find_tool("clang++" if cxx else "clang")
+    library = cxx_library_options(("-c", *arguments)) if cxx else ()
+    command = [str(driver), *library, *arguments, "-O1", "-g", "-w", f"-fsanitize={','.join(sanitizers)}"]
     command += ["-fno-sanitize-recover=all", "-c", str(source), "-o", "-"]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:

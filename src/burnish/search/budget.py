@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from burnish.core.argument_checks import check_class, whole_number_in
+from burnish.core.clock import WALL, Clock
 from burnish.core.errors import InputError
 
 PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+) *(s|m|evaluations?|)")
@@ -26,6 +27,7 @@ class Budget:
     With `patience`, a search also ends after so many evaluations in a row without a better trace. `workers`
     are the processes that it has; by default one for each core, and one alone for a noisy objective.
     `spare_seconds` come on top where they are too few for what they were spared for: a stage that follows.
+    Seconds are the wall's, or those of another `clock`.
     """
 
     seconds: float | None = None
@@ -33,6 +35,7 @@ class Budget:
     patience: int | None = None
     workers: int | None = None
     spare_seconds: float = 0.0
+    clock: Clock = WALL
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.evaluations is None:

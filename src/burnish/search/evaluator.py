@@ -13,6 +13,7 @@ from functools import partial
 from operator import methodcaller
 from typing import TypeVar
 
+from burnish.core.clock import WALL, Clock, ProcessorClock
 from burnish.core.errors import BurnishError, CompilerCrash
 from burnish.core.guide import StatePolicy
 from burnish.core.problem import Problem
@@ -48,8 +49,8 @@ class Evaluator:
         policy: Whose predictions batches may ask for.
     """
 
-    def __init__(self, problem: Problem, *, workers: int | None) -> None:
-        """Start the worker processes; by default one for each core."""
+    def __init__(self, problem: Problem, *, workers: int | None, clock: Clock = WALL) -> None:
+        """Start the worker processes, by default one for each core; the clock says when batches end."""
         self.trials = 0
         self.crashes = 0
         self.illegal = 0
@@ -61,11 +62,20 @@ class Evaluator:
         self._parts: dict[Trace, dict[str, tuple[Part, str]]] = {}  # after a trace, with identities
         self.workers = [Worker(problem.limits) for _ in range(workers or os.cpu_count() or 1)]
         self._deadline_seconds = problem.limits.deadline_seconds
+        self._clock = clock
+        for worker in self.workers:
+            worker.clock = clock
+            if isinstance(clock, ProcessorClock):
+                worker.spin_seconds = 0.0  # to look again and again would be paid for
 
     @property
     def evaluations(self) -> int:
         """How many evaluations were made; sites alone count together."""
         return int(self._spent)
+
+    def now(self) -> float:
+        """Return the time by the clock."""
+        return self._clock.now(worker.pid for worker in self.workers if worker.pid)
 
     def evaluate(self, batch: Batch, *, most: int | None, end: float | None) -> Iterator[Evaluation]:
         """Yield what evaluating each distinct new trace gave, as it comes; `known` has them all then.
@@ -76,7 +86,7 @@ class Evaluator:
         Args:
             batch: The traces.
             most: Evaluate only so many of the new ones, the first of the batch.
-            end: When to give up, by time.monotonic().
+            end: When to give up, by the clock.
 
         Raises:
             BudgetSpent: `most` or `end` cut the batch short, and it is neither partial nor of sites alone.
@@ -171,7 +181,7 @@ class Evaluator:
         if trace in self._parts:
             return self._parts[trace]
         found: dict[str, tuple[Part, str]] = {}
-        if end is not None and end <= time.monotonic():  # a worker that is cut short has to begin anew
+        if end is not None and end <= self.now():  # a worker that is cut short has to begin anew
             return found
         worker = self.workers[0]  # which evaluates what comes alone, and has the state
         worker.until = math.inf if end is None else end
@@ -213,7 +223,7 @@ class Evaluator:
         At the end all workers are killed; a `soft` one waits for what they have begun, if anything. After it
         nothing is begun.
         """
-        if chunks and end is not None and time.monotonic() >= end:
+        if chunks and end is not None and self.now() >= end:
             if soft:
                 return
             raise BudgetSpent
@@ -229,7 +239,7 @@ class Evaluator:
             for worker in wait(list(running), self._patience(heard, running, end)):
                 heard[worker] = time.monotonic()
                 yield from self._collect(worker, running, chunks)
-            now = time.monotonic()
+            now = self.now() if end is not None else 0.0
             if soft and end is not None and now >= end:
                 chunks.clear()
                 end += GRACE_SECONDS
@@ -238,7 +248,7 @@ class Evaluator:
                 for worker in running:
                     worker.close()
                 raise BudgetSpent
-            for worker in [w for w in running if now - heard[w] > self._deadline_seconds]:
+            for worker in [w for w in running if time.monotonic() - heard[w] > self._deadline_seconds]:
                 worker.close()
                 error = f"no answer within {self._deadline_seconds:g} seconds"
                 yield from self._crashed(error, running.pop(worker), chunks)
@@ -272,9 +282,9 @@ class Evaluator:
     def _patience(
         self, heard: dict[Worker, float], running: dict[Worker, _Chunk], end: float | None
     ) -> float:
-        now = time.monotonic()
         next_deadline = min(heard[worker] for worker in running) + self._deadline_seconds
-        return max(0.0, min(next_deadline, end if end is not None else math.inf) - now)
+        left = math.inf if end is None else end - self.now()
+        return max(0.0, min(next_deadline - time.monotonic(), left))
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,30 @@ class Memory:
         Raises:
             InputError: the file is no such database, or cannot be written.
         """
-        self._identities = session.identities()
         guide = self.adviser(session) if self.adviser else Guide()
-        return replace(guide, initial_traces=first_of(self.recall(self._identities), guide.initial_traces))
+        return replace(guide, initial_traces=first_of(self.look_up(session), guide.initial_traces))
+
+    def look_up(self, session: Session) -> list[Trace]:
+        """Return what to begin with in a program that is opened, the most promising first.
+
+        Raises:
+            InputError: as above.
+        """
+        self._identities = session.identities()
+        return self.recall(self._identities)
+
+    def same(self) -> tuple[Trace, float] | None:
+        """Return what was best for this very program, with its cost; None where it was never seen.
+
+        Raises:
+            InputError: as above.
+        """
+        with self._database() as database:
+            row = database.execute(
+                "SELECT trace, cost FROM programs WHERE kind = ? AND digest = ?",
+                (self._kind, self.program.key),
+            ).fetchone()
+        return (tuple(json.loads(row[0])), row[1]) if row else None
 
     def recall(self, identities: Mapping[str, str]) -> list[Trace]:
         """Return what to begin with in a program of these sites, the most promising first.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from burnish.core.clock import WALL
 from burnish.core.guide import Adviser, Guide
 from burnish.core.problem import Problem
 from burnish.core.result import Result
@@ -104,14 +104,15 @@ def run(
     Raises:
         ProgramError: the program cannot be read.
     """
-    start = time.monotonic()
+    start = budget.clock.now()
     limit = budget.seconds
     task, first = problem.task, method.first
     best = NOTHING
     improved = 0  # evaluations until the best
     # Measurements would disturb each other, and compilers the measurements.
     workers = 1 if problem.goal.noisy and budget.workers is None else budget.workers
-    evaluator = Evaluator(problem, workers=workers)
+    evaluator = Evaluator(problem, workers=workers, clock=budget.clock)
+    now = evaluator.now
 
     stale = 0
     begun = False  # with `first`
@@ -119,14 +120,14 @@ def run(
 
     def spent() -> float:
         """Return the share of the budget that is used up."""
-        seconds = (time.monotonic() - start) / limit if limit else 0.0
+        seconds = (now() - start) / limit if limit else 0.0
         evaluations = evaluator.evaluations / budget.evaluations if budget.evaluations else 0.0
         return max(seconds, evaluations)
 
     def evaluate(batch: Batch, *, timed: bool = True) -> list[Evaluation]:
         nonlocal best, improved, stale, reserve
         end = start + limit if timed and limit is not None else None
-        before, cost, begin = evaluator.trials, best.cost, time.monotonic()
+        before, cost, begin = evaluator.trials, best.cost, now()
         most = (
             None if budget.evaluations is None else budget.evaluations - evaluator.evaluations - batch.trial
         )
@@ -138,26 +139,26 @@ def run(
         for evaluation in evaluator.evaluate(batch, most=most, end=until):
             best = min(best, evaluation, key=lambda item: item.order)
             if observer.progress:
-                seconds = time.monotonic() - start
+                seconds = now() - start
                 observer.progress(
                     Progress(best, evaluation, evaluator.evaluations, evaluator.crashes, seconds)
                 )
         if reserve and joined and evaluator.trials > before:
-            reserve = RESERVE * (time.monotonic() - begin)
+            reserve = RESERVE * (now() - begin)
         improved = evaluator.evaluations if best.cost < cost else improved
         stale = 0 if evaluator.trials > before else stale + 1
         out_of_patience = budget.patience is not None and evaluator.evaluations - improved >= budget.patience
         late = 0.0 if joined or not begun else reserve  # what was tried at sites is to be joined
-        if out_of_patience or stale >= PATIENCE or (end is not None and time.monotonic() >= end + late):
+        if out_of_patience or stale >= PATIENCE or (end is not None and now() >= end + late):
             raise BudgetSpent
         return evaluator.known(batch)
 
     def choose(cost: float | None, least: float = 0.0) -> Trace:
         """Let the adviser choose a trace; what it has the compiler do for that (rollouts) is cut off."""
-        worker, now = evaluator.workers[0], time.monotonic()
+        worker, begin = evaluator.workers[0], now()
         if limit is not None:
-            left = start + INITIAL_SHARE * limit - now
-            worker.until = now + max(least, CHOICE_SHARE * left)
+            left = start + INITIAL_SHARE * limit - begin
+            worker.until = begin + max(least, CHOICE_SHARE * left)
         try:
             return _among(session.actions, guide.initial_traces.send(cost))
         finally:
@@ -176,13 +177,13 @@ def run(
 
     try:
         session = problem.open(evaluator.workers[0])
-        session.ends = start + limit if limit is not None else math.inf
+        session.ends = start + limit if limit is not None and budget.clock is WALL else math.inf
         space, guide = _explore(session, problem, adviser)
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}
         for trace in task.initial_traces:
             (tried[trace],) = evaluate(Batch([trace], legal=space.by_state), timed=False)
-        seconds = time.monotonic() - start
+        seconds = now() - start
         reserve = JOIN_SHARE * seconds
         if limit is not None and budget.spare_seconds < SPARED * seconds:
             limit += budget.spare_seconds
@@ -231,7 +232,7 @@ def run(
         cost=best.cost,
         baselines={},
         evaluations=evaluator.evaluations,
-        seconds=round(time.monotonic() - start, 3),
+        seconds=round(now() - start, 3),
         toolchain={},
         options=task.options,
         illegal=evaluator.illegal,

@@ -17,7 +17,7 @@ from burnish.driver.outcomes import passed_through, record
 from burnish.driver.refusals import refusal
 from burnish.driver.requests import Compiled, DriverOptions, Optimizer, Unimproved
 from burnish.files import write_atomically
-from burnish.whole_program.embedding import embed
+from burnish.whole_program.embedding import Costs, embed
 from burnish.whole_program.link_job import LinkJob, link_job_of
 from burnish.whole_program.merging import Link
 from burnish.whole_program.one_link import LinkOutcome, improve_link, look
@@ -40,7 +40,7 @@ class Whole:
 
     @property
     def unit_seconds(self) -> float:
-        """What clang took for one unit."""
+        """What clang took for one unit, in processor time."""
         return self.compiled.clang_seconds / max(1, len(self.plan.compilations))
 
 
@@ -59,7 +59,7 @@ def improve_whole(plan: ClangJobs, compiled: Compiled, options: DriverOptions, o
 def _lines(whole: Whole) -> Iterator[build_log.Record]:
     """Do it, and give the lines of the build log."""
     plan, written = whole.plan, whole.compiled.written
-    refused = False
+    refused, began = False, whole.compiled.ended
     for job in plan.compilations:
         output = job.output_path if plan.reader(job) is None else plan.jobs[-1].output_path
         if output not in written:
@@ -69,7 +69,8 @@ def _lines(whole: Whole) -> Iterator[build_log.Record]:
             yield record(passed_through(job, why), output, plan.version)
         elif plan.reader(job) is None:
             with contextlib.suppress(Unimproved, ValueError, InputError):
-                _embed(whole, job, output, output)
+                _embed(whole, job, output, began)
+                began = whole.compiled.clock.now()
     linker = link_job_of(plan.jobs)
     if linker and linker.output in written and not (refused and len(plan.compilations) == 1):
         yield _record(whole, _link(whole, linker), linker.output)
@@ -91,7 +92,7 @@ def _link(whole: Whole, linker: LinkJob) -> LinkOutcome:
             whole.options,
             whole.optimizer,
             whole.workspace,
-            whole.compiled.clang_seconds,
+            whole.compiled,
         ),
         outcome,
     )
@@ -101,9 +102,17 @@ def _refusal(whole: Whole, job: ClangJob) -> str | None:
     return refusal(job, every_level=whole.options.objective is not None)
 
 
-def _embed(whole: Whole, job: ClangJob, made: Path, output: Path) -> None:
-    """Write an object that clang made with its unit in it."""
-    content = embed(job, made.read_bytes(), whole.unit_seconds, whole.workspace, whole.step_seconds)
+def _embed(whole: Whole, job: ClangJob, output: Path, began: float) -> None:
+    """Write an object that clang made by a job with its unit in it.
+
+    Args:
+        whole: The command.
+        job: Of clang.
+        output: The object.
+        began: When burnish's part for the unit did, by the clock.
+    """
+    costs = Costs(whole.unit_seconds, began, whole.compiled.clock)
+    content = embed(job, output.read_bytes(), costs, whole.workspace, whole.step_seconds)
     write_atomically(output, content)
 
 
@@ -120,7 +129,7 @@ def _compiled_again(whole: Whole) -> dict[str, Path]:
         made[job.output] = output
         if job.compiles and not _refusal(whole, job):
             with contextlib.suppress(ValueError):
-                _embed(whole, job.with_output(output), output, output)
+                _embed(whole, job.with_output(output), output, whole.compiled.clock.now())
     return made
 
 

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.core.clock import Clock
 from burnish.driver import processes
 from burnish.driver.improve import front_end
 from burnish.driver.jobs import ClangJob
@@ -56,9 +57,16 @@ def read_unit(content: bytes) -> Embedded | None:
     return Embedded(unit, *elf.flags_of_section(content, section))
 
 
-def embed(
-    job: ClangJob, content: bytes, clang_seconds: float, folder: Path, deadline_seconds: float
-) -> bytes:
+@dataclass(frozen=True)
+class Costs:
+    """What a unit has cost in processor time."""
+
+    clang_seconds: float
+    began: float  # burnish's part, by the clock
+    clock: Clock
+
+
+def embed(job: ClangJob, content: bytes, costs: Costs, folder: Path, deadline_seconds: float) -> bytes:
     """Return an object that clang made by a job with its unit in it.
 
     Raises:
@@ -67,5 +75,6 @@ def embed(
     """
     front = folder / "unit.bc"
     processes.run_quietly(front_end(job.silenced(), front).command, deadline_seconds)
-    unit = ProgramUnit(front.read_bytes(), job.command, clang_seconds, seal(content))
+    spent = costs.clock.now() - costs.began
+    unit = ProgramUnit(front.read_bytes(), job.command, costs.clang_seconds, seal(content), spent)
     return elf.with_section(content, SECTION, unit.encode())

@@ -8,7 +8,6 @@ a search would take one for every function and choice.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -123,7 +122,7 @@ def _choices(
     level, most = request.level, _limit(request)
     found: list[Choice] = []
     for variant in VARIANTS:
-        if found and request.until is not None and time.monotonic() > request.until:
+        if request.until is not None and request.clock.now() > request.until:
             break
         other = module.clone()
         for action in variant:

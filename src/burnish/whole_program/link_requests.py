@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,6 +31,7 @@ def level_request(link: Link, merged: Merged) -> OptimizeRequest:
         policy=options.policy,
         code_share=CODE_SHARE if options.searches_code else 0.0,
         memory=options.memory,
+        clock=link.compiled.clock,
     )
 
 
@@ -54,10 +54,10 @@ def search_request(
     if level:
         base = replace(base, code_growth=max(1.0, constant_bytes(before) / max(1, constant_bytes(level))))
     if link.options.build_seconds is None:
-        yield _within(base, link.options.budget, merged)
+        yield _within(base, link.options.budget, merged, link)
         return
-    with shares.share(link.options, merged.clang_seconds) as share:
-        yield _within(base, FileBudget(seconds=share), merged) if share else None
+    with shares.share(link.options, merged.clang_seconds, link.compiled.clock) as share:
+        yield _within(base, FileBudget(seconds=share), merged, link) if share else None
 
 
 def constant_bytes(linked: Linked) -> int:
@@ -65,9 +65,11 @@ def constant_bytes(linked: Linked) -> int:
     return linked.of_kind("code") + linked.of_kind("read-only data")
 
 
-def _within(base: OptimizeRequest, budget: FileBudget, merged: Merged) -> OptimizeRequest:
-    now = time.monotonic()  # what is tried before the search counts as well
-    until = budget.until(merged.clang_seconds, now) if budget.seconds is None else now + budget.seconds
+def _within(base: OptimizeRequest, budget: FileBudget, merged: Merged, link: Link) -> OptimizeRequest:
+    """Return the request of a search; a multiple counts all since clang had compiled the first unit."""
+    until = budget.until(merged.clang_seconds, link.compiled.ended - merged.spent_seconds)
+    if budget.seconds is not None:
+        until = base.clock.now() + budget.seconds  # what is tried before the search counts as well
     return replace(
         base,
         evaluations=budget.evaluations,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from burnish.driver.improve import limits
 from burnish.driver.jobs import ClangJob
-from burnish.driver.requests import DriverOptions, Optimizer, Unimproved
+from burnish.driver.requests import Compiled, DriverOptions, Optimizer, Unimproved
 from burnish.whole_program.admission import admitted
 from burnish.whole_program.generate import pattern
 from burnish.whole_program.inputs import linked_files
@@ -28,7 +28,7 @@ class Link:
     options: DriverOptions
     optimizer: Optimizer
     workspace: Path
-    linker_seconds: float  # that the linker took
+    compiled: Compiled  # clang's command that linked it
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,13 @@ class Merged:
 
     @property
     def clang_seconds(self) -> float:
-        """What clang took for the units, one after the other."""
+        """What clang took for the units, in processor time."""
         return sum(unit.seconds for unit in self.units)
+
+    @property
+    def spent_seconds(self) -> float:
+        """What burnish took for the units before the link."""
+        return sum(unit.spent_seconds for unit in self.units)
 
 
 def merge(link: Link) -> Merged:
@@ -57,7 +62,7 @@ def merge(link: Link) -> Merged:
     Raises:
         Unimproved: there is nothing of it, or it cannot be one.
     """
-    step_seconds = limits(link.linker_seconds, 0.0).step_seconds
+    step_seconds = limits(link.compiled.clang_seconds, 0.0).step_seconds
     files = linked_files(link.job.command)
     if not files:
         raise Unimproved("no object has a unit: they were made without --whole-program, or not for size")

@@ -26,7 +26,8 @@ def by_level(module: ProgramModule, request: OptimizeRequest) -> Optimized:
     Raises:
         Unimproved: that fails.
     """
-    return _guarded(module, lambda: _passes(module.bitcode, request), module.waits.step_seconds)
+    forked = request.forked()
+    return _guarded(module, lambda: _passes(module.bitcode, forked), module.waits.step_seconds)
 
 
 def by_functions(module: ProgramModule, request: OptimizeRequest) -> Optimized:
@@ -37,8 +38,8 @@ def by_functions(module: ProgramModule, request: OptimizeRequest) -> Optimized:
     """
     from burnish.whole_program import function_variants
 
-    seconds = module.waits.search_seconds
-    return _guarded(module, lambda: function_variants.by_functions(module.bitcode, request), seconds)
+    seconds, forked = module.waits.search_seconds, request.forked()
+    return _guarded(module, lambda: function_variants.by_functions(module.bitcode, forked), seconds)
 
 
 def by_search(module: ProgramModule, request: OptimizeRequest, optimizer: Optimizer) -> Optimized:
@@ -47,7 +48,8 @@ def by_search(module: ProgramModule, request: OptimizeRequest, optimizer: Optimi
     Raises:
         Unimproved: nothing was found, or it fails.
     """
-    return _guarded(module, lambda: optimizer(module.bitcode, request), module.waits.search_seconds)
+    forked = request.forked()
+    return _guarded(module, lambda: optimizer(module.bitcode, forked), module.waits.search_seconds)
 
 
 def by_code_generation(module: ProgramModule, generated: Generated, request: OptimizeRequest) -> MachineCode:
@@ -56,9 +58,9 @@ def by_code_generation(module: ProgramModule, generated: Generated, request: Opt
     Raises:
         Unimproved: nothing was found, or it fails.
     """
-    seconds = module.waits.search_seconds
+    seconds, forked = module.waits.search_seconds, request.forked()
     return guarded(
-        lambda: machine_code(generated, request), deadline_seconds=seconds, workspace=module.workspace
+        lambda: machine_code(generated, forked), deadline_seconds=seconds, workspace=module.workspace
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +17,8 @@ from burnish.whole_program.merging import Link, Merged, merge
 from burnish.whole_program.module_candidates import by_code_generation, by_functions, by_level, by_search
 from burnish.whole_program.relinking import link_module, object_of, write_side_files
 
-TRIALS_TO_BEGIN = 2.0  # a search's reference, and what it begins with
+TRIALS_TO_BEGIN = 2.0  # a search's reference, and what it begins with, in compilations of the module
+TRIALS_OF_FUNCTIONS = 2.0  # likewise: the passes, and code generation with and without one attribute
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ def improve_link(link: Link, outcome: LinkOutcome) -> LinkOutcome:
         link: Of the program.
         outcome: So far: see look.
     """
-    start = time.monotonic()
+    clock = link.compiled.clock
+    start = clock.now()
     try:
         merged = merge(link)
         outcome = replace(outcome, units=len(merged.units), level=merged.level)
@@ -60,7 +61,7 @@ def improve_link(link: Link, outcome: LinkOutcome) -> LinkOutcome:
         outcome = replace(outcome, reason=str(why))
     except Exception as error:  # burnish's boundary to a build, which never fails because of it
         outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
-    return replace(outcome, seconds=time.monotonic() - start)
+    return replace(outcome, seconds=clock.now() - start)
 
 
 @dataclass
@@ -90,10 +91,11 @@ class _Trials:
                 self.outcome = replace(self.outcome, reason="the build's budget is used up")
             else:
                 passes, code = request.divided() if request.code_share else (request, None)
-                passes = self.by_functions(passes)
-                if not code or not self.is_late(passes):
+                if not self.is_late(passes, TRIALS_OF_FUNCTIONS):
+                    passes = self.by_functions(passes)
+                if not self.is_late(passes, TRIALS_TO_BEGIN if code and self.best else 0.0):
                     self.by_search(passes)
-                if code:
+                if code and not self.is_late(code, 0.0):
                     self.by_code_generation(code)
         if not self.best:
             return replace(self.outcome, reason=self.outcome.reason or "nothing smaller was found")
@@ -103,12 +105,13 @@ class _Trials:
 
     def by_level(self) -> Linked | None:
         """Try the level's own passes."""
-        start = time.monotonic()
+        clock = self.link.compiled.clock
+        start = clock.now()
         try:
             found = by_level(self.merged.module, level_request(self.link, self.merged))
             linked = self.linked(found)
             self.own, self.run_time = object_of(self.paths[-1]).read_bytes(), found.run_time
-            self.level_seconds = time.monotonic() - start
+            self.level_seconds = clock.now() - start
             return linked
         except (Unimproved, BurnishError) as why:
             self.outcome = replace(self.outcome, reason=str(why))
@@ -155,11 +158,11 @@ class _Trials:
             evaluations = self.outcome.evaluations + getattr(why, "evaluations", 0)
             self.outcome = replace(self.outcome, reason=str(why), evaluations=evaluations)
 
-    def is_late(self, request: OptimizeRequest) -> bool:
-        """Whether a search would end before it has begun, in time that code generation can use."""
-        if request.until is None or request.memory or not self.best:
+    def is_late(self, request: OptimizeRequest, trials: float) -> bool:
+        """Whether there is no time left for so many compilations of the module."""
+        if request.until is None:
             return False
-        return request.until - time.monotonic() < TRIALS_TO_BEGIN * self.level_seconds
+        return request.until - request.clock.now() <= trials * self.level_seconds
 
     def linked(self, found: Optimized, code: bytes | None = None) -> Linked:
         """Link a candidate, with clang's code or other, and keep it where it is better than the best."""

@@ -20,8 +20,9 @@ class ProgramUnit:
 
     bitcode: bytes
     command: tuple[str, ...]  # clang -cc1 as it made the object
-    seconds: float  # that clang took
+    seconds: float  # of processor time, that clang took
     seal: str  # of the object that clang made: see burnish.whole_program.embedding
+    spent_seconds: float = 0.0  # that burnish has taken for the unit beyond that
 
     @property
     def job(self) -> ClangJob:
@@ -30,7 +31,8 @@ class ProgramUnit:
 
     def encode(self) -> bytes:
         """Return the unit as a record, which may stand behind others in one section."""
-        header = {"command": self.command, "seconds": round(self.seconds, 4), "seal": self.seal}
+        seconds = {"seconds": round(self.seconds, 4), "spent_seconds": round(self.spent_seconds, 4)}
+        header = {"command": self.command, **seconds, "seal": self.seal}
         body = zlib.compress(json.dumps(header).encode() + b"\n" + self.bitcode, 3)
         return MAGIC + len(body).to_bytes(8, "little") + body
 
@@ -58,6 +60,7 @@ def _decode(body: bytes) -> ProgramUnit:
     try:
         header, _, bitcode = zlib.decompress(body).partition(b"\n")
         row = json_object(header.decode())
-        return ProgramUnit(bitcode, tuple(row["command"]), float(row["seconds"]), str(row["seal"]))
+        seconds, spent = float(row["seconds"]), float(row.get("spent_seconds", 0.0))
+        return ProgramUnit(bitcode, tuple(row["command"]), seconds, str(row["seal"]), spent)
     except (zlib.error, KeyError, TypeError) as error:
         raise ValueError(f"not a unit of burnish: {error}") from None

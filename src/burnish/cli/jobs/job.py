@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from burnish.cli.jobs.outputs import make_folders
+from burnish.cli.jobs.overwriting import note_written
 from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
@@ -133,4 +134,5 @@ def write_output(task: Task, job: Job, result: Result, limits: Limits) -> str:
         make_folders(job.output, job.top)
     for path, data in files.items():
         write_atomically(path, data)
+        note_written(data)
     return described

@@ -201,8 +201,7 @@ def _remember(options: DriverOptions, value: str) -> DriverOptions:
 
 
 def _compiled(options: DriverOptions, value: str) -> DriverOptions:
-    seconds, _, ended = value.partition("@")
-    return replace(options, compiled=Compiled(float(seconds), float(ended), frozenset()))
+    return replace(options, compiled=Compiled(float(value), 0.0, frozenset()))  # this process began after it
 
 
 def _written(options: DriverOptions, value: str) -> DriverOptions:

@@ -1,0 +1,21 @@
+// What a budget says, as far as it can be wrong: a build is to end at its first command, not at its first large file.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace burnish {
+
+// burnish's options of a budget, one after the other; burnish.driver.file_budget and burnish.cli.llvm.cc read them.
+class Budgets {
+public:
+  void read(std::string_view option, const std::string &value);
+  // What is wrong with them together, as Python says it; empty: nothing.
+  std::string error() const;
+
+private:
+  std::string first_error;
+  bool remembers = false, remembered = false, other = false, of_build = false;
+};
+
+} // namespace burnish
