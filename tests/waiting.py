@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,20 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-class Clock:
-    """A module's `time` whose clock stands still until a test sets it."""
+class SetClock:
+    """A clock that stands still until a test sets it: for a Budget, or in the place of a module's `time`."""
 
-    def __init__(self, now: float = 0.0) -> None:
-        self.now = now
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
 
     def monotonic(self) -> float:
         """Return the simulated time in seconds."""
-        return self.now
+        return self.seconds
+
+    def now(self, processes: Iterable[int] = ()) -> float:
+        """See burnish.core.clock.Clock."""
+        return self.seconds
+
+    def forked(self) -> SetClock:
+        """See burnish.core.clock.Clock."""
+        return self

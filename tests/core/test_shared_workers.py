@@ -23,7 +23,7 @@ from tests.conftest import children
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import fail, failing_task
 from tests.core.test_sandbox import refuse, square
-from tests.waiting import Clock
+from tests.waiting import SetClock
 from tests.walks import assert_same
 
 PROGRAMS = [counters("a=8"), counters("a=6 b=4"), counters("a=5 c=1000 d=77"), counters("a=3")]
@@ -99,15 +99,15 @@ def test_calls_behind_a_crash_are_undone(worker: Worker, failure: str) -> None:
 
 
 def test_the_deadline_holds_for_each_call(nothing_left: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
+    clock = SetClock()
     monkeypatch.setattr("burnish.core.worker.time", clock)
     worker = Worker(Limits(deadline_seconds=1000.0))
     with gathered([worker]):
         calls = [worker.begin(square, number) for number in range(3)] + [worker.begin(fail, "hang")]
     for number, call in enumerate(calls[:3]):
-        clock.now += 600
+        clock.seconds += 600
         assert worker.finish(call) == number**2
-    clock.now += 1000
+    clock.seconds += 1000
     with pytest.raises(CompilerTimeout, match="no answer within 1e\\+03 seconds"):
         worker.finish(calls[3])
 

@@ -26,7 +26,7 @@ from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import CountingSession, counters
 from tests.core.failures import failing_task
 from tests.sources import program
-from tests.waiting import Clock
+from tests.waiting import SetClock
 
 LIMITS = Limits(deadline_seconds=20, memory_bytes=GIB)
 PROGRAM = counters("a=640 b=77 c=3")
@@ -125,42 +125,41 @@ def test_budget_cuts_a_batch(workers: int) -> None:
 
 
 def test_partial_batch_has_what_there_was_a_budget_for(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluator = Evaluator(PROBLEM, workers=workers)
+    clock = SetClock()
+    evaluator = Evaluator(PROBLEM, workers=workers, clock=clock)
     traces = [("subtract(3)",), ("halve",), ("halve", "halve"), ()]  # the first first, not by the alphabet
     batch = Batch(traces, partial=True)
     list(evaluator.evaluate(batch, most=2, end=None))
     assert [item.error for item in evaluator.known(batch)] == ["", "", NOT_TRIED, NOT_TRIED]
-    clock = Clock()
-    with monkeypatch.context() as patch:
-        patch.setattr("burnish.search.evaluator.time", clock)
-        list(evaluator.evaluate(batch, most=None, end=0.0))  # nothing is begun any more
-        assert [item.error for item in evaluator.known(batch)].count(NOT_TRIED) == 2
-        send = Worker.send
+    list(evaluator.evaluate(batch, most=None, end=0.0))  # nothing is begun any more
+    assert [item.error for item in evaluator.known(batch)].count(NOT_TRIED) == 2
+    send = Worker.send
 
-        def late(worker: Worker, *call: Any) -> None:
-            send(worker, *call)
-            clock.now = 1.0  # the time is over when all workers have begun
+    def late(worker: Worker, *call: Any) -> None:
+        send(worker, *call)
+        clock.seconds = 1.0  # the time is over when all workers have begun
 
-        patch.setattr(Worker, "send", late)
-        list(evaluator.evaluate(batch, most=None, end=1.0))  # what was begun is waited for
+    monkeypatch.setattr(Worker, "send", late)
+    list(evaluator.evaluate(batch, most=None, end=1.0))  # what was begun is waited for
     assert [item.error for item in evaluator.known(batch)].count(NOT_TRIED) == 2 - workers
     list(evaluator.evaluate(batch, most=None, end=None))
     assert [item.cost for item in evaluator.known(batch)] == [712, 401, 241, 721]
     evaluator.close()
 
 
-def test_what_is_better_comes_before_a_trace_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    monkeypatch.setattr("burnish.search.evaluator.time", clock)
+def test_what_is_better_comes_before_a_trace_that_never_ends() -> None:
+    clock = SetClock()
     limits = replace(LIMITS, deadline_seconds=3600)
-    evaluator = Evaluator(replace(PROBLEM, task=failing_task(COUNTING, "hang"), limits=limits), workers=1)
+    evaluator = Evaluator(
+        replace(PROBLEM, task=failing_task(COUNTING, "hang"), limits=limits), workers=1, clock=clock
+    )
     found = []
     last = ("halve", "subtract(1)", "halve")
     with pytest.raises(BudgetSpent):
         batch = Batch([("halve",), ("halve", "subtract(1)", "halve", "hang")])
         for item in evaluator.evaluate(batch, most=None, end=1000.0):
             found.append((item.trace, item.cost))
-            clock.now = 1000.0 if item.trace == last else 0.0
+            clock.seconds = 1000.0 if item.trace == last else 0.0
     evaluator.close()
     assert evaluator.evaluations == 1
     assert last in [trace for trace, _ in found]
