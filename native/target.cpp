@@ -17,7 +17,10 @@ namespace burnish {
 
 namespace {
 
+// Null where there is none, or LLVM cannot write objects of this format for any processor that it has one for.
 const Target *back_end(const Triple &triple) {
+  if (!triple.isOSBinFormatELF() && !triple.isOSBinFormatMachO() && !triple.isOSBinFormatCOFF())
+    return nullptr;
   initialize_target();
   std::string problem;
   return TargetRegistry::lookupTarget(triple, problem);

@@ -184,7 +184,7 @@ class Task:
 
     @property
     def exact_objectives(self) -> tuple[str, ...]:
-        """The objectives that every program has, and always the same."""
+        """The objectives whose costs are always the same; where a program has no such cost: NotMeasurable."""
         return tuple(name for name, objective in self.objectives.items() if objective.exact)
 
     def observation(self, name: str | None = None) -> Observation:

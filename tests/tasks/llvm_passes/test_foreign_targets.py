@@ -16,7 +16,14 @@ from burnish.tasks import load_task, task_names
 from burnish.tasks.llvm_passes.actions import ACTIONS, NEED_BACK_END, PASSES
 from burnish.tasks.llvm_passes.session import open_baseline, open_session
 
-TARGETS = ("aarch64-unknown-linux-gnu", "arm64-apple-macosx11.0", "wasm32-unknown-wasi", "abacus", r"\F8")
+TARGETS = (
+    "aarch64-unknown-linux-gnu",
+    "arm64-apple-macosx11.0",
+    "wasm32-unknown-wasi",
+    "x86_64-unknown-unknown-wasm",
+    "abacus",
+    r"\F8",
+)
 CODE = """
 target triple = "%s"
 @table = private unnamed_addr constant [3 x i32] [i32 5, i32 7, i32 1]
