@@ -28,3 +28,16 @@ def test_c_and_cpp_are_below_each_method(capsys: pytest.CaptureFixture[str]) -> 
 def test_programs_of_one_language_have_one_row(capsys: pytest.CaptureFixture[str]) -> None:
     print_tables([row("a.c", 50.0), row("b.c", 50.0)], confidence=0.95)
     assert "C: " not in capsys.readouterr().out
+
+
+def test_what_was_compared_is_said_of_those_alone_that_were(capsys: pytest.CaptureFixture[str]) -> None:
+    """Outputs are not said to be equal and not compared at once; what holds for all names nobody."""
+    checks = {
+        "a.c": ("the same state", "outputs equal"),
+        "b.c": ("the same state", "outputs were not compared"),
+    }
+    print_tables([row(name, 50.0, checks=found) for name, found in checks.items()], confidence=0.95)
+    shown = capsys.readouterr().out.splitlines()
+    assert "The same state." in shown
+    assert "Outputs equal (1 of 2 results: a.c)." in shown
+    assert "Outputs were not compared (1 of 2 results: b.c)." in shown

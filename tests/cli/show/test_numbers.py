@@ -7,6 +7,7 @@ from burnish.cli.show.numbers import change_text, cost_text, duration_text, rati
 
 def test_counts_are_in_full_and_times_in_three_digits() -> None:
     assert list(map(cost_text, (1234.5, 7.0, 12.54, 0.03171))) == ["1234", "7", "12.5", "0.0317"]
+    assert list(map(cost_text, (3.31e-5, 0.5, 999.96))) == ["0.0000331", "0.5", "1000"]
 
 
 def test_ratio_has_its_interval_where_there_is_one() -> None:
