@@ -66,9 +66,12 @@ def solve(**changes: Any) -> Call:
 
 
 def problem(**changes: Any) -> Call:
-    return lambda env, program: (
-        Problem(**({"task": load_task("llvm_passes"), "program": program} | changes)).goal
-    )
+    def call(env: gymnasium.Env[Any, Any], program: Program) -> object:
+        given: dict[str, Any] = {"task": load_task("llvm_passes"), "program": program}
+        given |= changes
+        return Problem(**given).goal
+
+    return call
 
 
 def sandbox(env: gymnasium.Env[Any, Any], program: Program) -> object:

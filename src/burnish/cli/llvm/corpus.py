@@ -15,6 +15,7 @@ from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser, whole_nu
 from burnish.cli.llvm.corpus_export import combine, export
 from burnish.cli.llvm.corpus_progress import BuildProgress, FetchProgress
 from burnish.cli.llvm.corpus_tables import (
+    corpus_figures,
     packages_table,
     print_summary,
     programs_table,
@@ -30,14 +31,13 @@ from burnish.corpora.own import Own, build_own
 from burnish.corpora.public import default_folder, package_job, packages_of
 from burnish.corpora.random_modules import SIZE, random_job
 from burnish.corpora.splits import assign_splits, group_of, remove_splits, write_splits
-from burnish.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.corpora.store import SPLITS, open_corpus
 from burnish.corpora.workloads import Recipe, workloads
 from burnish.files import default_cache
 
 Add = Callable[..., argparse.Action]
 
 COMPILER = {"build": "--from src --folder mine -- -Iinclude", "export": "out -- -Oz"}
-"""By command: a call with options for clang."""
 
 RUNNABLE: dict[str, Callable[[], Sequence[Kernel | Recipe]]] = {"kernels": kernels, "workloads": workloads}
 
@@ -81,12 +81,7 @@ def _parser() -> CommandParser:
     add("--seed", type=SEED, default=0, help="of the first; the others count on from it")
     add("--jobs", type=COUNT, metavar="N", help="processes; default: one for each core")
     add("--quiet", action="store_true", help="no progress")
-    add(
-        "--size",
-        type=whole_number(1),
-        default=SIZE,
-        help=f"about how many IR instructions each; default: {SIZE}",
-    )
+    add("--size", type=COUNT, default=SIZE, help=f"about how many IR instructions each; default: {SIZE}")
     add("--folder", type=Path, required=True, help="the corpus that they go to")
 
     add = _command(commands, "list", _list, "what is in a corpus, or which programs can be run")
@@ -133,9 +128,8 @@ def _command(
     text: str,
 ) -> Add:
     called = f"burnish corpus {name} {COMPILER[name]}" if name in COMPILER else ""
-    parser = commands.add_parser(
-        name, help=text, description=text[0].upper() + text[1:] + ".", compiler=called, subcommand=True
-    )
+    said = f"{text[0].upper()}{text[1:]}."
+    parser = commands.add_parser(name, help=text, description=said, compiler=called, subcommand=True)
     parser.set_defaults(run=run)
     return parser.add_argument
 
@@ -266,7 +260,7 @@ def _list(options: argparse.Namespace) -> int:
 def _stats(options: argparse.Namespace) -> int:
     corpus = open_corpus(options.folder)
     if options.json:
-        print(json.dumps(_as_json(corpus)))
+        print(json.dumps(corpus_figures(corpus)))
     else:
         print_summary(corpus.rows, detailed=True)
         print(f"{len(corpus)} programs, digest {corpus.digest}")
@@ -303,14 +297,3 @@ def _shares(text: str) -> dict[str, float]:
         if name not in SPLITS:
             raise UnknownName.among("split", name, SPLITS)
     return shares
-
-
-def _as_json(corpus: Corpus) -> dict[str, object]:
-    totals: dict[str, dict[str, int]] = {}
-    for row in corpus.rows:
-        total = totals.setdefault(row.split, {"instructions": 0, "bitcode_bytes": 0, "stored_bytes": 0})
-        total[row.status] = total.get(row.status, 0) + 1
-        if row.is_program:
-            for key in ("instructions", "bitcode_bytes", "stored_bytes"):
-                total[key] += getattr(row, key)
-    return {"programs": len(corpus), "digest": corpus.digest, "splits": totals}

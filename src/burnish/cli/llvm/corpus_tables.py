@@ -142,3 +142,15 @@ def _splits(rows: Sequence[PackRow]) -> list[str]:
 def _kind(reason: str) -> str:
     """Return a reason without the names in it, so that like ones can be counted."""
     return re.sub(r"'[^']*'", "'...'", reason.partition("\n")[0])
+
+
+def corpus_figures(corpus: Corpus) -> dict[str, object]:
+    """Return the sizes of a corpus by split, for --json."""
+    totals: dict[str, dict[str, int]] = {}
+    for row in corpus.rows:
+        total = totals.setdefault(row.split, {"instructions": 0, "bitcode_bytes": 0, "stored_bytes": 0})
+        total[row.status] = total.get(row.status, 0) + 1
+        if row.is_program:
+            for key in ("instructions", "bitcode_bytes", "stored_bytes"):
+                total[key] += getattr(row, key)
+    return {"programs": len(corpus), "digest": corpus.digest, "splits": totals}
