@@ -141,7 +141,7 @@ WRONG: dict[str, tuple[Call, str, str]] = {
     "no workers": (several(num_envs=2, workers=0), "workers=0", "a whole number, 1 or more"),
     "an autoreset mode": (several(autoreset_mode="same"), "'same'", "SameStep"),
     "too few actions": (two([0]), "1 actions", "one for each environment"),
-    "names as actions of several": (two(["gvn", "gvn"]), "action='gvn'", "a whole number"),
+    "names as actions of several": (two(["gvn", "gvn"]), "action 'gvn'", "a whole number"),
     "a level": (plain(lambda: load_program("a.c", level="O9")), "'O9'", "did you mean 'Oz'"),
     "a text of arguments": (plain(lambda: load_program("a.c", "-I.")), "arguments='-I.'", "['-I.']"),
     "a number as path": (plain(lambda: load_program(3)), "path=3", "a file's name"),  # type: ignore[arg-type]
