@@ -7,12 +7,16 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from burnish.cli import COMMANDS, main
 from burnish.core.result import Result
+from burnish.programs import load_program
 
 RESULT = Result(
     task="llvm_passes-v1",
@@ -134,10 +138,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "empty.bc").write_bytes(b"")
     (folder / "bytes.bc").write_bytes(bytes([0x9A, 0xFF]))
     (folder / "empty.toml").write_text("")
-    config = 'algorithm = "ppo"\nprograms = ["a.c"]\n[validation]\nprograms = ["a.c"]\n[run]\n'
+    config = '[algorithm]\nname = "ppo"\n[[programs]]\nuse = "a.c"\n[run]\n'
     (folder / "key.toml").write_text(config + "iteration = 3\n")
     (folder / "kind.toml").write_text(config + 'iterations = "many"\n')
-    row = json.loads(RESULT.to_json())
+    row = json.loads(RESULT.to_json()) | {"digest": load_program(folder / "a.c").digest}
     rows = {
         "rows": {},
         "cost": {"cost": "much"},
@@ -178,16 +182,30 @@ def test_a_program_may_follow_an_option(
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_whose_reader_has_gone_ends_quietly(command: str) -> None:
+@pytest.mark.parametrize("command", ["", *(name for name in COMMANDS if name not in ("cc", "c++"))])
+def test_help_whose_reader_has_gone_ends_quietly(
+    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with _pipe_without_reader() as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        assert main([*command.split(), "--help"]) == 0
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("command", ["cc", "check-system"])
+def test_process_whose_reader_has_gone_ends_quietly(command: str) -> None:
+    with _pipe_without_reader() as pipe:
+        words = [sys.executable, "-m", "burnish.cli", command, "--help"]
+        done = subprocess.run(words, stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert done.stderr == b""
+
+
+@contextmanager
+def _pipe_without_reader() -> Iterator[IO[str]]:
     reader, writer = os.pipe()
     os.close(reader)
-    words = [sys.executable, "-m", "burnish.cli", *command.split(), "--help"]
-    try:
-        done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, check=False)
-    finally:
-        os.close(writer)
-    assert done.stderr == b""
+    with os.fdopen(writer, "w") as pipe:
+        yield pipe
 
 
 def test_help_says_each_form_of_a_program_once(capsys: pytest.CaptureFixture[str]) -> None:

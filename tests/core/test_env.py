@@ -38,7 +38,7 @@ def test_program_can_be_chosen_by_name_or_given() -> None:
     env = Env(TASK, PROGRAMS, limits=None)
     assert env.reset(options={"program": "a=5"})[1]["program"] == "a=5"
     assert env.reset(options={"program": counters("z=3")})[1]["cost"] == 4
-    with pytest.raises(InputError, match="no program named 'x'"):
+    with pytest.raises(InputError, match="no program of this environment named 'x'"):
         env.reset(options={"program": "x"})
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.errors import IllegalAction
-from burnish.core.walk import act_entry, after, apply_entry, cost_after, reached
+from burnish.core.stepping import apply_entry
+from burnish.core.walk import act_entry, after, cost_after, reached
 from tests.core.counting_task import CountingSession, counters
 
 

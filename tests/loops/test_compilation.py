@@ -63,7 +63,7 @@ def is_right(kernel: loops.CompiledKernel) -> bool:
         ("c[m,n] = a[m", {"m": 2}, ProgramError, "was never closed"),
         ("", {}, ProgramError, "expected a statement"),
         (STATEMENT, {"m": 2, "n": 2}, ProgramError, "k has no extent; expected k=N"),
-        (STATEMENT, {"m": 2, "n": 2, "k": 0}, ProgramError, "k has no extent"),
+        (STATEMENT, {"m": 2, "n": 2, "k": 0}, ProgramError, "k is 0; expected k=N"),
         (STATEMENT, {**EXTENTS, "kk": 2}, UnknownName, "no iterator named 'kk'; did you mean 'k'"),
         (STATEMENT, {**EXTENTS, "k": 2.0}, InputError, "k=2.0: expected a whole number"),
         (STATEMENT, {**EXTENTS, "dtype": "f16"}, InputError, "dtype 'f16': expected f32 or f64"),

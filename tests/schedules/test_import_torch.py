@@ -201,7 +201,7 @@ def test_what_programs_do_not_have_is_named(name: str) -> None:
 def test_modules_in_training_and_other_inputs_are_refused() -> None:
     with pytest.raises(InputError, match=r"Dropout is in training mode; expected module.eval\(\)"):
         import_module(torch.nn.Dropout(), [drawn(4)])
-    with pytest.raises(InputError, match=r"input 0 is torch.int64; programs take tensors of torch.float32"):
+    with pytest.raises(InputError, match=r"input 0 is torch.int64; expected a tensor of torch.float32"):
         import_module(torch.nn.ReLU().eval(), [torch.arange(4)])
 
 

@@ -125,7 +125,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise gymnasium.error.ResetNeeded("reset the finished environments: options={'reset_mask': ...}")
         if self._begun:
             raise InputError(f"{len(self._begun)} steps were sent: wait for them with ready()")
-        choices = [whole_number_in("action", action, 0) for action in actions]
+        choices = list(actions)
         if len(choices) != self.num_envs:
             raise InputError(f"{len(choices)} actions; expected {self.num_envs}, one for each environment")
         for going in np.flatnonzero(~self._done):
@@ -215,7 +215,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _check(self, env: Env, action: int) -> None:
         """Raise IllegalAction, before anything happens in the others."""
         mask = env.action_masks()
-        if not 0 <= action < len(mask) or not mask[action]:
+        if not hasattr(action, "__index__") or not 0 <= action < len(mask) or not mask[action]:
             env.step(action)
 
     def _share(self, most: int, threads: int) -> list[tuple[list[Worker], list[int]]]:

@@ -77,7 +77,7 @@ def test_text_of_a_nest_is_that_nest(nest: Nest) -> None:
         ("f32 i=3\n\no[i] = a[j]", "line 3: j is on the right only; expected +=, *=, max= or min="),
         ("f32 i=3\no[i] += a[j]", "j has no extent; expected j=N, at least 1"),
         ("f32 i=3\no[i] = ä[i]", "ä: expected names of ASCII letters"),
-        ("f32 i=0\no[i] = a[i]", "i has no extent; expected i=N, at least 1"),
+        ("f32 i=0\no[i] = a[i]", "i is 0; expected i=N, at least 1"),
         ("f32 i=3\no[2*i] = a[i]", "line 2: o[2*i]: expected different iterators, without numbers"),
         ("f32 i=3\no[i,i] = a[i]", "o[i,i]: expected different iterators"),
         ("f32 i=3\no[i] = sin(a[i])", "line 2: sin(a[i]): expected numbers, a[i, j], + - * /, and exp"),

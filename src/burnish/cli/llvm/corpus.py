@@ -38,7 +38,6 @@ from burnish.files import default_cache
 Add = Callable[..., argparse.Action]
 
 COMPILER = {"build": "--from src --folder mine -- -Iinclude", "export": "out -- -Oz"}
-"""By command: a call with options for clang."""
 
 RUNNABLE: dict[str, Callable[[], Sequence[Kernel | Recipe]]] = {"kernels": kernels, "workloads": workloads}
 
@@ -83,12 +82,7 @@ def _parser() -> CommandParser:
     add("--seed", type=SEED, default=0, help="of the first; the others count on from it")
     add("--jobs", type=COUNT, metavar="N", help="processes; default: one for each core")
     add("--quiet", action="store_true", help="no progress")
-    add(
-        "--size",
-        type=whole_number(1),
-        default=SIZE,
-        help=f"about how many IR instructions each; default: {SIZE}",
-    )
+    add("--size", type=COUNT, default=SIZE, help=f"about how many IR instructions each; default: {SIZE}")
     add("--folder", type=Path, required=True, help="the corpus that they go to")
 
     add = _command(commands, "list", _list, "what is in a corpus, or which programs can be run")
@@ -137,9 +131,8 @@ def _command(
     text: str,
 ) -> Add:
     called = f"burnish corpus {name} {COMPILER[name]}" if name in COMPILER else ""
-    parser = commands.add_parser(
-        name, help=text, description=text[0].upper() + text[1:] + ".", compiler=called, subcommand=True
-    )
+    said = f"{text[0].upper()}{text[1:]}."
+    parser = commands.add_parser(name, help=text, description=said, compiler=called, subcommand=True)
     parser.set_defaults(run=run)
     return parser.add_argument
 
