@@ -43,16 +43,13 @@ class Choice:
 
 
 def by_functions(bitcode: bytes, request: OptimizeRequest) -> Optimized:
-    """Run the level's own passes, outline, and give each function the attributes that make it smallest.
+    """Outline, and give each function the attributes that make it smallest.
 
     Args:
-        bitcode: Of a module, before any pass.
+        bitcode: Of a module, after the level's own passes.
         request: Of it, `code_growth` says how much more code there may be than after the level's passes.
     """
     module = _native.Module(bitcode, request.name)
-    module.set_level_attributes(request.level)
-    module.honour_mandatory()
-    run(module, f"clang<{request.level}>", WHOLE_PROGRAM, request.level)
     most = request.code_growth * _constant_bytes(_sizes(module, request.level))
     for action in PASSES_FIRST:
         run(module, action, WHOLE_PROGRAM, request.level)
