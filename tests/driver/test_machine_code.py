@@ -18,6 +18,7 @@ from burnish.driver.machine_code import BEGIN, split_code
 from burnish.driver.remaking import remake
 from burnish.driver.requests import DriverOptions, OptimizeRequest
 from burnish.toolchain import find_tool
+from tests.core.test_clock import CountedClock
 from tests.loaded_code import loaded_code
 from tests.sources import DATA
 
@@ -100,9 +101,9 @@ def test_passes_alone_are_kept_where_code_is_left_to_clang(searching: Callable[[
     assert BEGIN not in record["trace"]
 
 
-def test_a_budget_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burnish.driver.requests.time.monotonic", lambda: 100.0)
-    seconds = [one.until for one in OptimizeRequest("a.c", "loaded-bytes", "Oz", 10.0, 0, None).divided()]
+def test_a_budget_is_divided() -> None:
+    request = OptimizeRequest("a.c", "loaded-bytes", "Oz", 10.0, 0, None, clock=CountedClock(100.0))
+    seconds = [one.until for one in request.divided()]
     assert seconds == pytest.approx([107.0, 110.0])
     counted = OptimizeRequest("a.c", "loaded-bytes", "Oz", None, 0, None, evaluations=10).divided()
     assert [(one.evaluations, one.until) for one in counted] == [(7, None), (3, None)]

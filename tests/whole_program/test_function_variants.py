@@ -37,15 +37,12 @@ def test_what_grows_is_taken_by_what_it_saves_for_a_byte() -> None:
 def test_the_module_is_smaller_and_within_the_limit(growth: float) -> None:
     bitcode = program("matrix.c").content
     request = OptimizeRequest("matrix.c", "loaded-bytes", "Oz", None, 0, None, code_growth=growth)
-    found = by_functions(bitcode, request)
-    before = _native.Module(bitcode)
-    before.set_level_attributes("Oz")
-    before.honour_mandatory()
-    before.run("clang<Oz>", "Oz")
+    before = after_level(bitcode)
+    found = by_functions(before.bitcode(), request)
     old, new = (sizes(module) for module in (before, _native.Module(found.bitcode)))
     assert new.loaded_bytes <= old.loaded_bytes
     assert new.text_bytes + new.read_only_bytes <= growth * (old.text_bytes + old.read_only_bytes)
-    assert by_functions(bitcode, request) == found
+    assert by_functions(before.bitcode(), request) == found
     assert found.trace[:2] == ("clang<Oz>", "outline<call-cost=2>")
 
 
@@ -60,13 +57,20 @@ def test_its_trace_is_one_of_the_task(tmp_path: Path) -> None:
         "int h(int a, int b, int c) { int x = f(a), y = f(b), z = g(c, x); return g(x + y, z) * f(a + z); }\n"
     )
     bitcode = compile_to_bitcode(source)
-    found = by_functions(
-        bitcode, OptimizeRequest("calls.c", "loaded-bytes", "Oz", None, 0, None, code_growth=1.3)
-    )
+    request = OptimizeRequest("calls.c", "loaded-bytes", "Oz", None, 0, None, code_growth=1.3)
+    found = by_functions(after_level(bitcode).bitcode(), request)
     assert found.trace[2:]
     session = TASK.open(Program("calls.c", LANGUAGE, bitcode))
     session.replay(found.trace)
     assert session.observe("bitcode") == found.bitcode
+
+
+def after_level(bitcode: bytes) -> _native.Module:
+    module = _native.Module(bitcode)
+    module.set_level_attributes("Oz")
+    module.honour_mandatory()
+    module.run("clang<Oz>", "Oz")
+    return module
 
 
 def sizes(module: _native.Module) -> _native.Sizes:

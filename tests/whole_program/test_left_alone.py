@@ -25,7 +25,7 @@ def kept(builds: Builds, *words: str) -> str:
 @pytest.mark.parametrize("optimizer", ["fail", "crash", "garbage", "nothing", "drop_everything"])
 def test_an_optimizer_that_fails(builds: Builds, optimizer: str) -> None:
     """Then there are the level's own passes, and the attributes of functions."""
-    builds.optimizer = optimizer
+    builds.optimizer, builds.options = optimizer, ("--budget=9evaluations",)
     linked = builds.link("program", *builds.objects(*C))
     assert (linked["action"], linked["trace"][0]) == ("optimized", "clang<Oz>")
     assert linked["reason"]
@@ -92,7 +92,7 @@ def test_a_signal_in_the_search(builds: Builds, monkeypatch: pytest.MonkeyPatch,
     objects = builds.objects(*C)
     here = tmp_path / "sleeps"
     monkeypatch.setenv("SLEEPS", str(here))
-    own = ["--report", str(builds.log), "--whole-program"]
+    own = ["--report", str(builds.log), "--whole-program", "--budget=9evaluations"]
     command = [sys.executable, str(OPTIMIZERS), "sleep", "cc", *own, *objects, "-o", "program"]
     linking = subprocess.Popen(command, cwd=builds.folder)
     wait_until(here.exists, linking)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import select
@@ -9,12 +10,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import IO, Literal
 
 from burnish.core import child, nursery
+from burnish.core.clock import Clock
 
 Begin = Literal["nursery", "elsewhere", "fork"]
 """How a process begins: forked by the nursery, by another one elsewhere in memory, or by this process."""
@@ -37,6 +40,17 @@ class Process:
         self.poller = select.poll()
         self.poller.register(self.replies, select.POLLIN)
         self.finalize = weakref.finalize(self, _end, self.popen, ours, self._output)
+
+    def answers(self, end: float, until: float, clock: Clock, spin_seconds: float) -> bool:
+        """Wait for a reply, until `end` by time.monotonic() or `until` by the clock; say whether it came."""
+        while True:
+            left = end - time.monotonic()
+            if until < math.inf:
+                left = min(left, until - clock.now([self.popen.pid]))
+            if child.wait_for(self.poller, max(0.0, left), spin_seconds):
+                return True
+            if left <= 0:
+                return False
 
     def resident_bytes(self) -> float:
         """Return the child's resident memory; 0 where the system does not tell. It takes 5 us."""

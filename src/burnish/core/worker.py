@@ -67,14 +67,15 @@ class Worker:
     `generation` counts the processes: what an earlier one held is gone. `begun` and `answered` count calls.
     """
 
+    clock: Clock
+
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
         self.generation = self.begun = self.answered = 0
-        # whoever waits and looks again and again on the only core takes the time of who works
+        # on the only core, looking again and again takes the worker's time
         self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
         self.threads = 1
-        self.until = math.inf  # by the clock: no answer is waited for any longer
-        self.clock: Clock = WALL
+        self.until, self.clock = math.inf, WALL  # no answer is waited for any longer, by the clock
         self._since = 0.0  # by time.monotonic()
         self._process: Process | None = None
         self._sent: deque[PendingCall] = deque()  # one message, without what is answered
@@ -185,9 +186,9 @@ class Worker:
         assert process is not None
         seconds = self.limits.deadline_seconds if deadline_seconds is None else deadline_seconds
         try:
-            if not self._is_answered(process, self._since + seconds):
-                waited = min(seconds, time.monotonic() - self._since)
-                self._lose(CompilerTimeout(f"no answer within {waited:.3g} seconds; the worker was killed"))
+            if not process.answers(self._since + seconds, self.until, self.clock, self.spin_seconds):
+                most = min(seconds, time.monotonic() - self._since)
+                self._lose(CompilerTimeout(f"no answer within {most:.3g} seconds; the worker was killed"))
                 return None
             reply = child.read_message(process.replies)
         except BaseException:  # Ctrl-C: nobody knows who else still waits
@@ -209,17 +210,6 @@ class Worker:
             if self._held:
                 self.flush()
         return value
-
-    def _is_answered(self, process: Process, end: float) -> bool:
-        """Wait for a reply until the deadline, by time.monotonic(), or `until`, by the clock."""
-        while True:
-            left = end - time.monotonic()
-            if self.until < math.inf:
-                left = min(left, self.until - self.clock.now([process.popen.pid]))
-            if child.wait_for(process.poller, max(0.0, left), self.spin_seconds):
-                return True
-            if left <= 0:
-                return False
 
     def refresh(self) -> None:
         """Replace the process, as soon as nothing is under way, if its limits say so.

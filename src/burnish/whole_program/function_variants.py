@@ -58,17 +58,14 @@ class Choice:
 
 
 def by_functions(bitcode: bytes, request: OptimizeRequest) -> Optimized:
-    """Run the level's own passes, outline, and give each function the attributes that make it smallest.
+    """Outline, and give each function the attributes that make it smallest.
 
     Args:
-        bitcode: Of a module, before any pass.
+        bitcode: Of a module, after the level's own passes.
         request: Its `code_growth` and `speed_limit` say how much more code there may be than after the
             level's passes, and how much slower the program and each function may be.
     """
     module = _native.Module(bitcode, request.name)
-    module.set_level_attributes(request.level)
-    module.honour_mandatory()
-    run(module, f"clang<{request.level}>", WHOLE_PROGRAM, request.level)
     before = _generated(module, request.level)
     first: Trace = ()
     outlined = module.clone()

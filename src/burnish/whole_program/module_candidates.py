@@ -30,8 +30,10 @@ def by_level(module: ProgramModule, request: OptimizeRequest) -> Optimized:
     return _guarded(module, lambda: _passes(module.bitcode, forked), module.waits.step_seconds)
 
 
-def by_functions(module: ProgramModule, request: OptimizeRequest) -> Optimized:
-    """Choose for each function what the code generator is told of it: see function_variants.
+def by_functions(module: ProgramModule, level: Optimized, request: OptimizeRequest) -> Optimized:
+    """Choose for each function what the code generator is told of it, after the level's own passes.
+
+    See function_variants.
 
     Raises:
         Unimproved: that fails.
@@ -39,7 +41,7 @@ def by_functions(module: ProgramModule, request: OptimizeRequest) -> Optimized:
     from burnish.whole_program import function_variants
 
     seconds, forked = module.waits.search_seconds, request.forked()
-    return _guarded(module, lambda: function_variants.by_functions(module.bitcode, forked), seconds)
+    return _guarded(module, lambda: function_variants.by_functions(level.bitcode, forked), seconds)
 
 
 def by_search(module: ProgramModule, request: OptimizeRequest, optimizer: Optimizer) -> Optimized:

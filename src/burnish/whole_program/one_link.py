@@ -18,7 +18,7 @@ from burnish.whole_program.module_candidates import by_code_generation, by_funct
 from burnish.whole_program.relinking import link_module, object_of, write_side_files
 
 TRIALS_TO_BEGIN = 2.0  # a search's reference, and what it begins with, in compilations of the module
-TRIALS_OF_FUNCTIONS = 2.0  # likewise: the passes, and code generation with and without one attribute
+TRIALS_OF_FUNCTIONS = 1.0  # likewise: code generation with and without one attribute, and of what was chosen
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class _Trials:
     outcome: LinkOutcome
     best: Path | None = None
     module: Optimized | None = None  # of the best one
+    level: Optimized | None = None  # the module after the level's own passes
     level_seconds: float = 0.0  # that the level's own passes, their code and its link took
     own: bytes | None = None  # that object
     run_time: Mapping[str, float] = field(default_factory=dict)  # by those passes; see Optimized
@@ -109,6 +110,7 @@ class _Trials:
         start = clock.now()
         try:
             found = by_level(self.merged.module, level_request(self.link, self.merged))
+            self.level = found
             linked = self.linked(found)
             self.own, self.run_time = object_of(self.paths[-1]).read_bytes(), found.run_time
             self.level_seconds = clock.now() - start
@@ -119,10 +121,10 @@ class _Trials:
 
     def by_functions(self, request: OptimizeRequest) -> OptimizeRequest:
         """Try attributes for each function; return the request of a search that begins with what helped."""
-        if request.remembered or request.objective != DEFAULT_OBJECTIVE:
+        if request.remembered or request.objective != DEFAULT_OBJECTIVE or not self.level:
             return request
         try:
-            found = by_functions(self.merged.module, request)
+            found = by_functions(self.merged.module, self.level, request)
             linked = self.linked(found)
         except (Unimproved, BurnishError) as why:
             self.outcome = replace(self.outcome, reason=str(why))

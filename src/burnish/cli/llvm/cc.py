@@ -27,9 +27,9 @@ burnish's options come first; what follows the first other argument (or --) is c
                      result at that level
   --speed-limit P%   how much longer than clang's own the object may be expected to run, by static
                      frequencies or a profile, for fewer loaded bytes (default 5%), or none
-  --budget BUDGET    for each file (default 3.2x, times what clang takes for it, all included): 2s or
-                     '100 evaluations' of search (the latter finds the same on every machine), or
-                     remembered: what --remember knows, and no search
+  --budget BUDGET    for each file (default 3.2x, times what clang takes for it, all included): 2s of
+                     processor time or '100 evaluations' of search (the latter finds the same on every
+                     machine), or remembered: what --remember knows, and no search
   --build-budget 60s of search for the whole build instead, all files together: each gets its part by what
                      clang takes for it
   --search NAME      how to search: mixed (default), genetic, beam, ...
