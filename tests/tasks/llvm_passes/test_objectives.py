@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from burnish import _native
 from burnish.core.env import Env
 from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
 from burnish.core.program import Program, Workload

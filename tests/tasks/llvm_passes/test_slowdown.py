@@ -41,7 +41,9 @@ int f(int *p, int n) {
 """
 RARE = """
 int work(int *p, int n, int x) {
-  if (__builtin_expect(x == 7, EXPECTED)) for (int i = 0; i < n; i++) p[i] = p[i] / x;
+  if (__builtin_expect(x == 7, EXPECTED))
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) p[i] = p[j] / x;
   return p[0];
 }
 """
