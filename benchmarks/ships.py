@@ -30,7 +30,7 @@ from shipped.texts import write_inputs
 
 from burnish.core.errors import BurnishError, UnknownName
 
-DEFAULT = "lua,mawk,expat,pcre2,jsoncpp,sqlite3,zopfli,lz4,cmarkgfm,brotli,pycosat,quickjs"
+DEFAULT = "lua,mawk,expat,pcre2,jsoncpp,sqlite3,zopfli,lz4,cmarkgfm,brotli,pycosat,quickjs,bzip2"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

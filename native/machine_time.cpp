@@ -51,9 +51,9 @@ constexpr double RARE = 1.0 / 16;
 // LLVM's own guess (BlockFrequencyInfo) multiplies what is known least. A loop with one more exit turns 2 times in
 // place of 32, and one after a dozen comparisons that may return is entered once in 4,096 calls: so is that in bzip2's
 // mainGtU, which makes most of the program's comparisons. What changes a loop's exits, or what is before it, would
-// hide what becomes of the loop. So here a loop turns TURNS times; that it may be left in its midst is no reason to execute
-// less of its body; and it is entered at least once for each time that what is around it begins, the function or
-// the next outer loop, or less often only by what is rare for a reason.
+// hide what becomes of the loop. So here a loop turns TURNS times; that it may be left in its midst is no reason to
+// execute less of its body; and it is entered at least once for each time that what is around it begins, the function
+// or the next outer loop, or less often only by what is rare for a reason.
 //
 // A loop is a set of blocks that reach each other. An interpreter's has many ways in, where code generation gives each
 // operation a computed goto of its own to the next: that goto is where a turn ends.
@@ -77,6 +77,10 @@ public:
 private:
   using Block = const MachineBasicBlock *;
   using Blocks = std::vector<Block>;
+  struct Part {
+    Blocks blocks;
+    bool turns = false;
+  };
   using Flows = std::vector<std::pair<Block, double>>;
   const MachineBranchProbabilityInfo &branches;
   MachineDominatorTree dominators;
@@ -92,7 +96,7 @@ private:
 
   // The loops among some blocks when no way leads back to the header, and the other blocks, in an order in which what
   // comes first is first.
-  std::vector<Blocks> parts(const Blocks &blocks, Block header, bool gotos_end) const {
+  std::vector<Part> parts(const Blocks &blocks, Block header, bool gotos_end) const {
     unsigned number = around.lookup(header);
     std::vector<Node> nodes(blocks.size());
     DenseMap<Block, Node *> node_of;
@@ -106,13 +110,14 @@ private:
       for (Block to : block->successors())
         if (to != header && around.lookup(to) == number && !(gotos_end && is_computed_goto(*block)))
           node.next.push_back(node_of.lookup(to));
-    std::vector<Blocks> found;
+    std::vector<Part> found;
     for (auto component = scc_begin(&root); !component.isAtEnd(); ++component) {
       if (component->front() == &root)
         continue;
-      Blocks &part = found.emplace_back();
+      Part &part = found.emplace_back();
+      part.turns = component.hasCycle();
       for (Node *node : *component)
-        part.push_back(blocks[node->number]);
+        part.blocks.push_back(blocks[node->number]);
     }
     std::reverse(found.begin(), found.end());
     return found;
@@ -128,9 +133,10 @@ private:
       else if (to != header)
         flows[to] += times;
     };
-    for (const Blocks &part : parts(blocks, header, gotos_end)) {
+    for (const Part &each : parts(blocks, header, gotos_end)) {
+      const Blocks &part = each.blocks;
       Block first = *llvm::min_element(part, [&](Block a, Block b) { return place.lookup(a) < place.lookup(b); });
-      if (first == header || (part.size() == 1 && !first->isSuccessor(first))) {
+      if (!each.turns) {
         double stays = 0;
         for (Block to : first->successors())
           stays += around.lookup(to) == number ? taken(first, to) : 0;
@@ -175,11 +181,10 @@ private:
     return product;
   }
 
-  // Whether the other ways out of a block are a loop's.
+  // Whether another way out of a block leads back.
   bool turns_again(Block from, Block to) const {
-    return llvm::any_of(from->successors(), [&](Block other) {
-      return other != to && (place.lookup(other) <= place.lookup(from));
-    });
+    return llvm::any_of(from->successors(),
+                        [&](Block other) { return other != to && place.lookup(other) <= place.lookup(from); });
   }
 };
 

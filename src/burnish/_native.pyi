@@ -249,6 +249,9 @@ class Generated:
     def executed(self) -> list[tuple[str, float]]: ...
 
     @property
+    def run_times(self) -> list[tuple[str, float, bool]]: ...
+
+    @property
     def counted_scores(self) -> list[tuple[str, float]]: ...
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from burnish import _native
 from burnish.driver.requests import OptimizeRequest
 from burnish.toolchain import compile_to_bitcode
+from burnish.whole_program import function_variants
 from burnish.whole_program.function_variants import Choice, by_functions, choose
 from tests.sources import program
 
@@ -44,6 +46,15 @@ def test_the_module_is_smaller_and_within_the_limit(growth: float) -> None:
     assert new.text_bytes + new.read_only_bytes <= growth * (old.text_bytes + old.read_only_bytes)
     assert by_functions(before.bitcode(), request) == found
     assert found.trace[:2] == ("clang<Oz>", "outline<call-cost=2>")
+
+
+def test_what_makes_the_program_slower_than_the_limit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function_variants, "PASSES_FIRST", ("reg2mem",))
+    monkeypatch.setattr(function_variants, "VARIANTS", (("reg2mem",),))
+    bitcode = program("matrix.c").content
+    request = OptimizeRequest("matrix.c", "loaded-bytes", "Oz", None, 0, None, code_growth=9.0)
+    assert by_functions(bitcode, request).trace[:2] == ("clang<Oz>", "reg2mem")
+    assert by_functions(bitcode, replace(request, speed_limit=1.05)).trace == ("clang<Oz>",)
 
 
 def test_its_trace_is_one_of_the_task(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from burnish import _native
 from burnish.core.env import Env
 from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
 from burnish.core.program import Program, Workload
 from burnish.core.sandbox import Sandbox
-from burnish.tasks.llvm_passes import TASK, computed_gotos, modules
+from burnish.tasks.llvm_passes import TASK, modules
+from burnish.tasks.llvm_passes import session as sessions
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES, level_for
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
 from burnish.toolchain import find_tool
@@ -65,11 +67,11 @@ def test_counters_count_or_say_why_not(objective: str) -> None:
 def test_code_is_generated_once_for_a_state(monkeypatch: pytest.MonkeyPatch) -> None:
     generated = []
 
-    def emit(*arguments: Any) -> bytes:
+    def emit(*arguments: Any) -> _native.Generated:
         generated.append(arguments)
-        return modules.emit_object(*arguments)
+        return modules.emit_described(*arguments)
 
-    monkeypatch.setattr(computed_gotos, "emit_object", emit)
+    monkeypatch.setattr(sessions, "emit_described", emit)
     session = open_session(program("hash_table.c"))
     session.replay(["clang<Oz>"])
     costs = []

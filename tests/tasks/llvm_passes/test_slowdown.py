@@ -11,7 +11,8 @@ from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.search import Budget, search
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.objectives import CODE_PRICE, slowdown
+from burnish.tasks.llvm_passes.objectives import CODE_PRICE, slowdown, slowdowns
+from burnish.tasks.llvm_passes.origin import RunTimes
 from burnish.tasks.llvm_passes.session import open_baseline, open_session
 from burnish.toolchain import compile_to_bitcode
 from tests.sources import program
@@ -25,9 +26,24 @@ int again(int x) { return x ? again(x - 1) + leaf(x) : 0; }
 int elsewhere(int);
 int calls(int x) { return elsewhere(x); }
 """
+MANY_RETURNS = (
+    "int greater(const unsigned char *a, const unsigned char *b, int n) {"
+    + "if (*a != *b) return *a > *b; a++; b++;" * 12
+    + "do { if (*a != *b) return *a > *b; a++; b++; BODY } while (--n); return 0; }"
+)
+LONG = "a[n] ^ b[n + 1] ? a += b[n] : 0; b += a[3 * n] * (n - *a); a += b[5 * n] ^ (n + *b);"
+WAYS_OUT = """
+int f(int *p, int n) {
+  int sum = 0;
+  for (int i = 0; i < n; i++) { int x = p[i]; WAY sum += x * x; p[i] = sum ^ i; }
+  return sum;
+}
+"""
 RARE = """
 int work(int *p, int n, int x) {
-  if (__builtin_expect(x == 7, EXPECTED)) for (int i = 0; i < n; i++) p[i] = p[i] / x;
+  if (__builtin_expect(x == 7, EXPECTED))
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) p[i] = p[j] / x;
   return p[0];
 }
 """
@@ -54,11 +70,47 @@ def test_what_is_expected_to_be_rare_weighs_little(tmp_path: Path) -> None:
     assert common > 20 * rare
 
 
-def test_a_slowdown_is_the_mean_of_order_4() -> None:
+def test_a_function_is_compared_with_itself() -> None:
     reference = {"a": 10.0, "b": 10.0, "gone": 5.0, "empty": 0.0}
-    assert slowdown({"a": 10.0, "b": 10.0, "new": 99.0, "empty": 3.0}, reference) == 1
-    assert slowdown({"a": 5.0, "b": 20.0}, reference) == pytest.approx(((1 + 2**4) / 2) ** 0.25)
-    assert slowdown({}, reference) == 1
+    now = RunTimes({"a": 5.0, "b": 20.0, "new": 99.0, "empty": 3.0}, frozenset(), {})
+    assert slowdowns(now, reference, {}) == {"a": 0.5, "b": 2.0}
+
+
+def test_a_slowdown_is_the_mean_of_order_4() -> None:
+    nothing = RunTimes({}, frozenset(), {})
+    assert slowdown({"a": 1.0, "b": 1.0}, nothing) == 1
+    assert slowdown({"a": 0.5, "b": 2.0}, nothing) == pytest.approx(((1 + 2**4) / 2) ** 0.25)
+    assert slowdown({}, nothing) == 1
+
+
+def test_a_function_with_loops_may_be_half_of_the_time() -> None:
+    """Of a hundred functions, one that is 1.2 times as slow moves the mean by a thousandth."""
+    ratios = {"hot": 1.2} | {f"f{i}": 1.0 for i in range(99)}
+    assert slowdown(ratios, RunTimes({}, frozenset(), {})) < 1.003
+    assert slowdown(ratios, RunTimes({}, frozenset({"hot", "f0"}), {})) == pytest.approx(1.1)
+    assert slowdown({"hot": 0.5}, RunTimes({}, frozenset({"hot"}), {})) == 1
+
+
+def test_a_loop_counts_that_many_returns_come_before(tmp_path: Path) -> None:
+    """As in bzip2's mainGtU: each comparison is guessed to return half of the time."""
+    short, long = (
+        open_baseline(compiled(tmp_path, MANY_RETURNS.replace("BODY", body)), "Oz").run_time()["greater"]
+        for body in ("", LONG)
+    )
+    assert long > 1.5 * short
+
+
+def test_more_ways_out_of_a_loop_do_not_make_it_shorter(tmp_path: Path) -> None:
+    plain, left = (
+        open_baseline(compiled(tmp_path, WAYS_OUT.replace("WAY", way)), "Oz").run_time()["f"]
+        for way in ("", "if (x == 7) break; if (x == p[9]) return 3;")
+    )
+    assert left > plain
+
+
+def test_what_repeats_is_known(tmp_path: Path) -> None:
+    session = open_baseline(compiled(tmp_path, LOOPS), "Oz")
+    assert session.run_times().repeating == {"ten", "nested", "again"}
 
 
 def test_what_goes_through_memory_is_slower() -> None:

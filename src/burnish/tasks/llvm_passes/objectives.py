@@ -56,7 +56,7 @@ OBJECTIVES: dict[str, Objective] = {
             "slowdown",
             "times",
             "expected run time of the machine code, by static branch probabilities or a profile, in units of "
-            "the reference's: the mean of order 4 over its functions, none counted below 1; or that of any one "
+            "the reference's: the mean of order 4 over its functions, none counted below 1; or that of one "
             "with loops, were half of the time spent there; or that of the slowest one with computed gotos, "
             "of which fewer places are slower, too",
             dense=False,

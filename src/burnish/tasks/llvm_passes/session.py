@@ -58,6 +58,7 @@ class ModuleSession(Session):
         self._counts: NDArray[np.int64] | None = None  # of the current state, as is
         self._sizes: _native.Sizes | None = None
         self._object: bytes | None = None
+        self._run_times: RunTimes | None = None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
         """Every pass applies to the program, function and loop passes to a function; see NEED_BACK_END."""
@@ -74,7 +75,7 @@ class ModuleSession(Session):
         number = int(self._passes[action])
         changed = self._run(number, site)
         # even where LLVM reports no change: some passes forget to
-        self._counts = self._sizes = self._object = None
+        self._counts = self._sizes = self._object = self._run_times = None
         self._applied.append(number)
         self.record(action, site)
         return changed
@@ -118,7 +119,7 @@ class ModuleSession(Session):
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
         copy._counts, copy._sizes = self._counts, self._sizes
-        copy._object = self._object
+        copy._object, copy._run_times = self._object, self._run_times
         return copy
 
     def _with(self, module: _native.Module) -> ModuleSession:
@@ -143,9 +144,8 @@ class ModuleSession(Session):
     def object_code(self) -> bytes:
         """Return the object file that the back end makes of this state."""
         if self._object is None:
-            made = emit_described(self.module, self.options.level, self.options.cpu)
-            self.origin.run_times.put(self.digest(), run_times_of(made))
-            self._object = made.object
+            self._emit()
+        assert self._object is not None
         return self._object
 
     def run_times(self) -> RunTimes:
@@ -154,13 +154,15 @@ class ModuleSession(Session):
         Raises:
             CompilerCrash: LLVM gives up.
         """
-        digest = self.digest()
-        if (known := self.origin.run_times.get(digest)) is None:
-            made = emit_described(self.module, self.options.level, self.options.cpu)
-            known = run_times_of(made)
-            self.origin.run_times.put(digest, known)
-            self._object = made.object
-        return known
+        if self._run_times is None:
+            self._run_times = self.origin.run_times.get(self.digest()) or self._emit()
+        return self._run_times
+
+    def _emit(self) -> RunTimes:
+        made = emit_described(self.module, self.options.level, self.options.cpu)
+        self._object, self._run_times = made.object, run_times_of(made)
+        self.origin.run_times.put(self.digest(), self._run_times)
+        return self._run_times
 
     def run_time(self) -> Mapping[str, float]:
         """Return what a call of each function is expected to cost in this state."""
