@@ -62,10 +62,11 @@ def test_instructions_are_counted_after_every_legal_action(target: str) -> None:
     session.apply(ACTIONS.index("mem2reg"))
     assert session.measure("ir-instructions") < open_session(foreign(target)).measure("ir-instructions")
     assert open_baseline(foreign(target), "Oz").measure("ir-instructions") < 11
-    assert session.measure("slowdown") >= 1
 
 
-@pytest.mark.parametrize("objective", ["loaded-bytes", "text-bytes", "object-bytes", "code-growth"])
+@pytest.mark.parametrize(
+    "objective", ["loaded-bytes", "text-bytes", "object-bytes", "code-growth", "slowdown"]
+)
 def test_bytes_are_refused_in_one_line_that_names_the_target(objective: str) -> None:
     for task in (name for name in task_names() if name.startswith("llvm")):
         session = load_task(task).open(foreign("aarch64-unknown-linux-gnu"))
@@ -109,7 +110,7 @@ def test_it_is_optimized_and_evaluated_by_instructions(
     chosen = [*command, "--objective", "ir-instructions"]
     assert main([*chosen, "-o", str(tmp_path / "far.bc"), "--result", result, "--json"]) == 0
     row = json.loads(capsys.readouterr().out)
-    assert set(row["beside"]) == {"slowdown"}
+    assert not row["beside"]
     assert row["valid"]
     assert main(["evaluate", result]) == 0
     assert main([*chosen, "-o", str(tmp_path / "far.o")]) == 2
