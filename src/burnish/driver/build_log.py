@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Literal
 
 from burnish.core.errors import InputError
@@ -38,6 +39,8 @@ class Record:
     # clang -cc1 as it ran in the directory, or the whole command where the launcher logged it (see
     # burnish.driver.remaking); () in lines of earlier versions
     command: tuple[str, ...] = ()
+    # loaded bytes, by COMDAT group: part of what was saved (see burnish.driver.copies)
+    saved_in_groups: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def output_path(self) -> pathlib.Path:
@@ -45,8 +48,8 @@ class Record:
         return pathlib.Path(os.path.normpath(pathlib.Path(self.directory, self.output)))
 
 
-_NAMES = {field.name for field in fields(Record)}
-_REQUIRED = _NAMES - {"command"}
+_NAMES = {one.name for one in fields(Record)}
+_REQUIRED = _NAMES - {"command", "saved_in_groups"}
 
 
 def default_log() -> pathlib.Path:

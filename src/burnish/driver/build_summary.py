@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.driver.build_log import Record
+from burnish.driver.copies import saved_once_linked
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class BuildSummary:
     loaded_bytes: int
     text_bytes_before: int
     text_bytes: int
+    saved_once_linked: int | None  # loaded bytes; see burnish.driver.copies
     unmeasured: int  # how many have no size: clang's temporary objects that nobody looked at
     reasons: tuple[
         tuple[str, int], ...
@@ -46,6 +48,7 @@ def summarise(records: Iterable[Record], directory: Path, *, gone_too: bool = Fa
         loaded_bytes=sum(one.loaded_bytes or 0 for one in sized),
         text_bytes_before=sum(one.text_bytes_before or 0 for one in sized),
         text_bytes=sum(one.text_bytes or 0 for one in sized),
+        saved_once_linked=saved_once_linked(rows),
         unmeasured=len(rows) - len(sized),
         reasons=tuple(reasons.most_common()),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.driver import processes
+from burnish.driver.copies import saved_by_group
 from burnish.driver.guard import guarded
 from burnish.driver.jobs import ClangJob
 from burnish.driver.requests import (
@@ -45,6 +46,7 @@ class Improved:
     sizes: ObjectSizes
     trace: tuple[str, ...]
     evaluations: int
+    saved_in_groups: Mapping[str, int] = field(default_factory=dict)  # see burnish.driver.copies
 
 
 def limits(clang_seconds: float, search_seconds: float) -> Deadlines:
@@ -102,7 +104,8 @@ def improve(
             raise Unimproved("nothing smaller was found", found.evaluations)
         case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
             raise Unimproved("nothing smaller was found", found.evaluations)
-    return Improved(work.better, after, found.trace, found.evaluations)
+    saved = saved_by_group(reference.read_bytes(), work.better.read_bytes())
+    return Improved(work.better, after, found.trace, found.evaluations, saved)
 
 
 @dataclass(frozen=True)

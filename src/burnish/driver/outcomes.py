@@ -158,6 +158,7 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
         evaluations=outcome.evaluations,
         compiler=f"clang {version}",
         command=outcome.job.command,
+        saved_in_groups=better.saved_in_groups if better else {},
     )
 
 

@@ -102,6 +102,7 @@ def _as_json(summary: BuildSummary) -> dict[str, object]:
         "loaded_bytes_before": summary.loaded_bytes_before,
         "loaded_bytes": summary.loaded_bytes,
         "change_percent": change_percent(summary.loaded_bytes_before, summary.loaded_bytes),
+        "saved_once_linked": summary.saved_once_linked,
         "text_bytes_before": summary.text_bytes_before,
         "text_bytes": summary.text_bytes,
         "text_change_percent": change_percent(summary.text_bytes_before, summary.text_bytes),
@@ -114,6 +115,8 @@ def _print(summary: BuildSummary, directory: Path) -> None:
 
     console = Console(highlight=False)
     console.print(_table(summary, directory))
+    if saved := _saved_once_linked(summary):
+        console.print(saved, soft_wrap=True)
     for why, count in summary.reasons[:MOST_REASONS]:
         console.print(f"{count:4} {why}", markup=False, soft_wrap=True)
     if len(summary.reasons) > MOST_REASONS:
@@ -159,6 +162,18 @@ def _table(summary: BuildSummary, directory: Path) -> Table:
         ]
         table.add_row(*map(Text, row))
     return table
+
+
+def _saved_once_linked(summary: BuildSummary) -> str:
+    """Say what reaches a program, where that is not what the table adds up to."""
+    saved = summary.loaded_bytes_before - summary.loaded_bytes
+    linked = summary.saved_once_linked
+    if linked is None or linked == saved:
+        return ""
+    return (
+        f"Of {saved:,} bytes saved, about {linked:,} reach a program of all these objects: several define the "
+        "same inline functions, and a linker keeps one copy. --linked PROGRAM shows what a program loads."
+    )
 
 
 def _bytes(size: int | None) -> str:
