@@ -10,6 +10,7 @@
 #include "embedding.h"
 #include "features.h"
 #include "graph.h"
+#include "groups.h"
 #include "levels.h"
 #include "module.h"
 #include "part.h"
@@ -217,6 +218,7 @@ NB_MODULE(_native, m) {
       .def("set_level_attributes", &burnish::set_level_attributes, "level"_a, Without())
       .def_prop_ro("assembly_names_symbols", &burnish::assembly_names_symbols)
       .def("drop_unwind_tables", &burnish::drop_unwind_tables, Without())
+      .def("join_groups", &burnish::join_groups, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
       .def("instruction_count", &burnish::instruction_count)
       .def(

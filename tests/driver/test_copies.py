@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +67,14 @@ def link(compiler: Compiler) -> Path:
 
 def linked(compiler: Compiler) -> Linked:
     return read_linked(link(compiler))
+
+
+def test_what_was_outlined_of_an_inline_function_leaves_with_its_copy(outlined: Compiler) -> None:
+    assert [record["action"] for record in outlined.records()] == ["optimized"] * 2
+    listed = subprocess.run(
+        [find_tool("llvm-nm"), link(outlined)], capture_output=True, text=True, check=True
+    )
+    assert [line.split()[-1] for line in listed.stdout.splitlines()].count("outlined") == 1
 
 
 def test_a_group_has_all_of_its_functions(as_clang: Compiler, outlined: Compiler) -> None:

@@ -23,6 +23,7 @@ place of clang's only where it is smaller.
     guard      the optimizer in a child process that may crash or hang
     symbols    what an object offers to the linker, and what it may take from another
     copies     functions that several objects define
+    groups     what inline functions alone use goes with them
     processes  clang as a child, signals
     build_log  one line for each object
     report     what the last builds came to

@@ -148,7 +148,7 @@ def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Rem
     bitcode = work.front.read_bytes()
     try:
         found = guarded(
-            lambda: _checked(optimizer(bitcode, request)),
+            lambda: _made(optimizer(bitcode, request)),
             deadline_seconds=work.waits.search_seconds,
             workspace=work.workspace,
         )
@@ -222,10 +222,12 @@ def _instead(job: ClangJob, action: list[str], output: Path, more: list[str]) ->
     return ClangJob((*job.command[:at], *action, *more, *job.command[at + 1 :])).with_output(output)
 
 
-def _checked(found: Optimized) -> Optimized:
+def _made(found: Optimized) -> Optimized:
+    from burnish.driver.groups import in_groups  # in a guarded process, as all that loads LLVM
+
     if not isinstance(found, Optimized):
         raise TypeError(f"expected Optimized from the optimizer, got {type(found).__name__}")
-    return found
+    return replace(found, bitcode=in_groups(found.bitcode))
 
 
 def _same_symbols(reference: Path, better: Path) -> None:
