@@ -1,4 +1,4 @@
-"""What inline functions alone use, in their COMDAT groups: the linker drops it with the copies that it drops."""
+"""What inline functions alone use, in their COMDAT groups: a linker drops it with their copies."""
 
 from __future__ import annotations
 
@@ -9,4 +9,3 @@ def in_groups(bitcode: bytes) -> bytes:
     """Return a module after its last pass with its local functions in groups (native/groups.h)."""
     module = _native.Module(bitcode, "optimized")
     return module.bitcode() if module.join_groups() else bitcode
-

@@ -56,7 +56,11 @@ def grouped_functions(elf: bytes) -> Iterator[tuple[str, tuple[int, int], str]]:
     for symbol in symbols:
         if symbol.info & 15 == _FUNCTION and symbol.section in groups:
             group, name = groups[symbol.section], symbol.name
-            yield group.decode(errors="replace"), (symbol.section, symbol.value), name.decode(errors="replace")
+            yield (
+                group.decode(errors="replace"),
+                (symbol.section, symbol.value),
+                name.decode(errors="replace"),
+            )
 
 
 class _Symbol(NamedTuple):

@@ -73,4 +73,3 @@ def test_what_nothing_refers_to_stays() -> None:
 def test_what_has_a_section_of_its_own_stays() -> None:
     placed = local("a").replace("noinline", 'noinline section "mine"')
     assert joined(FIRST, inline("first", "a"), placed) == {"first": "first"}
-

@@ -171,8 +171,8 @@ def _saved_once_linked(summary: BuildSummary) -> str:
     if linked is None or linked == saved:
         return ""
     return (
-        f"Of {saved:,} bytes saved, about {linked:,} reach a program of all these objects: several define the "
-        "same inline functions, and a linker keeps one copy. --linked PROGRAM shows what a program loads."
+        f"Of {saved:,} bytes saved, about {linked:,} reach a program of all these objects: several define "
+        "the same inline functions, and a linker keeps one copy. --linked PROGRAM shows what a program loads."
     )
 
 
