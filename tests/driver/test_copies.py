@@ -12,6 +12,7 @@ import pytest
 
 from burnish.cli.llvm import report
 from burnish.driver import build_log
+from burnish.driver.build_log import Record
 from burnish.driver.copies import group_bytes, saved_by_group, saved_once_linked
 from burnish.driver.linked import Linked, read_linked
 from burnish.toolchain import find_tool
@@ -96,18 +97,21 @@ def test_what_a_linker_drops_is_not_saved(as_clang: Compiler, outlined: Compiler
     assert in_objects > 1.9 * saved > 0
 
 
-def test_a_function_stays_while_another_object_has_it(as_clang: Compiler, outlined: Compiler) -> None:
-    """One object does without it; the other one's copy is linked, so nothing is saved."""
+@pytest.fixture
+def in_vain(as_clang: Compiler, outlined: Compiler) -> list[Record]:
+    """One object does without the inline function and has 100 bytes more; the other one keeps its copy."""
     assert outlined.log
     first, second = build_log.read(outlined.log)
-    groups = group_bytes((as_clang.directory / "second.o").read_bytes())
-    second.output_path.write_bytes((as_clang.directory / "second.o").read_bytes())
-    first.output_path.unlink()
-    without = replace(
-        first, saved_in_groups=groups, loaded_bytes=(first.loaded_bytes_before or 0) - sum(groups.values())
-    )
-    kept = replace(second, saved_in_groups={}, loaded_bytes=second.loaded_bytes_before)
-    assert saved_once_linked([without, kept]) == 0
+    content = (as_clang.directory / "second.o").read_bytes()
+    first.output_path.write_bytes(b"")
+    second.output_path.write_bytes(content)
+    groups, before = group_bytes(content), first.loaded_bytes_before or 0
+    without = replace(first, saved_in_groups=groups, loaded_bytes=before - sum(groups.values()) + 100)
+    return [without, replace(second, saved_in_groups={}, loaded_bytes=second.loaded_bytes_before)]
+
+
+def test_a_function_stays_while_another_object_has_it(in_vain: list[Record]) -> None:
+    assert saved_once_linked(in_vain) == -100
 
 
 def test_the_report_says_what_reaches_a_program(
@@ -116,6 +120,16 @@ def test_the_report_says_what_reaches_a_program(
     assert report.main([str(outlined.log), "--directory", str(outlined.directory)]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "reach a program" in line]
     assert "--linked" in line
+
+
+def test_the_report_says_where_a_program_gets_larger(
+    in_vain: list[Record], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "in_vain.jsonl"
+    for record in in_vain:
+        build_log.append(log, record)
+    assert report.main([str(log), "--directory", str(tmp_path)]) == 0
+    assert "loads about 100 bytes more" in capsys.readouterr().out
 
 
 def test_the_report_is_silent_where_no_two_objects_share_a_function(

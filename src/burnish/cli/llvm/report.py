@@ -170,9 +170,14 @@ def _saved_once_linked(summary: BuildSummary) -> str:
     linked = summary.saved_once_linked
     if linked is None or linked == saved:
         return ""
+    reached = (
+        f"Of {saved:,} bytes saved, about {linked:,} reach a program of all these objects"
+        if linked >= 0
+        else f"A program of all these objects loads about {-linked:,} bytes more, though they save {saved:,}"
+    )
     return (
-        f"Of {saved:,} bytes saved, about {linked:,} reach a program of all these objects: several define "
-        "the same inline functions, and a linker keeps one copy. --linked PROGRAM shows what a program loads."
+        f"{reached}: several define the same inline functions, and a linker keeps one copy. "
+        "--linked PROGRAM shows what a program loads."
     )
 
 
