@@ -11,6 +11,7 @@
 #include "embedding.h"
 #include "features.h"
 #include "graph.h"
+#include "groups.h"
 #include "levels.h"
 #include "module.h"
 #include "part.h"
@@ -221,6 +222,7 @@ NB_MODULE(_native, m) {
       .def("drop_unwind_tables", &burnish::drop_unwind_tables, Without())
       .def_prop_ro("has_debug_info", &burnish::has_debug_info)
       .def("drop_debug_info", &burnish::drop_debug_info, Without())
+      .def("join_groups", &burnish::join_groups, Without())
       .def("honour_mandatory", &burnish::honour_mandatory, Without())
       .def("instruction_count", &burnish::instruction_count)
       .def(

@@ -43,6 +43,10 @@ def like_clang(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     return passes(bitcode, request, f"clang<{request.level}>")
 
 
+def outline(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, f"clang<{request.level}>", "outline<call-cost=2>")
+
+
 def grow(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     return passes(bitcode, request, "inliner-wrapper<threshold=5000>")
 

@@ -21,7 +21,9 @@ place of clang's only where it is smaller.
     back_end   what clang's command line tells that
     server     a process that has imported all of this, for the next file
     guard      the optimizer in a child process that may crash or hang
-    symbols    what an object offers to the linker
+    symbols    what an object offers to the linker, and what it may take from another
+    copies     functions that several objects define
+    groups     what inline functions alone use goes with them
     processes  clang as a child, signals
     build_log  one line for each object
     report     what the last builds came to

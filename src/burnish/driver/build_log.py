@@ -13,8 +13,8 @@ import os
 import pathlib
 import stat
 import tempfile
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Literal
 
 from burnish.core.errors import InputError
@@ -50,6 +50,8 @@ class Record:
     # burnish.driver.remaking); () in lines of earlier versions
     command: tuple[str, ...] = ()
     crashes: int = 0  # of the compiler in worker processes while it was searched; 0 in earlier lines
+    # loaded bytes, by COMDAT group: part of what was saved (see burnish.driver.copies)
+    saved_in_groups: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def output_path(self) -> pathlib.Path:
@@ -57,8 +59,8 @@ class Record:
         return pathlib.Path(os.path.normpath(pathlib.Path(self.directory, self.output)))
 
 
-_NAMES = {field.name for field in fields(Record)}
-_REQUIRED = _NAMES - {"command", "crashes"}
+_NAMES = {one.name for one in fields(Record)}
+_REQUIRED = _NAMES - {"command", "crashes", "saved_in_groups"}
 
 
 def default_log() -> pathlib.Path:

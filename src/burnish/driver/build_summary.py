@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.driver.build_log import Record
+from burnish.driver.copies import saved_once_linked
 
 # What cmake, meson and configure scripts compile to find out about the system; some of it stays.
 _PROBE = re.compile(
@@ -25,6 +26,7 @@ class BuildSummary:
     loaded_bytes: int
     text_bytes_before: int
     text_bytes: int
+    saved_once_linked: int | None  # loaded bytes; see burnish.driver.copies
     unmeasured: int  # how many have no size: clang's temporary objects that nobody looked at
     crashes: int  # of the compiler while these were searched: none harms a build
     reasons: tuple[
@@ -56,6 +58,7 @@ def summary_of(records: Iterable[Record], *, gone: int = 0) -> BuildSummary:
         loaded_bytes=sum(one.loaded_bytes or 0 for one in sized),
         text_bytes_before=sum(one.text_bytes_before or 0 for one in sized),
         text_bytes=sum(one.text_bytes or 0 for one in sized),
+        saved_once_linked=saved_once_linked(rows),
         unmeasured=len(rows) - len(sized),
         crashes=sum(one.crashes for one in rows),
         reasons=_reasons(rows),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.driver import processes
+from burnish.driver.copies import saved_by_group
 from burnish.driver.guard import guarded
 from burnish.driver.jobs import ClangJob
 from burnish.driver.requests import (
@@ -48,6 +49,7 @@ class Improved:
     trace: tuple[str, ...]
     evaluations: int
     crashes: int  # of the compiler while it was searched
+    saved_in_groups: Mapping[str, int] = field(default_factory=dict)  # see burnish.driver.copies
 
 
 def limits(clang_seconds: float, search_seconds: float) -> Deadlines:
@@ -106,7 +108,8 @@ def improve(
             raise Unimproved("nothing smaller was found", *counts)
         case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
             raise Unimproved("nothing smaller was found", *counts)
-    return Improved(work.better, after, found.trace, found.evaluations, found.crashes)
+    saved = saved_by_group(reference.read_bytes(), work.better.read_bytes())
+    return Improved(work.better, after, found.trace, found.evaluations, found.crashes, saved)
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Rem
     forked = request.forked()
     try:
         found = guarded(
-            lambda: _checked(optimizer(bitcode, forked)),
+            lambda: _made(optimizer(bitcode, forked)),
             deadline_seconds=work.waits.search_seconds,
             workspace=work.workspace,
         )
@@ -228,10 +231,12 @@ def _instead(job: ClangJob, action: list[str], output: Path, more: list[str]) ->
     return ClangJob((*job.command[:at], *action, *more, *job.command[at + 1 :])).with_output(output)
 
 
-def _checked(found: Optimized) -> Optimized:
+def _made(found: Optimized) -> Optimized:
+    from burnish.driver.groups import in_groups  # in a guarded process, as all that loads LLVM
+
     if not isinstance(found, Optimized):
         raise TypeError(f"expected Optimized from the optimizer, got {type(found).__name__}")
-    return found
+    return replace(found, bitcode=in_groups(found.bitcode))
 
 
 def _same_symbols(reference: Path, better: Path) -> None:

@@ -162,6 +162,7 @@ def record(outcome: Outcome, output: Path, version: str) -> Record:
         compiler=f"clang {version}",
         command=outcome.job.command,
         crashes=outcome.crashes,
+        saved_in_groups=better.saved_in_groups if better else {},
     )
 
 

@@ -28,13 +28,14 @@ def remake(record: Record, change: Change, output: Path) -> None:
     if record.action != "optimized":
         _run(job.with_output(output), record)
         return
+    from burnish.driver.groups import in_groups
     from burnish.driver.machine_code import repeat, split_code  # which takes a while to import
 
     front, back = output.with_suffix(".front.bc"), output.with_suffix(".back.bc")
     _run(front_end(job, front), record)
     passes, code = split_code(record.trace)
     if passes:
-        back.write_bytes(_replayed(front.read_bytes(), record, passes))
+        back.write_bytes(in_groups(_replayed(front.read_bytes(), record, passes)))
     else:
         _run(clang_bitcode(job, back), record)
     _run(code_generation(job, back, output), record)

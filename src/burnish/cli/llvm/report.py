@@ -136,6 +136,7 @@ def _as_json(summary: BuildSummary) -> dict[str, object]:
         "loaded_bytes_before": summary.loaded_bytes_before,
         "loaded_bytes": summary.loaded_bytes,
         "change_percent": change_percent(summary.loaded_bytes_before, summary.loaded_bytes),
+        "saved_once_linked": summary.saved_once_linked,
         "text_bytes_before": summary.text_bytes_before,
         "text_bytes": summary.text_bytes,
         "text_change_percent": change_percent(summary.text_bytes_before, summary.text_bytes),
@@ -148,6 +149,8 @@ def _print(summary: BuildSummary, directory: Path, form: TableForm, *, reasons: 
     form.show(_table(summary, directory, reasons=reasons))
     if reasons:
         return
+    if saved := _saved_once_linked(summary):
+        form.note(saved)
     for why, count in summary.reasons:
         form.note(f"{count:4} {why}")
     if summary.reasons:
@@ -196,6 +199,23 @@ def _table(summary: BuildSummary, directory: Path, *, reasons: bool) -> TextTabl
         "",
     )
     return table
+
+
+def _saved_once_linked(summary: BuildSummary) -> str:
+    """Say what reaches a program, where that is not what the table adds up to."""
+    saved = summary.loaded_bytes_before - summary.loaded_bytes
+    linked = summary.saved_once_linked
+    if linked is None or linked == saved:
+        return ""
+    reached = (
+        f"Of {saved:,} bytes saved, about {linked:,} reach a program of all these objects"
+        if linked >= 0
+        else f"A program of all these objects loads about {-linked:,} bytes more, though they save {saved:,}"
+    )
+    return (
+        f"{reached}: several define the same inline functions, and a linker keeps one copy. "
+        "--linked PROGRAM shows what a program loads."
+    )
 
 
 def _bytes(size: int | None) -> str:
