@@ -67,15 +67,13 @@ class Worker:
     `generation` counts the processes: what an earlier one held is gone. `begun` and `answered` count calls.
     """
 
-    clock: Clock
-
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
         self.generation = self.begun = self.answered = 0
-        # on the only core, looking again and again takes the worker's time
-        self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
+        self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0  # not on one core
         self.threads = 1
-        self.until, self.clock = math.inf, WALL  # no answer is waited for any longer, by the clock
+        self.clock: Clock = WALL
+        self.until = math.inf  # by the clock: no answer is waited for any longer
         self._since = 0.0  # by time.monotonic()
         self._process: Process | None = None
         self._sent: deque[PendingCall] = deque()  # one message, without what is answered
