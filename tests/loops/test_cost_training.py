@@ -46,7 +46,7 @@ def nests(count: int, rng: np.random.Generator) -> list[MeasuredNest]:
 
 def test_order_and_times_are_learned() -> None:
     rng = np.random.default_rng(0)
-    train, test = nests(40, rng), nests(10, rng)
+    train, test = nests(40, rng), nests(40, rng)  # of ten, one bad choice decides
     config = LearningConfig(width=32, models=1, epochs=40, nests_of_batch=4)
     model = fit(train, config, 0, Predicted(TASK.id, "seconds", 32))
     assert pair_accuracy(model, test) > 0.9
