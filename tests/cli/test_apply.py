@@ -57,7 +57,7 @@ def test_it_prints_what_opt_would_run(capsys: pytest.CaptureFixture[str]) -> Non
     [
         ([MATRIX, "simplifcfg"], "did you mean 'simplifycfg'"),
         ([MATRIX, "multiply: globaldce"], "illegal at site 'multiply'"),
-        ([MATRIX, "nowhere: gvn"], "illegal at site 'nowhere'"),
+        ([MATRIX, "nowhere: gvn"], "the program has no 'nowhere'; known: fibonacci, "),
         (["missing.c"], "no such file"),
     ],
 )

@@ -100,7 +100,8 @@ def test_calls_behind_a_crash_are_undone(worker: Worker, failure: str) -> None:
 
 def test_the_deadline_holds_for_each_call(nothing_left: None, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SetClock()
-    monkeypatch.setattr("burnish.core.worker.time", clock)
+    for module in ("worker", "process"):
+        monkeypatch.setattr(f"burnish.core.{module}.time", clock)
     worker = Worker(Limits(deadline_seconds=1000.0))
     with gathered([worker]):
         calls = [worker.begin(square, number) for number in range(3)] + [worker.begin(fail, "hang")]

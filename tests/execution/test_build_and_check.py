@@ -13,7 +13,7 @@ from burnish.execution import Execution, RunLimits, differences, execute, link, 
 from burnish.execution.check import limits_after
 from burnish.execution.running import PATIENT
 from burnish.programs import load_program
-from burnish.toolchain import bitcode_to_object
+from burnish.toolchain import bitcode_to_object, cxx_library_options
 from tests.execution.programs import built, run
 
 
@@ -51,7 +51,7 @@ def test_libraries_are_linked(tmp_path: Path) -> None:
 
 def test_cxx_program_finds_its_libraries(tmp_path: Path) -> None:
     text = "#include <iostream>\nint main() { try { throw 7; } catch (int x) { std::cout << x; } }"
-    workload = Workload((), link_arguments=("--driver-mode=g++",))
+    workload = Workload((), link_arguments=("--driver-mode=g++", *cxx_library_options(())))
     executable = link(compiled(tmp_path, "a.cpp", text), workload, tmp_path / "program")
     assert execute(executable, Run("")).output == b"7"
 

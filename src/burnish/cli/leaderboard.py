@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_limits, limits_of
-from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser
+from burnish.cli.jobs.command_parser import SEED, CommandParser, whole_number
 from burnish.cli.jobs.results import task_named
 from burnish.cli.show.numbers import ratio_text
 from burnish.cli.show.progress import SearchProgress
@@ -61,7 +61,12 @@ def _parser() -> CommandParser:
     )
     add = parser.add_argument
     add("leaderboard", type=Path, metavar="FILE", help="what burnish evaluate wrote with --append")
-    add("--sample", type=COUNT, metavar="N", help="replay only so many rows of each entry, drawn by the seed")
+    add(
+        "--sample",
+        type=whole_number(0),
+        metavar="N",
+        help="replay only so many rows of each entry, drawn by the seed",
+    )
     add("--seed", type=SEED, default=0)
     add_table_form(parser, json="print one line of JSON for each entry")
     add_limits(parser)

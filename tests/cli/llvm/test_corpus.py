@@ -103,13 +103,13 @@ def test_a_single_folder_is_split_by_file_where_that_is_asked_for(
     command = ["corpus", "split", "--folder", str(corpus), "--assign", "train=2,val=1,test=1"]
     assert main(command) == 0
     shown = capsys.readouterr()
-    assert "train: 8 programs: flat 8" in shown.out
+    assert "train  flat            8" in shown.out
     assert "test and val got no program. The 8 programs are in one folder, flat" in shown.err
     assert "add --by-file" in shown.err
     assert main([*command, "--by-file"]) == 0
     shown = capsys.readouterr()
-    assert "train: 4 programs" in shown.out  # both functions of a file are in one split
-    assert "val: 2 programs" in shown.out
+    assert "train  flat            4" in shown.out  # both functions of a file are in one split
+    assert "val    flat            2" in shown.out
     assert shown.err == ""
 
 

@@ -7,12 +7,20 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from burnish.core.errors import BurnishError, CompilerCrash, CompilerMemory, CompilerTimeout, ProgramError
+from burnish.core.errors import (
+    BurnishError,
+    CompilerCrash,
+    CompilerMemory,
+    CompilerTimeout,
+    NotMeasurable,
+    ProgramError,
+)
 from burnish.core.program import Program
 from burnish.core.sandbox import Sandbox
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.worker import GIB, Limits, Worker
 from burnish.tasks.llvm_passes import TASK, Options, make_task
+from tests.conformance.failures import impatient
 from tests.conftest import OpenSandbox
 from tests.evaluation.broken_passes import broken_task
 from tests.sources import FILES, program
@@ -41,9 +49,9 @@ def exploding_calls(depth: int) -> Program:
 
 
 def test_pass_that_hangs_is_stopped(open_sandbox: OpenSandbox) -> None:
-    session = open_sandbox(TASK.open, dependent_additions(250_000), Limits(deadline_seconds=3))
+    session = open_sandbox(TASK.open, dependent_additions(250_000), Limits(deadline_seconds=300))
     before = session.digest()
-    with pytest.raises(CompilerTimeout, match="no answer within 3 seconds"):
+    with impatient(session._worker), pytest.raises(CompilerTimeout, match=r"no answer within 0\.5 seconds"):
         session.apply(session.index("reassociate"))
     assert (session.digest(), session.trace) == (before, [])
 
@@ -144,7 +152,7 @@ def feed_mutations(count: int, seed: int) -> Counter[str]:
             session.close()
             outcomes["optimized"] += 1
         except BurnishError as error:
-            assert isinstance(error, ProgramError | CompilerCrash)
+            assert isinstance(error, ProgramError | CompilerCrash | NotMeasurable)
             assert "\n" not in str(error)
             outcomes[type(error).__name__] += 1
     worker.close()
