@@ -179,7 +179,7 @@ def test_without_mlir_the_command_that_installs_it_is_said(monkeypatch: pytest.M
     bindings.bindings.cache_clear()
     monkeypatch.setattr("importlib.import_module", missing)
     try:
-        with pytest.raises(MissingTool, match="burnish\\[mlir\\]"):
+        with pytest.raises(MissingTool, match=r"pip install '\.\[mlir\]'"):
             SOURCE.load("matmul:4x5x6")
     finally:
         bindings.bindings.cache_clear()
