@@ -1,6 +1,6 @@
 """What of an object is loaded, to compare objects that differ in debug information.
 
-Unwind tables are left out: with debug information LLVM describes every function in them, those that need none, too.
+Unwind tables are left out: with debug information LLVM describes every function in them, needed or not.
 """
 
 from __future__ import annotations
