@@ -1,7 +1,6 @@
 """What of an object is loaded, to compare objects that differ in debug information.
 
-Unwind tables are left out: with debug information LLVM describes every function in them, even functions
-that need no table.
+Unwind tables are left out: with debug information LLVM describes every function in them, needed or not.
 """
 
 from __future__ import annotations

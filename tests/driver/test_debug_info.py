@@ -40,6 +40,9 @@ int count{number}(int a, int b) {{
 )
 BEGIN = ("clang<Oz>", "outline<call-cost=1>")  # which pays there
 DEADLY = "gvn"
+# At minsize, X86FrameLowering::eliminateCallFramePseudoInstr of LLVM 23 frees the stack of arguments by
+# pops after a call, but by an addition, two bytes longer, where a DBG_VALUE follows the call.
+BACK_END = pytest.mark.xfail(strict=True, reason="LLVM's code generation differs by 4 bytes")
 
 
 @pytest.fixture
@@ -73,7 +76,12 @@ def optimized(path: Path, evaluations: int, *arguments: str) -> Optimized:
 
 
 def check_the_same_is_found(path: Path, evaluations: int) -> None:
-    plain = optimized(path, evaluations, "-ffunction-sections")
+    try:
+        plain = optimized(path, evaluations, "-ffunction-sections")
+    except Unimproved as why:
+        with pytest.raises(Unimproved, match=str(why)):
+            optimized(path, evaluations, "-ffunction-sections", "-g")
+        return
     described = optimized(path, evaluations, "-ffunction-sections", "-g")
     assert (described.trace, described.evaluations) == (plain.trace, plain.evaluations)
     one, other = (_native.Module(found.bitcode, "found") for found in (plain, described))
@@ -86,7 +94,10 @@ def test_a_search_finds_the_same_with_debug_information(source: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", kernel_names())
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=BACK_END if name == "polynomials" else ()) for name in kernel_names()],
+)
 def test_a_search_of_a_kernel_finds_the_same_with_debug_information(name: str) -> None:
     check_the_same_is_found(find_kernel(name).source, 30)
 
