@@ -17,7 +17,7 @@ from burnish.execution.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
 from burnish.tasks.llvm_passes.origin import Options, RunTimes
-from burnish.tasks.llvm_passes.session import ModuleSession, run_times_of
+from burnish.tasks.llvm_passes.session import ModuleSession
 
 KEPT_BYTES = 64 << 20  # of all objects of a program
 FEWEST, MOST = 4, 256  # whatever their size
@@ -151,7 +151,7 @@ class Generations:
     ) -> tuple[GeneratedCode, Evictions]:
         made = self._made(decided, evict, seed, log)
         scores, executed = dict(made.allocation_scores), dict(made.executed)
-        times = run_times_of(made)
+        times = RunTimes.of(made)
         position_independent = self.opened.module.position_independent
         return GeneratedCode(made.object, position_independent, scores, executed, times), logged(made)
 
