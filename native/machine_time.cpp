@@ -66,7 +66,7 @@ public:
     for (Block block : all)
       place[block] = place.size();
     flows[all[0]] = 1;
-    run(all, all[0], 1, false);
+    run(all, all[0], 1, Cut::none);
   }
 
   bool has_loops() const { return loops > 0; }
@@ -94,10 +94,20 @@ private:
     return double(edge.getNumerator()) / edge.getDenominator();
   }
 
+  // Where a turn ends, beside the ways back to a loop's header: of a loop with many ways in, at computed gotos; or at
+  // all ways back, where there is no better end.
+  enum class Cut { none, gotos, back };
+
+  // Whether a way stays in a header's loop and does not end a turn.
+  bool goes_on(Block from, Block to, Block header, Cut cut) const {
+    return to != header && around.lookup(to) == around.lookup(header) &&
+           (cut == Cut::none || !is_computed_goto(*from)) &&
+           (cut != Cut::back || place.lookup(to) > place.lookup(from));
+  }
+
   // The loops among some blocks when no way leads back to the header, and the other blocks, in an order in which what
   // comes first is first.
-  std::vector<Part> parts(const Blocks &blocks, Block header, bool gotos_end) const {
-    unsigned number = around.lookup(header);
+  std::vector<Part> parts(const Blocks &blocks, Block header, Cut cut) const {
     std::vector<Node> nodes(blocks.size());
     DenseMap<Block, Node *> node_of;
     Node root;
@@ -108,7 +118,7 @@ private:
     }
     for (auto [node, block] : zip(nodes, blocks))
       for (Block to : block->successors())
-        if (to != header && around.lookup(to) == number && !(gotos_end && is_computed_goto(*block)))
+        if (goes_on(block, to, header, cut))
           node.next.push_back(node_of.lookup(to));
     std::vector<Part> found;
     for (auto component = scc_begin(&root); !component.isAtEnd(); ++component) {
@@ -124,7 +134,7 @@ private:
   }
 
   // Takes what comes to each block of a loop, or of the function, on to the next; returns what leaves it.
-  Flows run(const Blocks &blocks, Block header, double turns, bool gotos_end) {
+  Flows run(const Blocks &blocks, Block header, double turns, Cut cut) {
     unsigned number = around.lookup(header);
     Flows leaving;
     auto pass = [&](Block to, double times) {
@@ -133,7 +143,7 @@ private:
       else if (to != header)
         flows[to] += times;
     };
-    for (const Part &each : parts(blocks, header, gotos_end)) {
+    for (const Part &each : parts(blocks, header, cut)) {
       const Blocks &part = each.blocks;
       Block first = *llvm::min_element(part, [&](Block a, Block b) { return place.lookup(a) < place.lookup(b); });
       if (!each.turns) {
@@ -141,8 +151,10 @@ private:
         for (Block to : first->successors())
           stays += around.lookup(to) == number ? taken(first, to) : 0;
         for (Block to : first->successors())
-          if (!(gotos_end && is_computed_goto(*first)) || around.lookup(to) != number)
-            pass(to, flows.lookup(first) * taken(first, to) / (around.lookup(to) == number && stays > 0 ? stays : 1));
+          if (around.lookup(to) != number)
+            leaving.emplace_back(to, flows.lookup(first) * taken(first, to));
+          else if (goes_on(first, to, header, cut))
+            flows[to] += flows.lookup(first) * taken(first, to) / stays;
         continue;
       }
       bool has_one_way_in = llvm::all_of(part, [&](Block block) { return dominators.dominates(first, block); });
@@ -154,10 +166,12 @@ private:
       ++loops;
       if (has_one_way_in)
         flows[first] = TURNS * std::max(entered, turns * reached(first, header));
-      else if (!gotos_end && llvm::any_of(part, [](Block block) { return is_computed_goto(*block); }))
+      bool has_gotos = llvm::any_of(part, [](Block block) { return is_computed_goto(*block); });
+      Cut inside = has_one_way_in ? Cut::none : cut == Cut::none && has_gotos ? Cut::gotos : Cut::back;
+      if (inside == Cut::gotos)
         for (Block block : part)
           flows[block] *= TURNS;
-      Flows ways = run(part, first, flows[first], !has_one_way_in);
+      Flows ways = run(part, first, flows[first], inside);
       for (Block block : part)
         around[block] = number;
       for (auto [to, times] : ways)

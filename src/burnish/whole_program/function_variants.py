@@ -18,7 +18,6 @@ from burnish.tasks.llvm_passes.actions import ACTIONS
 from burnish.tasks.llvm_passes.modules import emit_described, object_sizes, run_pass
 from burnish.tasks.llvm_passes.objectives import slowdown, slowdowns
 from burnish.tasks.llvm_passes.origin import RunTimes
-from burnish.tasks.llvm_passes.session import run_times_of
 
 VARIANTS: tuple[Trace, ...] = (
     ("frame-pointer<calls=0>",),
@@ -154,4 +153,4 @@ def _generated(module: _native.Module, level: str) -> _Generated:
         for name, loaded in sizes.functions_loaded
         if name in functions
     }
-    return _Generated(shares, sizes.text_bytes + sizes.read_only_bytes, run_times_of(made))
+    return _Generated(shares, sizes.text_bytes + sizes.read_only_bytes, RunTimes.of(made))

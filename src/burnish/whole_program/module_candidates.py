@@ -76,7 +76,7 @@ def _guarded(module: ProgramModule, make: Callable[[], Optimized], deadline_seco
 def _passes(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     from burnish import _native
     from burnish.tasks.llvm_passes.modules import emit_described
-    from burnish.tasks.llvm_passes.session import run_times_of
+    from burnish.tasks.llvm_passes.origin import RunTimes
 
     module = _native.Module(bitcode, request.name)
     module.set_level_attributes(request.level)
@@ -86,5 +86,5 @@ def _passes(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     # what is known here need not be made again for the limits of code generation
     if not request.code_share or request.speed_limit is None:
         return Optimized(module.bitcode(), (pipeline,), 0)
-    times = run_times_of(emit_described(module, request.level, "x86-64"))
+    times = RunTimes.of(emit_described(module, request.level, "x86-64"))
     return Optimized(module.bitcode(), (pipeline,), 0, times.of_call)

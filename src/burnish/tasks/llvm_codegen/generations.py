@@ -18,7 +18,7 @@ from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
 from burnish.tasks.llvm_passes.modules import object_sizes, refusal
 from burnish.tasks.llvm_passes.origin import Options, RunTimes
-from burnish.tasks.llvm_passes.session import ModuleSession, run_times_of
+from burnish.tasks.llvm_passes.session import ModuleSession
 
 KEPT_BYTES = 64 << 20  # of all objects of a program
 FEWEST, MOST = 4, 256  # whatever their size
@@ -152,7 +152,7 @@ class Generations:
     ) -> tuple[GeneratedCode, Evictions]:
         made = self._made(decided, evict, seed, log)
         scores, executed = dict(made.allocation_scores), dict(made.executed)
-        times = run_times_of(made)
+        times = RunTimes.of(made)
         return GeneratedCode(made.object, self.opened.module, scores, executed, times), logged(made)
 
     def _made(

@@ -35,6 +35,15 @@ class RunTimes:
     repeating: frozenset[str]  # functions with a loop or a recursion, or that call one that has
     gotos: Mapping[str, int]  # places of computed gotos, of functions that have any
 
+    @classmethod
+    def of(cls, made: _native.Generated) -> RunTimes:
+        """Return what generated code says."""
+        return cls(
+            {name: time for name, time, _ in made.run_times},
+            frozenset(name for name, _, repeats in made.run_times if repeats),
+            dict(made.computed_gotos),
+        )
+
 
 @dataclass
 class Origin:
@@ -50,3 +59,20 @@ class Origin:
     reference_gotos: Mapping[str, int] | None = None  # likewise
     sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
     run_times: Recent[str, RunTimes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # likewise
+
+
+def prepare(module: _native.Module, options: Options) -> None:
+    """Do to a module what clang does at the options' level before any optimization."""
+    module.set_level_attributes(options.level)
+    if options.always_inline:
+        module.honour_mandatory()
+
+
+def leave_as_it_is(module: _native.Module) -> None:
+    """Do nothing to a module."""
+
+
+def run_level(module: _native.Module, level: str) -> None:
+    """Run clang's own pipeline."""
+    module.set_level_attributes(level)
+    module.run(f"clang<{level}>", level)

@@ -28,7 +28,7 @@ from burnish.tasks.llvm_passes.modules import (
 )
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
-from burnish.tasks.llvm_passes.origin import Options, Origin, RunTimes
+from burnish.tasks.llvm_passes.origin import Options, Origin, RunTimes, leave_as_it_is, prepare, run_level
 
 
 class ModuleSession(Session):
@@ -160,7 +160,7 @@ class ModuleSession(Session):
 
     def _emit(self) -> RunTimes:
         made = emit_described(self.module, self.options.level, self.options.cpu)
-        self._object, self._run_times = made.object, run_times_of(made)
+        self._object, self._run_times = made.object, RunTimes.of(made)
         self.origin.run_times.put(self.digest(), self._run_times)
         return self._run_times
 
@@ -245,15 +245,6 @@ class ModuleSession(Session):
         return "LLVM's verifier"
 
 
-def run_times_of(made: _native.Generated) -> RunTimes:
-    """Return what is expected of generated code when it runs."""
-    return RunTimes(
-        {name: time for name, time, _ in made.run_times},
-        frozenset(name for name, _, repeats in made.run_times if repeats),
-        dict(made.computed_gotos),
-    )
-
-
 def open_session(program: Program, options: Options = Options()) -> ModuleSession:
     """Open a program as clang's front end leaves it at the options' level, before any optimization.
 
@@ -262,7 +253,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
         InputError: there is no such level.
     """
     try:
-        origin = Origin(program, partial(_prepare, options=options), (f"clang<{options.level}>",))
+        origin = Origin(program, partial(prepare, options=options), (f"clang<{options.level}>",))
         return _open(origin, options)
     except _native.FatalError as error:
         raise ProgramError(f"{program.name}: {error}") from None
@@ -279,7 +270,7 @@ def open_part(program: Program, options: Options, slowdown: float) -> ModuleSess
     Raises:
         ProgramError: it cannot be read.
     """
-    return _open(Origin(program, _as_it_is, (), slowdown), options)
+    return _open(Origin(program, leave_as_it_is, (), slowdown), options)
 
 
 def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSession:
@@ -291,7 +282,7 @@ def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSe
         CompilerCrash: LLVM gives up on it.
     """
     try:
-        return _open(Origin(program, partial(_optimize, level=level), None), Options(level=level, cpu=cpu))
+        return _open(Origin(program, partial(run_level, level=level), None), Options(level=level, cpu=cpu))
     except _native.FatalError as error:
         raise CompilerCrash(f"-{level}: {error}") from None
 
@@ -305,21 +296,6 @@ def _open(origin: Origin, options: Options) -> ModuleSession:
     unoptimized = partial(_unoptimized_object, program, options.cpu)
     stopwatch = Stopwatch(program.workload, unoptimized) if program.workload else None
     return ModuleSession(module, options, origin, stopwatch)
-
-
-def _prepare(module: _native.Module, options: Options) -> None:
-    module.set_level_attributes(options.level)
-    if options.always_inline:
-        module.honour_mandatory()
-
-
-def _as_it_is(module: _native.Module) -> None:
-    """Do nothing to a module."""
-
-
-def _optimize(module: _native.Module, level: str) -> None:
-    module.set_level_attributes(level)
-    module.run(f"clang<{level}>", level)
 
 
 def _unoptimized_object(program: Program, cpu: str) -> bytes:
