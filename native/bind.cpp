@@ -58,6 +58,7 @@ template <class Error> void translate(nb::module_ &m, const char *name, PyObject
 }
 
 nb::bytes to_bytes(const std::string &text) { return nb::bytes(text.data(), text.size()); }
+std::string to_text(const nb::bytes &content) { return std::string(content.c_str(), content.size()); }
 
 Vector opcode_counts(const Module &module, const std::optional<nb::str> &function) {
   std::vector<int64_t> values(burnish::opcode_count_size);
@@ -274,16 +275,12 @@ NB_MODULE(_native, m) {
           nb::sig("def functions_constant(self) -> list[tuple[str, int]]"));
   m.def(
       "object_sizes",
-      [](nb::bytes object, bool position_independent) {
-        return burnish::object_sizes(std::string(object.c_str(), object.size()), position_independent);
-      },
+      [](nb::bytes object, bool independent) { return burnish::object_sizes(to_text(object), independent); },
       "object"_a, "position_independent"_a = true);
   m.def(
       "object_sizes",
-      [](nb::bytes object, const Module &module) {
-        return burnish::object_sizes(std::string(object.c_str(), object.size()), module);
-      },
-      "object"_a, "module"_a);
+      [](nb::bytes object, const Module &module) { return burnish::object_sizes(to_text(object), module); }, "object"_a,
+      "module"_a);
   m.def("check_pipeline", &burnish::check_pipeline, "pipeline"_a, "function_level"_a = false);
   m.def("pass_catalogue", &burnish::pass_catalogue);
   m.def("opcode_count_names", &burnish::opcode_count_names);

@@ -145,7 +145,7 @@ WRONG: dict[str, tuple[Call, str, str]] = {
     "a level": (plain(lambda: load_program("a.c", level="O9")), "'O9'", "did you mean 'Oz'"),
     "a text of arguments": (plain(lambda: load_program("a.c", "-I.")), "arguments='-I.'", "['-I.']"),
     "a number as path": (plain(lambda: load_program(3)), "path=3", "a file's name"),  # type: ignore[arg-type]
-    "a task by its name": (problem(task="llvm_passes"), "task='llvm_passes'", "load_task('llvm_passes')"),
+    "a task by its name": (problem(task="llvm_passes"), "task='llvm_passes'", "load_task(NAME)"),
     "a program by its name": (problem(program="a.c"), "program='a.c'", "load_program('hot.c')"),
     "a problem's objective": (problem(objective="speed"), "'speed'", "did you mean 'seconds'"),
     "a text as budget": (solve(budget="10s"), "budget='10s'", "Budget.parse('10s')"),

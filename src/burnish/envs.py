@@ -84,7 +84,7 @@ def find_programs(
     source = task.source()
     if isinstance(programs, (str, os.PathLike)):
         return source.open(os.fspath(programs))
-    if not isinstance(programs, Sequence):
+    if not hasattr(programs, "__getitem__"):
         raise InputError(f"programs={programs!r}: expected {source.kinds}, a Program, or a list of them")
     if not isinstance(programs, (list, tuple)):
         return cast(Sequence[Program], programs)  # a corpus

@@ -51,7 +51,7 @@ def test_the_module_is_smaller_and_within_the_limit(growth: float) -> None:
 def test_what_makes_the_program_slower_than_the_limit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(function_variants, "PASSES_FIRST", ("reg2mem",))
     monkeypatch.setattr(function_variants, "VARIANTS", (("reg2mem",),))
-    bitcode = program("matrix.c").content
+    bitcode = after_level(program("matrix.c").content).bitcode()
     request = OptimizeRequest("matrix.c", "loaded-bytes", "Oz", None, 0, None, code_growth=9.0)
     assert by_functions(bitcode, request).trace[:2] == ("clang<Oz>", "reg2mem")
     assert by_functions(bitcode, replace(request, speed_limit=1.05)).trace == ("clang<Oz>",)

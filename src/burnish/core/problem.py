@@ -25,7 +25,7 @@ class Problem:
     limits: Limits = Limits()  # of each process that the compiler works in
 
     def __post_init__(self) -> None:
-        check_class("task", self.task, Task, "a Task, as load_task('llvm_passes') returns it")
+        check_class("task", self.task, Task, "a Task, as load_task(NAME) returns it")
         check_class("program", self.program, Program, "a Program, as load_program('hot.c') returns it")
         check_limits(self.limits)
 

@@ -79,7 +79,7 @@ def optimize(
         UnknownName: no such objective, baseline or search.
         InputError: the objective takes a run, and it is not known how to run the program.
     """
-    check_class("problem", problem, Problem, "Problem(load_task('llvm_passes'), load_program('hot.c'))")
+    check_class("problem", problem, Problem, "Problem(load_task(NAME), load_program(FILE))")
     check_class("budget", budget, Budget, "Budget(seconds=10) or Budget.parse('10s')")
     check_class("strategy", strategy, Strategy, "Strategy('genetic')")
     task, goal = problem.task, problem.goal

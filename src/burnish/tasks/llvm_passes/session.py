@@ -41,11 +41,7 @@ class ModuleSession(Session):
     prices: ClassVar[Mapping[str, float]] = {"code-growth": CODE_PRICE}
 
     def __init__(
-        self,
-        module: _native.Module,
-        options: Options,
-        origin: Origin,
-        stopwatch: Stopwatch | None = None,
+        self, module: _native.Module, options: Options, origin: Origin, stopwatch: Stopwatch | None = None
     ) -> None:
         self._passes = np.array(indices(options.without))  # number in `actions` -> in PASSES
         self._legal, self._at_function = legal_masks(self._passes, module.has_back_end)
