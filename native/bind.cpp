@@ -5,6 +5,7 @@
 #include "bind_inlining.h"
 #include "bind_jit.h"
 #include "bind_network.h"
+#include "bind_objects.h"
 #include "bind_values.h"
 #include "codegen.h"
 #include "debug_info.h"
@@ -17,7 +18,6 @@
 #include "part.h"
 #include "passes.h"
 #include "run_time.h"
-#include "sizes.h"
 #include "spawn.h"
 
 #include <nanobind/nanobind.h>
@@ -58,7 +58,6 @@ template <class Error> void translate(nb::module_ &m, const char *name, PyObject
 }
 
 nb::bytes to_bytes(const std::string &text) { return nb::bytes(text.data(), text.size()); }
-std::string to_text(const nb::bytes &content) { return std::string(content.c_str(), content.size()); }
 
 Vector opcode_counts(const Module &module, const std::optional<nb::str> &function) {
   std::vector<int64_t> values(burnish::opcode_count_size);
@@ -211,6 +210,9 @@ NB_MODULE(_native, m) {
       .def_prop_ro(
           "functions", [](const Module &module) { return decoded(module.functions()); },
           nb::sig("def functions(self) -> list[str]"))
+      .def_prop_ro(
+          "linkonce_functions", [](const Module &module) { return decoded(module.linkonce_functions()); },
+          nb::sig("def linkonce_functions(self) -> list[str]"))
       .def(
           "has_function", [](const Module &module, nb::str name) { return module.has_function(encoded(name)); },
           "name"_a) // with a body
@@ -244,6 +246,7 @@ NB_MODULE(_native, m) {
       .def("emit_object", &emit_at_level, "level"_a, "cpu"_a = "x86-64")
       .def("emit_object", &emit, "back_end"_a);
 
+  burnish::bind_objects(m);
   burnish::bind_network(m); // before those that take networks
   burnish::bind_inlining(m);
   burnish::bind_codegen(m);
@@ -255,32 +258,6 @@ NB_MODULE(_native, m) {
       .def("instructions", &vectors<&SeedVectors::instructions>, "module"_a, "flow_aware"_a = true)
       .def("functions", &vectors<&SeedVectors::functions>, "module"_a, "flow_aware"_a = true);
   m.def("ir2vec_entities", &burnish::ir2vec_entities);
-
-  nb::class_<burnish::Sizes>(m, "Sizes")
-      .def_ro("object_bytes", &burnish::Sizes::object_bytes)
-      .def_ro("text_bytes", &burnish::Sizes::text_bytes)
-      .def_ro("read_only_bytes", &burnish::Sizes::read_only_bytes)
-      .def_ro("data_bytes", &burnish::Sizes::data_bytes)
-      .def_ro("unwind_bytes", &burnish::Sizes::unwind_bytes)
-      .def_ro("relocation_bytes", &burnish::Sizes::relocation_bytes)
-      .def_ro("loaded_bytes", &burnish::Sizes::loaded_bytes)
-      .def_prop_ro(
-          "functions", [](const burnish::Sizes &sizes) { return decoded(sizes.functions); },
-          nb::sig("def functions(self) -> list[tuple[str, int]]"))
-      .def_prop_ro(
-          "functions_loaded", [](const burnish::Sizes &sizes) { return decoded(sizes.functions_loaded); },
-          nb::sig("def functions_loaded(self) -> list[tuple[str, int]]"))
-      .def_prop_ro(
-          "functions_constant", [](const burnish::Sizes &sizes) { return decoded(sizes.functions_constant); },
-          nb::sig("def functions_constant(self) -> list[tuple[str, int]]"));
-  m.def(
-      "object_sizes",
-      [](nb::bytes object, bool independent) { return burnish::object_sizes(to_text(object), independent); },
-      "object"_a, "position_independent"_a = true);
-  m.def(
-      "object_sizes",
-      [](nb::bytes object, const Module &module) { return burnish::object_sizes(to_text(object), module); }, "object"_a,
-      "module"_a);
   m.def("check_pipeline", &burnish::check_pipeline, "pipeline"_a, "function_level"_a = false);
   m.def("pass_catalogue", &burnish::pass_catalogue);
   m.def("opcode_count_names", &burnish::opcode_count_names);

@@ -237,6 +237,14 @@ std::vector<std::string> Module::functions() const {
   return names;
 }
 
+std::vector<std::string> Module::linkonce_functions() const {
+  std::vector<std::string> names;
+  for (const Function &function : *ir_)
+    if (!function.isDeclaration() && function.hasLinkOnceLinkage())
+      names.push_back(function.getName().str());
+  return names;
+}
+
 bool Module::has_function(const std::string &name) const {
   const Function *function = ir_->getFunction(name);
   return function && !function->isDeclaration();

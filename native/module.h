@@ -59,7 +59,10 @@ public:
   // One program from several modules; with `internalize`, only `main` stays visible.
   static std::unique_ptr<Module> link(const std::vector<const Module *> &parts, bool internalize);
 
-  std::vector<std::string> functions() const;       // those with a body, in module order
+  std::vector<std::string> functions() const; // those with a body, in module order
+  // Those that other modules may define as well, and do without where they do not use them: inline functions and
+  // templates of C++. A linker keeps one object's.
+  std::vector<std::string> linkonce_functions() const;
   bool has_function(const std::string &name) const; // with a body
   std::string triple() const;
   bool position_independent() const; // what clang compiled it for

@@ -51,6 +51,10 @@ def grow(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     return passes(bitcode, request, "inliner-wrapper<threshold=5000>")
 
 
+def inline(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, "inliner-wrapper<threshold=5000>", f"clang<{request.level}>")
+
+
 def drop_everything(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     return passes(bitcode, request, "internalize", "globaldce")
 

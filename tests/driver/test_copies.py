@@ -13,7 +13,7 @@ import pytest
 from burnish.cli.llvm import report
 from burnish.driver import build_log
 from burnish.driver.build_log import Record
-from burnish.driver.copies import group_bytes, saved_by_group, saved_once_linked
+from burnish.driver.copies import change_of_groups, group_bytes, saved_once_linked
 from burnish.driver.linked import Linked, read_linked
 from burnish.toolchain import find_tool
 
@@ -37,9 +37,9 @@ inline __attribute__((noinline)) int spread(int *p) {
 SOURCES = ("first.cpp", "second.cpp")
 
 
-def built(compiler: Compiler) -> Compiler:
+def built(compiler: Compiler, header: str = HEADER) -> Compiler:
     """Compile two sources that use the same inline function."""
-    (compiler.directory / "spread.h").write_text(HEADER)
+    (compiler.directory / "spread.h").write_text(header)
     for source in SOURCES:
         name = Path(source).stem
         text = f'#include "spread.h"\nint {name}(int *p) {{ return spread(p) + 1; }}\n'
@@ -82,9 +82,11 @@ def test_a_group_has_all_of_its_functions(as_clang: Compiler, outlined: Compiler
     before, after = ((each.directory / "first.o").read_bytes() for each in (as_clang, outlined))
     (group,) = group_bytes(before)
     assert group == "_Z6spreadPi"
-    assert saved_by_group(before, after) == {group: group_bytes(before)[group] - group_bytes(after)[group]}
-    assert saved_by_group(before, before) == {}
-    assert outlined.records()[0]["saved_in_groups"] == saved_by_group(before, after)
+    change = change_of_groups(before, after)
+    assert change.saved == {group: group_bytes(before)[group] - group_bytes(after)[group]}
+    assert not change.elsewhere
+    assert not change_of_groups(before, before).saved
+    assert outlined.records()[0]["saved_in_groups"] == change.saved
 
 
 def test_what_a_linker_drops_is_not_saved(as_clang: Compiler, outlined: Compiler) -> None:
@@ -95,6 +97,19 @@ def test_what_a_linker_drops_is_not_saved(as_clang: Compiler, outlined: Compiler
     assert saved == pytest.approx(linked(as_clang).loaded_bytes - linked(outlined).loaded_bytes, abs=8)
     in_objects = sum((one.loaded_bytes_before or 0) - (one.loaded_bytes or 0) for one in records)
     assert saved and in_objects > 1.9 * saved > 0
+
+
+def test_an_object_does_not_grow_for_an_inline_function_that_another_one_keeps(
+    tmp_path: Path, drop_in: MakeCompiler, stock: MakeCompiler
+) -> None:
+    """By itself each object is smaller with the one call inlined; a program with another copy is larger."""
+    header = HEADER.replace("__attribute__((noinline)) ", "")
+    clangs = built(stock(tmp_path / "stock", "c++"), header)
+    inlining = built(drop_in(tmp_path / "inlining", "inline", "c++"), header)
+    for record in inlining.records():
+        assert record["action"] == "kept"
+        assert "beside objects with the same inline functions" in record["reason"]
+    assert linked(inlining).loaded_bytes == linked(clangs).loaded_bytes
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from burnish.driver.build_log import Record
 from burnish.driver.symbols import grouped_functions
@@ -30,15 +31,26 @@ def group_bytes(elf: bytes) -> dict[str, int]:
     return dict(found)
 
 
-def saved_by_group(before: bytes, after: bytes) -> dict[str, int]:
-    """Return by how many bytes each group of an object got smaller, where its size changed.
+@dataclass(frozen=True)
+class Change:
+    """What an object has in its COMDAT groups, beside what clang's own has."""
+
+    saved: Mapping[str, int]  # by how many bytes each group got smaller, where its size changed
+    elsewhere: int  # bytes of groups that it does without: a program loads them where another object has them
+
+
+def change_of_groups(before: bytes, after: bytes) -> Change:
+    """Compare clang's object with another one of the same source.
 
     Raises:
         ValueError: one of them is no object.
     """
     old, new = group_bytes(before), group_bytes(after)
     saved = {group: old.get(group, 0) - new.get(group, 0) for group in sorted(old.keys() | new.keys())}
-    return {group: size for group, size in saved.items() if size}
+    return Change(
+        {group: size for group, size in saved.items() if size},
+        sum(size for group, size in old.items() if group not in new),
+    )
 
 
 def saved_once_linked(records: Iterable[Record]) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.driver import processes
-from burnish.driver.copies import saved_by_group
+from burnish.driver.copies import change_of_groups
 from burnish.driver.guard import guarded
 from burnish.driver.jobs import ClangJob
 from burnish.driver.requests import (
@@ -81,7 +81,8 @@ def improve(
     """Make a smaller object than `reference`, which clang made by the job.
 
     Smaller means strictly less of the objective. Whatever that is, no object loads more bytes than clang's,
-    nor has more of them in code and read-only data together, which is what caches see at run time.
+    nor has more of them in code and read-only data together, which is what caches see at run time; and no
+    program loads more in which other objects keep the inline functions that this one does without.
 
     Raises:
         Unimproved: clang's object is to stay; the message says why.
@@ -99,6 +100,11 @@ def improve(
     before, after = object_sizes(reference, job), object_sizes(work.better, job)
     if after.loaded_bytes > before.loaded_bytes:
         raise Unimproved("what was found loads more bytes", *counts)
+    groups = change_of_groups(reference.read_bytes(), work.better.read_bytes())
+    if after.loaded_bytes + groups.elsewhere > before.loaded_bytes:
+        raise Unimproved(
+            "what was found loads more bytes beside objects with the same inline functions", *counts
+        )
     if after.constant_bytes > before.constant_bytes:
         raise Unimproved("what was found has more bytes of code and read-only data", *counts)
     match request.objective:
@@ -108,8 +114,7 @@ def improve(
             raise Unimproved("nothing smaller was found", *counts)
         case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
             raise Unimproved("nothing smaller was found", *counts)
-    saved = saved_by_group(reference.read_bytes(), work.better.read_bytes())
-    return Improved(work.better, after, found.trace, found.evaluations, found.crashes, saved)
+    return Improved(work.better, after, found.trace, found.evaluations, found.crashes, groups.saved)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes.modules import read_module
 from burnish.tasks.llvm_passes.objectives import within_limits
-from burnish.tasks.llvm_passes.origin import Options
+from burnish.tasks.llvm_passes.origin import Options, ReferenceSizes
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 
 LEAST_SECONDS = 0.05
@@ -169,7 +169,7 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
     opened = open_session(unoptimized, Options(level=level))
     if generated.own is not None:
         own = _native.object_sizes(generated.own, opened.module.position_independent)
-        opened.origin.constant_bytes = own.text_bytes + own.read_only_bytes
+        opened.origin.reference_sizes = ReferenceSizes.of(own, opened.module)
     opened.origin.run_time = dict(generated.run_time) or None
     described = replace(program, content=generated.bitcode)
     generations = _of(described, opened, back_end)

@@ -12,7 +12,7 @@ from burnish.tasks.llvm_inlining.inlined import AnsweredSession, open_answered, 
 from burnish.tasks.llvm_inlining.observations import QUESTION_SITES
 from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession, open_inlining
 from burnish.tasks.llvm_inlining_passes_and_codegen import TASK
-from burnish.tasks.llvm_passes.origin import Options
+from burnish.tasks.llvm_passes.origin import Options, ReferenceSizes
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
 from tests.sources import program
 
@@ -94,7 +94,7 @@ def test_what_is_compared_with_has_no_answers() -> None:
         passes.reference_run_time()
         == behind(open_session(program("classes.cpp")), *CLANG).reference_run_time()
     )
-    assert passes.reference_constant_bytes() != passes.constant_bytes()
+    assert passes.reference_sizes() != ReferenceSizes.of(passes.sizes(), passes.module)
 
 
 def test_all_three_are_one_trace() -> None:

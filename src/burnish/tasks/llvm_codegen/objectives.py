@@ -17,7 +17,7 @@ SPILL_COST, EXECUTED_SPILL_COST = "spill-cost", "executed-spill-cost"
 
 OBJECTIVES: dict[str, Objective] = {
     name: OF_MODULES[name]
-    for name in ("loaded-bytes", "text-bytes", "object-bytes", "code-growth", "slowdown")
+    for name in ("loaded-bytes", "text-bytes", "object-bytes", "code-growth", "linked-growth", "slowdown")
 } | {
     SPILL_COST: Objective(
         SPILL_COST,
@@ -55,8 +55,9 @@ def cost(session: CodegenSession, objective: str) -> float:
         case "object-bytes":
             return float(session.sizes().object_bytes)
         case "code-growth":
-            constant = session.sizes().text_bytes + session.sizes().read_only_bytes
-            return constant / max(1, session.opened.reference_constant_bytes())
+            return session.opened.reference_sizes().code_growth(session.sizes())
+        case "linked-growth":
+            return session.opened.reference_sizes().linked_growth(session.sizes())
         case "slowdown":
             return slowdown(costs(session, objective), _run_times(session))
         case "spill-cost":

@@ -14,6 +14,7 @@ SHARED = (
     "object-bytes",
     "slowdown",
     "code-growth",
+    "linked-growth",
     "seconds",
     "cycles",
     "instructions",

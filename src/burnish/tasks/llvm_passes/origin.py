@@ -45,6 +45,37 @@ class RunTimes:
         )
 
 
+@dataclass(frozen=True)
+class ReferenceSizes:
+    """Bytes of the object that a program is compared with."""
+
+    loaded: int
+    constant: int  # machine code and read-only data, without unwind tables
+    shared: Mapping[str, int]  # loaded bytes of each function of which a linker keeps one object's
+
+    @classmethod
+    def of(cls, sizes: _native.Sizes, module: _native.Module) -> ReferenceSizes:
+        """Return what there is to know of an object.
+
+        Args:
+            sizes: The object's.
+            module: What it was made of, before or after its passes.
+        """
+        shared = frozenset(module.linkonce_functions)
+        loaded = {name: size for name, size in sizes.functions_loaded if name in shared}
+        return cls(sizes.loaded_bytes, sizes.text_bytes + sizes.read_only_bytes, loaded)
+
+    def code_growth(self, sizes: _native.Sizes) -> float:
+        """Return how many times the code and constants another object has; see objectives.py."""
+        return (sizes.text_bytes + sizes.read_only_bytes) / max(1, self.constant)
+
+    def linked_growth(self, sizes: _native.Sizes) -> float:
+        """Return how many times the bytes another object adds to a program; see objectives.py."""
+        defined = {name for name, _ in sizes.functions_loaded}
+        elsewhere = sum(size for name, size in self.shared.items() if name not in defined)
+        return (sizes.loaded_bytes + elsewhere) / max(1, self.loaded)
+
+
 @dataclass
 class Origin:
     """Where a session begins: the program, and what is done to its module before the first action."""
@@ -55,7 +86,7 @@ class Origin:
     """What leads from there to what the program is compared with; None where a session is its own measure."""
     slowdown: float = 1.0  # by how much the reference is expected to be slower than what it is compared with
     run_time: dict[str, float] | None = None  # of the reference, once somebody has asked;
-    constant_bytes: int | None = None  # likewise
+    reference_sizes: ReferenceSizes | None = None  # likewise
     reference_gotos: Mapping[str, int] | None = None  # likewise
     sizes: Recent[str, _native.Sizes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # by digest
     run_times: Recent[str, RunTimes] = field(default_factory=lambda: Recent(KNOWN_SIZES))  # likewise
@@ -66,10 +97,6 @@ def prepare(module: _native.Module, options: Options) -> None:
     module.set_level_attributes(options.level)
     if options.always_inline:
         module.honour_mandatory()
-
-
-def leave_as_it_is(module: _native.Module) -> None:
-    """Do nothing to a module."""
 
 
 def run_level(module: _native.Module, level: str) -> None:

@@ -28,7 +28,7 @@ from burnish.tasks.llvm_passes.modules import (
 )
 from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
-from burnish.tasks.llvm_passes.origin import Options, Origin, RunTimes, leave_as_it_is, prepare, run_level
+from burnish.tasks.llvm_passes.origin import Options, Origin, ReferenceSizes, RunTimes, prepare, run_level
 
 
 class ModuleSession(Session):
@@ -181,17 +181,14 @@ class ModuleSession(Session):
             self.origin.reference_gotos = self._reference().run_times().gotos
         return self.origin.reference_gotos
 
-    def constant_bytes(self) -> int:
-        """Return the bytes of machine code and read-only data, without unwind tables, in this state."""
-        return self.sizes().text_bytes + self.sizes().read_only_bytes
-
-    def reference_constant_bytes(self) -> int:
-        """Return the same of the reference; a baseline is its own."""
+    def reference_sizes(self) -> ReferenceSizes:
+        """Return what is known of the reference's object; a baseline is its own."""
         if self.origin.reference is None:
-            return self.constant_bytes()
-        if self.origin.constant_bytes is None:
-            self.origin.constant_bytes = self._reference().constant_bytes()
-        return self.origin.constant_bytes
+            return ReferenceSizes.of(self.sizes(), self.module)
+        if self.origin.reference_sizes is None:
+            reference = self._reference()
+            self.origin.reference_sizes = ReferenceSizes.of(reference.sizes(), reference.module)
+        return self.origin.reference_sizes
 
     def _reference(self) -> ModuleSession:
         """Return the state that the program is compared with: this one, or a new one."""
@@ -266,7 +263,7 @@ def open_part(program: Program, options: Options, slowdown: float) -> ModuleSess
     Raises:
         ProgramError: it cannot be read.
     """
-    return _open(Origin(program, leave_as_it_is, (), slowdown), options)
+    return _open(Origin(program, lambda module: None, (), slowdown), options)
 
 
 def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSession:
