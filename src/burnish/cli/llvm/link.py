@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
     """
     words = [word for word in arguments if word != _LTO]
     against_lto = len(words) < len(arguments)
-    options, rest = cc.parse(words)
+    options, rest = cc.parse(words, switches=(_LTO,))
     if options is None:
         sys.stdout.write(HELP)
         return 0
