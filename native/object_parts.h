@@ -28,7 +28,7 @@ struct ObjectParts {
 
   struct Section {
     Kind kind = Kind::NotLoaded;
-    bool zeros = false; // there is nothing of it in the file
+    bool zeros = false; // the file has its size alone
     uint64_t size = 0;  // in the object file
     int64_t bytes = 0;  // in a linked program
   };
@@ -92,7 +92,7 @@ std::vector<FrameRecord> frame_records(llvm::StringRef content, bool little_endi
 // `header` for each in another table.
 int64_t add_frames(ObjectParts &, size_t section, llvm::StringRef content, bool little_endian, int64_t header);
 
-// A signed number in a field of a section; 0 where there is no such field.
+// A signed number in a field of a section; 0 where the field begins or ends beyond the section.
 int64_t number_at(llvm::StringRef content, uint64_t offset, unsigned bytes);
 
 template <class T> T checked(llvm::Expected<T> value) {

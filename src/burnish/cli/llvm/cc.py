@@ -218,8 +218,8 @@ def _seed(options: DriverOptions, value: str) -> DriverOptions:
 
 
 def _remember(options: DriverOptions, value: str) -> DriverOptions:
-    if not Path(value).absolute().parent.is_dir():
-        raise InputError(f"--remember {value}: there is no folder {Path(value).absolute().parent}")
+    if not (folder := Path(value).absolute().parent).is_dir():
+        raise InputError(f"--remember {value}: its folder does not exist; make it first: mkdir -p {folder}")
     return replace(options, memory=Path(value).absolute())
 
 
