@@ -1,10 +1,8 @@
 #include "object_parts.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/BinaryFormat/COFF.h"
 #include "llvm/Object/COFF.h"
-#include "llvm/Object/SymbolSize.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
@@ -22,22 +20,14 @@ constexpr uint64_t PDATA_ENTRY = 12; // of x86-64: begin, end, unwind informatio
 
 class Coff {
 public:
-  explicit Coff(const COFFObjectFile &file) : file(file) {
+  explicit Coff(const COFFObjectFile &file) : file(file), sections(file) {
     parts.relocation_bytes = 2; // an entry of .reloc; each 4 KiB of memory have 8 more (PE format, .reloc)
-    for (const SectionRef &section : file.sections()) {
-      numbers[section.getRawDataRefImpl().p] = sections.size();
-      sections.push_back(section);
-    }
-    for (const auto &[symbol, size] : computeSymbolSizes(file))
-      read(symbol, size);
-    parts.index_functions();
-    for (const SectionRef &section : sections)
-      parts.sections.push_back(read(section));
+    read_parts(parts, file, sections,
+               {[&](const SymbolRef &symbol, const SectionRef &section, uint64_t size) { read(symbol, section, size); },
+                [&](const SectionRef &section) { return read(section); },
+                [&](const SectionRef &section, const RelocationRef &item) { return reference(section, item); }});
     if (!file.isRelocatableObject())
       return;
-    for (const SectionRef &section : sections)
-      if (parts.sections[number(section)].kind != Kind::NotLoaded)
-        read_references(section);
     for (const SectionRef &section : sections)
       if (auto &made = parts.sections[number(section)]; is_eh_frame(section) && made.kind == Kind::Unwind)
         made.bytes = add_frames(parts, number(section), checked(section.getContents()), /*little_endian=*/true, 0);
@@ -48,17 +38,13 @@ public:
 
 private:
   const COFFObjectFile &file;
-  std::vector<SectionRef> sections;
-  DenseMap<uintptr_t, size_t> numbers;
+  Sections sections;
   std::map<Place, size_t> frame_of; // by entry of .pdata
 
-  size_t number(const SectionRef &section) const { return numbers.lookup(section.getRawDataRefImpl().p); }
+  size_t number(const SectionRef &section) const { return sections.number(section); }
 
-  void read(const SymbolRef &symbol, uint64_t size) {
-    auto section = checked(symbol.getSection());
-    if (section == file.section_end())
-      return;
-    Place begin{number(*section), file.getCOFFSymbol(symbol).getValue()};
+  void read(const SymbolRef &symbol, const SectionRef &section, uint64_t size) {
+    Place begin{number(section), file.getCOFFSymbol(symbol).getValue()};
     StringRef name = checked(symbol.getName());
     if (checked(symbol.getType()) == SymbolRef::ST_Function) {
       parts.functions.push_back({name.str(), begin, int64_t(size)});
@@ -97,18 +83,16 @@ private:
 
   bool is_x86_64() const { return file.getMachine() == COFF::IMAGE_FILE_MACHINE_AMD64; }
 
-  void read_references(const SectionRef &section) {
-    StringRef content = checked(section.getContents());
-    for (const RelocationRef &item : section.relocations()) {
-      uint64_t offset = item.getOffset();
-      ObjectParts::Reference reference{{number(section), offset}, std::nullopt, is_absolute(item.getType())};
-      if (auto symbol = item.getSymbol(); symbol != file.symbol_end())
-        if (auto target = checked(symbol->getSection()); target != file.section_end()) {
-          unsigned bytes = reference.relocated && is_x86_64() ? 8 : 4;
-          reference.to = {number(*target), file.getCOFFSymbol(*symbol).getValue() + number_at(content, offset, bytes)};
-        }
-      parts.references.push_back(reference);
-    }
+  ObjectParts::Reference reference(const SectionRef &section, const RelocationRef &item) const {
+    uint64_t offset = item.getOffset();
+    ObjectParts::Reference made{{number(section), offset}, std::nullopt, is_absolute(item.getType())};
+    if (auto symbol = item.getSymbol(); symbol != file.symbol_end())
+      if (auto target = checked(symbol->getSection()); target != file.section_end()) {
+        unsigned bytes = made.relocated && is_x86_64() ? 8 : 4;
+        int64_t beyond = number_at(checked(section.getContents()), offset, bytes);
+        made.to = {number(*target), file.getCOFFSymbol(*symbol).getValue() + beyond};
+      }
+    return made;
   }
 
   bool is_absolute(uint64_t type) const {

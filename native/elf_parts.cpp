@@ -1,6 +1,5 @@
 #include "object_parts.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/MathExtras.h"
@@ -17,13 +16,9 @@ constexpr int64_t HEADER = 8; // of .eh_frame_hdr for each FDE (lld/ELF/Syntheti
 
 class Elf {
 public:
-  Elf(const ELFObjectFileBase &file, bool position_independent) : file(file) {
+  Elf(const ELFObjectFileBase &file, bool position_independent) : file(file), sections(file) {
     if (position_independent)
       parts.relocation_bytes = file.getBytesInAddress() == 8 ? 24 : 8;
-    for (const SectionRef &section : file.sections()) {
-      numbers[section.getRawDataRefImpl().p] = sections.size();
-      sections.push_back(section);
-    }
     read_symbols();
     parts.index_functions();
     for (const SectionRef &section : sections)
@@ -40,10 +35,9 @@ public:
 
 private:
   const ELFObjectFileBase &file;
-  std::vector<SectionRef> sections;
-  DenseMap<uintptr_t, size_t> numbers;
+  Sections sections;
 
-  size_t number(const SectionRef &section) const { return numbers.lookup(section.getRawDataRefImpl().p); }
+  size_t number(const SectionRef &section) const { return sections.number(section); }
   static uint64_t flags(const SectionRef &section) { return ELFSectionRef(section).getFlags(); }
 
   void read_symbols() {

@@ -1,9 +1,7 @@
 #include "object_parts.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/BinaryFormat/MachO.h"
 #include "llvm/Object/MachO.h"
-#include "llvm/Object/SymbolSize.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
@@ -23,21 +21,13 @@ constexpr uint32_t MODE = 0x0f000000, DWARF_OF_X86 = 0x04000000, DWARF_OF_ARM64 
 
 class MachObject {
 public:
-  explicit MachObject(const MachOObjectFile &file) : file(file) {
-    for (const SectionRef &section : file.sections()) {
-      numbers[section.getRawDataRefImpl().p] = sections.size();
-      sections.push_back(section);
-    }
-    for (const auto &[symbol, size] : computeSymbolSizes(file))
-      read(symbol, size);
-    parts.index_functions();
-    for (const SectionRef &section : sections)
-      parts.sections.push_back(read(section));
+  explicit MachObject(const MachOObjectFile &file) : file(file), sections(file) {
+    read_parts(parts, file, sections,
+               {[&](const SymbolRef &symbol, const SectionRef &section, uint64_t size) { read(symbol, section, size); },
+                [&](const SectionRef &section) { return read(section); },
+                [&](const SectionRef &section, const RelocationRef &item) { return reference(section, item); }});
     if (!file.isRelocatableObject())
       return;
-    for (const SectionRef &section : sections)
-      if (parts.sections[number(section)].kind != Kind::NotLoaded)
-        read_references(section);
     for (const SectionRef &section : sections)
       if (name_of(section) == "__compact_unwind")
         read_compact(section);
@@ -50,11 +40,10 @@ public:
 
 private:
   const MachOObjectFile &file;
-  std::vector<SectionRef> sections;
-  DenseMap<uintptr_t, size_t> numbers;
+  Sections sections;
   std::map<size_t, bool> compact; // by function: whether .eh_frame is needed beside its compact entry
 
-  size_t number(const SectionRef &section) const { return numbers.lookup(section.getRawDataRefImpl().p); }
+  size_t number(const SectionRef &section) const { return sections.number(section); }
   static StringRef name_of(const SectionRef &section) { return checked(section.getName()); }
 
   std::optional<Place> place_of(uint64_t address) const {
@@ -64,14 +53,9 @@ private:
     return std::nullopt;
   }
 
-  void read(const SymbolRef &symbol, uint64_t size) {
-    if (checked(symbol.getType()) == SymbolRef::ST_Debug)
-      return;
-    auto section = checked(symbol.getSection());
-    if (section == file.section_end())
-      return;
-    Place begin{number(*section), checked(symbol.getAddress()) - section->getAddress()};
-    if (section->isText())
+  void read(const SymbolRef &symbol, const SectionRef &section, uint64_t size) {
+    Place begin{number(section), checked(symbol.getAddress()) - section.getAddress()};
+    if (section.isText())
       parts.functions.push_back({checked(symbol.getName()).str(), begin, int64_t(size)});
     else
       parts.data.push_back({begin, (checked(symbol.getFlags()) & SymbolRef::SF_Global) != 0});
@@ -116,9 +100,8 @@ private:
     }
   }
 
-  void read_references(const SectionRef &section) {
-    for (const RelocationRef &item : section.relocations())
-      parts.references.push_back({{number(section), item.getOffset()}, target_of(section, item), false});
+  ObjectParts::Reference reference(const SectionRef &section, const RelocationRef &item) const {
+    return {{number(section), item.getOffset()}, target_of(section, item), false};
   }
 
   std::optional<Place> target_of(const SectionRef &section, const RelocationRef &item) const {

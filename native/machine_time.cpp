@@ -94,8 +94,8 @@ private:
     return double(edge.getNumerator()) / edge.getDenominator();
   }
 
-  // Where a turn ends, beside the ways back to a loop's header: of a loop with many ways in, at computed gotos; or at
-  // all ways back, where there is no better end.
+  // Where a turn ends, beside the ways back to a loop's header. A loop with many ways in ends at computed gotos if it
+  // has any, else at all ways back.
   enum class Cut { none, gotos, back };
 
   // Whether a way stays in a header's loop and does not end a turn.

@@ -70,9 +70,9 @@ public:
   llvm::Module &ir() const { return *ir_; }
   // The same, or a copy that is kept until the module changes.
   const llvm::Module &without_debug_info() const;
-  // Null where this build has no back end for the module's machine. Passes run without one, too.
+  // Null where this build has back ends for other machines alone. Passes run then, too.
   llvm::TargetMachine *find_target(const std::string &cpu = "x86-64") const;
-  // A new one, for code generation. Throws PipelineError where there is no back end or no such CPU.
+  // A new one, for code generation. Throws PipelineError if this build's back ends do not know the machine or the CPU.
   std::unique_ptr<llvm::TargetMachine> make_target(const std::string &cpu, llvm::TargetOptions options) const;
 
 private:

@@ -2,6 +2,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Object/SymbolSize.h"
 #include "llvm/Support/DataExtractor.h"
 
 #include <algorithm>
@@ -37,6 +38,31 @@ std::optional<size_t> ObjectParts::function_of(Place place) const {
   const auto &[begin, index] = *std::prev(next);
   bool inside = begin.first == place.first && place.second < begin.second + std::max<int64_t>(functions[index].size, 1);
   return inside ? std::optional(index) : std::nullopt;
+}
+
+Sections::Sections(const object::ObjectFile &file) {
+  for (const object::SectionRef &section : file.sections()) {
+    numbers[section.getRawDataRefImpl().p] = all.size();
+    all.push_back(section);
+  }
+}
+
+void read_parts(ObjectParts &parts, const object::ObjectFile &file, const Sections &sections, FormatReaders read) {
+  for (const auto &[symbol, size] : object::computeSymbolSizes(file)) {
+    if (checked(symbol.getType()) == object::SymbolRef::ST_Debug)
+      continue;
+    if (auto section = checked(symbol.getSection()); section != file.section_end())
+      read.symbol(symbol, *section, size);
+  }
+  parts.index_functions();
+  for (const object::SectionRef &section : sections)
+    parts.sections.push_back(read.section(section));
+  if (!file.isRelocatableObject())
+    return;
+  for (const object::SectionRef &section : sections)
+    if (parts.sections[sections.number(section)].kind != ObjectParts::Kind::NotLoaded)
+      for (const object::RelocationRef &item : section.relocations())
+        parts.references.push_back(read.reference(section, item));
 }
 
 uint64_t merged_bytes(StringRef content, uint64_t entry, bool strings) {

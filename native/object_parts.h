@@ -1,6 +1,8 @@
 // The parts of an object file that its sizes are made of, in the same terms for each format.
 #pragma once
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Object/Error.h"
 #include "llvm/Object/ObjectFile.h"
 
@@ -28,7 +30,7 @@ struct ObjectParts {
 
   struct Section {
     Kind kind = Kind::NotLoaded;
-    bool zeros = false; // there is nothing of it in the file
+    bool zeros = false; // the file has its size alone
     uint64_t size = 0;  // in the object file
     int64_t bytes = 0;  // in a linked program
   };
@@ -72,6 +74,33 @@ private:
   std::vector<std::pair<Place, size_t>> function_at; // by where they begin
 };
 
+// The sections of an object file, numbered in their order there.
+class Sections {
+public:
+  explicit Sections(const llvm::object::ObjectFile &);
+
+  size_t number(const llvm::object::SectionRef &section) const { return numbers.lookup(section.getRawDataRefImpl().p); }
+  const llvm::object::SectionRef &operator[](size_t number) const { return all[number]; }
+  auto begin() const { return all.begin(); }
+  auto end() const { return all.end(); }
+
+private:
+  std::vector<llvm::object::SectionRef> all;
+  llvm::DenseMap<uintptr_t, size_t> numbers;
+};
+
+// What a format's symbols, sections and relocations mean. A symbol comes with its section and its bytes.
+struct FormatReaders {
+  llvm::function_ref<void(const llvm::object::SymbolRef &, const llvm::object::SectionRef &, uint64_t)> symbol;
+  llvm::function_ref<ObjectParts::Section(const llvm::object::SectionRef &)> section;
+  llvm::function_ref<ObjectParts::Reference(const llvm::object::SectionRef &, const llvm::object::RelocationRef &)>
+      reference;
+};
+
+// Reads all symbols in sections but those for debuggers, then the sections, and of an object the references from those
+// that are loaded. For formats whose relocations belong to the section that they change: Mach-O and COFF.
+void read_parts(ObjectParts &, const llvm::object::ObjectFile &, const Sections &, FormatReaders);
+
 ObjectParts elf_parts(const llvm::object::ELFObjectFileBase &, bool position_independent);
 ObjectParts mach_o_parts(const llvm::object::MachOObjectFile &);
 ObjectParts coff_parts(const llvm::object::COFFObjectFile &);
@@ -92,7 +121,7 @@ std::vector<FrameRecord> frame_records(llvm::StringRef content, bool little_endi
 // `header` for each in another table.
 int64_t add_frames(ObjectParts &, size_t section, llvm::StringRef content, bool little_endian, int64_t header);
 
-// A signed number in a field of a section; 0 where there is no such field.
+// A signed number in a field of a section; 0 where the field begins or ends beyond the section.
 int64_t number_at(llvm::StringRef content, uint64_t offset, unsigned bytes);
 
 template <class T> T checked(llvm::Expected<T> value) {

@@ -17,7 +17,7 @@ namespace burnish {
 
 namespace {
 
-// Null where there is none, or LLVM cannot write objects of this format for any processor that it has one for.
+// This build's back end for a triple. Null for other machines, and for object formats but ELF, Mach-O and COFF.
 const Target *back_end(const Triple &triple) {
   if (!triple.isOSBinFormatELF() && !triple.isOSBinFormatMachO() && !triple.isOSBinFormatCOFF())
     return nullptr;

@@ -15,10 +15,13 @@ import burnish.envs
 from burnish import Budget, Limits, Problem, Program, Strategy, load_program, load_task, loops, optimize
 from burnish.core.errors import BurnishError, IllegalAction, InputError
 from burnish.core.result import Result
+from burnish.core.sandbox import Sandbox
 
 ID = "burnish/LLVMPasses-v1"
 NEST = "c[m,n] += a[m,k] * b[k,n]"
 FEW = Budget(evaluations=2)
+NESTS = load_task("loop_nests")
+GVN = load_task("llvm_passes").actions.index("gvn")
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +80,18 @@ def problem(**changes: Any) -> Call:
 def sandbox(env: gymnasium.Env[Any, Any], program: Program) -> object:
     task = replace(load_task("llvm_passes"), open=lambda opened: None)  # type: ignore[arg-type,return-value]
     return Problem(task, program).open()
+
+
+def session(action: Any) -> Call:
+    def call(env: gymnasium.Env[Any, Any], program: Program) -> None:
+        opened = Problem(load_task("llvm_passes"), program).open()
+        try:
+            opened.apply(action)
+        finally:
+            assert opened.trace == []
+            opened.shutdown()
+
+    return call
 
 
 def plain(function: Callable[[], object]) -> Call:
@@ -166,6 +181,42 @@ WRONG: dict[str, tuple[Call, str, str]] = {
         plain(lambda: loops.compile(NEST, refine_seconds="1s", m=4, n=4, k=4)),  # type: ignore[arg-type]
         "refine_seconds='1s'",
         "a number of seconds",
+    ),
+    "a number as path of a kernel": (
+        plain(lambda: loops.compile(NEST, m=4, n=4, k=4).save(3)),  # type: ignore[arg-type]
+        "path=3",
+        "a file's name, such as 'matmul'",
+    ),
+    "a number as log": (make(log=3.5), "log=3.5", "a file's name, such as 'episodes.jsonl'"),
+    "a text as content": (
+        plain(lambda: Program("a.c", "c", "int main(void) { return 0; }")),  # type: ignore[arg-type]
+        "Program('a.c', content='int main(void)",
+        "expected bytes: load_program(FILE) reads them",
+    ),
+    "a file as program of a sandbox": (
+        plain(lambda: Sandbox(load_task("llvm_passes").open, "hot.c")),  # type: ignore[arg-type]
+        "program='hot.c'",
+        "load_program('hot.c')",
+    ),
+    "a task as opener of a sandbox": (
+        lambda env, program: Sandbox(load_task("llvm_passes"), program),  # type: ignore[arg-type]
+        "opener=Task(name='llvm_passes'",
+        "load_task(NAME).open",
+    ),
+    "a name as action of a session": (session("gvn"), "action 'gvn'", f"'gvn' is {GVN}"),
+    "a wrong name as action of a session": (session("gvm"), "action 'gvm'", "session.index(NAME) returns it"),
+    "a fraction as action of a session": (session(1.5), "action 1.5", "a whole number, 0 to"),
+    "a large action of a session": (session(10**6), "action 1000000", "a whole number, 0 to"),
+    "a negative action of a session": (session(-1), "action -1", "a whole number, 0 to"),
+    "a name as action of a session in this process": (
+        lambda env, program: load_task("llvm_passes").open(program).apply("gvn"),  # type: ignore[arg-type]
+        "action 'gvn'",
+        f"'gvn' is {GVN}",
+    ),
+    "a name as action of a nest": (
+        lambda env, program: NESTS.open(NESTS.source().open("matmul:4x4x4")[0]).apply("up"),  # type: ignore[arg-type]
+        "action 'up'",
+        "expected a whole number, 0 to",
     ),
     "an array of no rows": (
         plain(lambda: loops.einsum("mk,kn->mn", np.ones((0, 3), np.float32), np.ones((3, 3), np.float32))),

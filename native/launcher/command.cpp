@@ -1,6 +1,7 @@
 #include "command.h"
 
 #include "budget.h"
+#include "misspelled.h"
 
 #include <algorithm>
 #include <set>
@@ -99,6 +100,8 @@ size_t read_own(Command &command, const Words &arguments) {
     if (word == "--help")
       return -1;
     if (word == "--" || !OWN.contains(name)) {
+      if (is_misspelled(name)) // Python says what is meant
+        return -1;
       command.error = budgets.error();
       return i + (word == "--");
     }

@@ -80,7 +80,7 @@ std::string digest(std::string_view text) { // FNV-1a, twice, by different begin
   return result;
 }
 
-// Return a folder that is nobody else's; empty where there is none.
+// Return the folder of sockets and notes, which this user alone may enter; empty if others may, or made it.
 std::string private_folder() {
   const char *runtime = std::getenv("XDG_RUNTIME_DIR");
   auto folder =

@@ -8,11 +8,11 @@
 
 namespace burnish {
 
-// Have a command done by the server of this environment, if there is one; return its exit code. Where there is none,
-// one is started in the background for the next ones, if this is not the first call within seconds.
+// Have a command done by the server of this environment and return its exit code; nothing if no server runs. From the
+// second call within seconds on, a missing server is then started in the background, for the next commands.
 std::optional<int> served(const std::string &folder, const Words &arguments);
 
-// Whether a name was noted within the last minute; note it. False where there is no folder for that.
+// Note a name; return whether it was noted within the last minute, too. False without a private folder for the notes.
 bool noted_recently(const std::string &name);
 
 } // namespace burnish

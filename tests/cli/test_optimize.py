@@ -198,7 +198,7 @@ def test_bad_file_does_not_keep_the_others_from_being_done(capsys: pytest.Captur
     ("arguments", "message"),
     [
         (["strings.c", "-o", "out.exe"], "ends in .o, .bc or .ll"),
-        (["strings.c", "-o", "nowhere/out.o"], "there is no folder"),
+        (["strings.c", "-o", "nowhere/out.o"], "its folder does not exist"),
         (["strings.c", "matrix.c", "-o", "out.o"], "expected a folder"),
         (["strings.c", "--objective", "text-byte"], "did you mean 'text-bytes'"),
         (["strings.c", "--budget", "soon"], "expected seconds"),

@@ -18,6 +18,8 @@ from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 
 SINK = "function(simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>)"
 
+NO_INSTRUCTION = b'define void @f() { call void asm sideeffect "nonsense", ""() ret void }'
+
 
 def passes(bitcode: bytes, request: OptimizeRequest, *pipelines: str) -> Optimized:
     module = _native.Module(bitcode, request.name)
@@ -33,6 +35,21 @@ def shrink(bitcode: bytes, request: OptimizeRequest) -> Optimized:
 
 def crashing(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     return replace(shrink(bitcode, request), crashes=2)
+
+
+def refused(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Return another program than the source's, after a search."""
+    return replace(drop_everything(bitcode, request), evaluations=7, crashes=3)
+
+
+def not_generated(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Return what clang makes no object of, after a search."""
+    module = _native.Module(NO_INSTRUCTION, request.name)
+    return Optimized(module.bitcode(), ("nonsense",), 7, crashes=3)
+
+
+def no_smaller(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return replace(like_clang(bitcode, request), evaluations=7, crashes=3)
 
 
 def only_crashing(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cli import main
 from burnish.cli.llvm import cc
 from burnish.cli.llvm import report as command
 from burnish.core.errors import InputError
@@ -200,10 +201,10 @@ def test_a_link_that_fails_says_why(tmp_path: Path) -> None:
 def test_a_log_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.o").touch()
     words = ["clang", "-o", "program", str(tmp_path / "a.o")]
-    assert command.main([str(tmp_path / "missing"), "--advice", "--", *words]) == 2
+    assert main(["report", str(tmp_path / "missing"), "--advice", "--", *words]) == 2
     assert "missing: no build log" in capsys.readouterr().err
 
 
 def test_a_command_needs_advice(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--", "clang", "-o", "a", "a.o"]) == 2
+    assert main(["report", "--", "clang", "-o", "a", "a.o"]) == 2
     assert "is for --advice" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cli import main
 from burnish.cli.llvm import report as command
 from burnish.core.errors import InputError
 from burnish.driver import build_log
@@ -165,7 +166,7 @@ def test_reasons_that_differ_in_numbers_are_one(tmp_path: Path, capsys: pytest.C
     out = capsys.readouterr().out
     assert "0.o" in out and "1.o" in out and "2.o" not in out
     assert all(reason in out for reason in few)
-    assert command.main([*words, "--files", "nothing"]) == 2
+    assert main(["report", *words, "--files", "nothing"]) == 2
     assert "no file has such a reason" in capsys.readouterr().err
 
 
@@ -201,7 +202,7 @@ def test_a_log_that_cannot_be_written_is_named_with_its_cause(
 ) -> None:
     (tmp_path / "home").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
-    assert command.main([]) == 2
+    assert main(["report"]) == 2
     said = capsys.readouterr().err
     assert f"{tmp_path}/home/burnish/cc.jsonl: the build log could not be written: " in said
     assert "Not a directory" in said and "--report" in said
@@ -218,5 +219,5 @@ def test_json_is_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_nothing_to_report_says_where_it_looked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, _ = build(tmp_path)
-    assert command.main([str(log), "--directory", str(tmp_path / "state")]) == 2
+    assert main(["report", str(log), "--directory", str(tmp_path / "state")]) == 2
     assert f"no object at or below {tmp_path / 'state'}" in capsys.readouterr().err

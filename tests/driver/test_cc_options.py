@@ -70,7 +70,7 @@ def test_the_log_does_not_move_with_the_directory(tmp_path: Path, monkeypatch: p
         (["--seed", "-1"], "--seed -1: expected a whole number"),
         (["--objective", "text-byte"], "did you mean 'text-bytes'"),
         (["--search", "beem"], "did you mean 'beam'"),
-        (["--remember", "/no/such/directory/memory"], "there is no folder /no/such/directory"),
+        (["--remember", "/no/such/directory/memory"], "make it first: mkdir -p /no/such/directory"),
         (["--report", "/no/such/directory/log"], "expected a file that can be written"),
     ],
 )

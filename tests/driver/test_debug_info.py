@@ -17,10 +17,10 @@ from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.corpora.kernels import find_kernel, kernel_names
 from burnish.driver import optimizer
-from burnish.driver.debug_info import with_debug_info, without_debug_info
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
 from burnish.programs import load_program
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
+from burnish.tasks.llvm_passes.debug_info import with_debug_info, without_debug_info
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 from tests.loaded_code import loaded_code
 

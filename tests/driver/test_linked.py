@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cli import main
 from burnish.cli.llvm import report as command
 from burnish.core.errors import InputError
 from burnish.driver.linked import KINDS, read_linked
@@ -146,5 +147,5 @@ def test_report_shows_a_program_beside_another(source: Path, capsys: pytest.Capt
 
 
 def test_against_needs_a_program(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--against", str(source)]) == 2
+    assert main(["report", "--against", str(source)]) == 2
     assert "--linked PROGRAM names it" in capsys.readouterr().err

@@ -54,6 +54,24 @@ def test_crashes_in_a_search_are_recorded(
     assert record["crashes"] == crashes
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "reason", "options"),
+    [
+        ("refused", "would not be as clang defines it", ()),
+        ("not_generated", "failed", ()),
+        ("no_smaller", "IR instructions, clang's has", ("--objective", "ir-instructions")),
+    ],
+)
+def test_counts_of_a_search_are_recorded_where_clangs_object_stays(
+    tmp_path: Path, drop_in: MakeCompiler, optimizer: str, reason: str, options: tuple[str, ...]
+) -> None:
+    compiler = drop_in(tmp_path / "project", optimizer, "cc", *options)
+    assert compiler("-Os", "-c", "sum.c").returncode == 0
+    (record,) = compiler.records()
+    assert reason in record["reason"]
+    assert (record["action"], record["evaluations"], record["crashes"]) == ("kept", 7, 3)
+
+
 def test_nothing_is_printed(tmp_path: Path, drop_in: MakeCompiler) -> None:
     chatter = drop_in(tmp_path / "project", "chatter")
     done = chatter("-Os", "-c", "sum.c")

@@ -9,10 +9,12 @@ import pytest
 
 from burnish import _native
 from burnish.driver.requests import OptimizeRequest
+from burnish.tasks.llvm_passes.modules import emit_described
 from burnish.toolchain import compile_to_bitcode
 from burnish.whole_program import function_variants
 from burnish.whole_program.function_variants import Choice, by_functions, choose
-from tests.sources import program
+from tests.loaded_code import loaded_code
+from tests.sources import DATA, program
 
 
 def choice(function: str, saved: int, grown: int, variant: str = "no-minsize") -> Choice:
@@ -74,6 +76,28 @@ def test_its_trace_is_one_of_the_task(tmp_path: Path) -> None:
     session = TASK.open(Program("calls.c", LANGUAGE, bitcode))
     session.replay(found.trace)
     assert session.observe("bitcode") == found.bitcode
+
+
+@pytest.mark.parametrize("source", ["matrix.c", "strings.c", "dispatch.c"])
+def test_debug_information_changes_nothing(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same is chosen, and every variant is tried without debug information."""
+    tried: list[bool] = []
+
+    def emit(module: _native.Module, level: str, cpu: str) -> _native.Generated:
+        tried.append(module.has_debug_info)
+        return emit_described(module, level, cpu)
+
+    monkeypatch.setattr(function_variants, "emit_described", emit)
+    request = OptimizeRequest(source, "loaded-bytes", "Oz", None, 0, None, code_growth=1.05)
+    plain, described = (
+        by_functions(after_level(compile_to_bitcode(DATA / source, options)).bitcode(), request)
+        for options in ((), ("-g",))
+    )
+    assert described.trace == plain.trace and len(plain.trace) > 1
+    assert set(tried) == {False}
+    one, other = (_native.Module(found.bitcode) for found in (plain, described))
+    assert (one.has_debug_info, other.has_debug_info) == (False, True)
+    assert loaded_code(one.emit_object("Oz")) == loaded_code(other.emit_object("Oz"))
 
 
 def after_level(bitcode: bytes) -> _native.Module:

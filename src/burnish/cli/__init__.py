@@ -46,6 +46,9 @@ ROOMS = dict.fromkeys(
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: done; it was tried and failed; what was given cannot be used; Ctrl-C."""
 
+RESULTS = (".json", ".jsonl")
+"""How files of results are called, which `evaluate` took before `compare` did."""
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 """What a disk says that takes no more: nobody's defect."""
 
@@ -122,7 +125,7 @@ def _command(name: str, arguments: list[str]) -> int:
 
 
 def _of_today(name: str, arguments: list[str]) -> list[str]:
-    """Return today's words for those of a command: `evaluate` was four, which its options tell apart."""
+    """Return today's words for those of a command: `evaluate` was four, which its words tell apart."""
     if name == "passes":
         return ["apply", *arguments]
     if name != "evaluate":
@@ -137,7 +140,8 @@ def _of_today(name: str, arguments: list[str]) -> list[str]:
         folders = [number for number in plain if Path(arguments[number]).is_dir()]
         if folders:
             return [name, *arguments[: folders[0]], "--out", *arguments[folders[0] :]]
-        return ["compare", *arguments]
+        if "--against" in options or any(arguments[number].endswith(RESULTS) for number in plain):
+            return ["compare", *arguments]
     return [name, *arguments]
 
 

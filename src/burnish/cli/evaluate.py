@@ -47,6 +47,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     parser = _parser(arguments)
     options = parser.parse(arguments)
+    if options.out is None:
+        programs = [*options.programs, *options.split]
+        missing = "--methods LIST and --out FOLDER" if programs and not options.methods else "--out FOLDER"
+        raise InputError(f"expected {missing}; see burnish evaluate --help")
     given = {name for name, value in vars(options).items() if value != parser.get_default(name)}
     if options.methods is None:
         _refuse(given - ALWAYS - AGAIN, "expected --methods LIST, too; without it a folder is shown again")
@@ -85,7 +89,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
     again = "2s|5xREFERENCE (the longer); may be repeated; default: short, or all that the folder has"
     add("--budget", action="append", metavar="BUDGET", help=f"{rule}, {again}")
     out = "for the rows; a run that was killed goes on there"
-    add("--out", type=Path, required=True, metavar="FOLDER", help=out)
+    add("--out", type=Path, metavar="FOLDER", help=out)
     add("--objective", help="what to minimise; default: the task's first one")
     jobs = "programs at a time, each on a core of its own; default: 1"
     add("--jobs", type=COUNT, default=1, metavar="N", help=jobs)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.cli.jobs.command_parser import GIBIBYTES, SECONDS, CommandParser
+from burnish.cli.jobs.arguments import add_limits, limits_of
+from burnish.cli.jobs.command_parser import SECONDS, CommandParser
 from burnish.cli.jobs.results import (
     RUN,
     Troubles,
@@ -27,7 +28,6 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.core.worker import GIB, Limits
 from burnish.evaluation.validate import Scrutiny, Validation, check_sanitizers, validate
 
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
             sanitizers,
             options.reduce_seconds,
             options.timeout,
-            Limits(options.deadline, int(options.memory * GIB)),
+            limits_of(options),
         ),
         options.result.parent,
     )
@@ -115,14 +115,7 @@ def _parser() -> CommandParser:
         help="at most, for a trace; default: 300",
     )
     add("--timeout", type=SECONDS, default=10.0, metavar="SECONDS", help="of one run; default: 10")
-    add(
-        "--deadline",
-        type=SECONDS,
-        default=60.0,
-        metavar="SECONDS",
-        help="for one step; default: 60",
-    )
-    add("--memory", type=GIBIBYTES, default=4.0, metavar="GIB", help="of a worker; default: 4")
+    add_limits(parser, "step")
     add_table_form(parser, json="print one line of JSON for each result")
     return parser
 

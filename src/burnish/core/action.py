@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from burnish.core.errors import IllegalAction
 
 Brackets = Literal["<>", "()"]
 
@@ -35,3 +39,20 @@ class Action:
             return self.kind
         left, right = self.brackets
         return f"{self.kind}{left}{_SEPARATORS[self.brackets].join(self.parameters)}{right}"
+
+
+def action_number(given: Any, actions: Sequence[str]) -> int:
+    """Return an action's number, an index into `actions`.
+
+    Raises:
+        IllegalAction: it is something else, such as the action's name.
+    """
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = -1
+    if 0 <= number < len(actions):
+        return number
+    named = isinstance(given, str) and given in actions
+    step = f"{given!r} is {actions.index(given)}" if named else "session.index(NAME) returns it"
+    raise IllegalAction(f"action {given!r}: expected a whole number, 0 to {len(actions) - 1}; {step}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from burnish.core.errors import InputError, UnknownName
@@ -74,6 +75,18 @@ def check_limits(limits: Any) -> None:
         value = getattr(limits, name)
         if not isinstance(value, int | float) or not value > 0:
             raise InputError(f"Limits({name}={value!r}): expected a number above 0")
+
+
+def path_in(argument: str, given: Any, example: str) -> Path:
+    """Return a path.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        return Path(given)
+    except TypeError:
+        raise InputError(f"{argument}={given!r:.60}: expected a file's name, such as {example!r}") from None
 
 
 def check_class(argument: str, given: Any, kind: type, example: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import gymnasium
 
-from burnish.core.argument_checks import check_kinds, check_reset_options, names_in, steps_in
+from burnish.core.argument_checks import check_kinds, check_reset_options, names_in, path_in, steps_in
 from burnish.core.env_spaces import ActionSpace, ObservationSpace
 from burnish.core.episodes import EpisodeLog, EpisodeRecord
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
@@ -118,7 +118,7 @@ class Env(gymnasium.Env[Any, int]):
         self._view = View(self._observations.names, self.objective.name, sites)
         self._unmeasured = View(self._observations.names, None, sites)
         self._opened = OpenProgram(task, self.worker, self._view, openers)
-        self._log = EpisodeLog(log) if log else None
+        self._log = EpisodeLog(path_in("log", log, "episodes.jsonl")) if log else None
         self._program: Program | None = None
         self._session: Session | None = None
         self.sites: tuple[str, ...] = (WHOLE_PROGRAM,)

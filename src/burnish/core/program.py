@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 
+from burnish.core.errors import InputError
+
 
 @dataclass(frozen=True)
 class Run:
@@ -41,6 +43,9 @@ class Program:
     """One program: an LLVM module, a loop nest, a linalg module.
 
     Its identity is the digest of its content; the name is for people.
+
+    Raises:
+        InputError: the content is not bytes.
     """
 
     name: str
@@ -49,6 +54,14 @@ class Program:
     workload: Workload | None = field(default=None, repr=False, compare=False)  # None: it cannot be run
     recalls: bool = field(default=False, repr=False, compare=False)
     """What earlier sessions on this machine measured counts: for searches, not for what is reported."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, bytes):
+            kind = type(self.content).__name__
+            raise InputError(
+                f"Program({self.name!r}, content={self.content!r:.40}): the content is a {kind}; "
+                "expected bytes: load_program(FILE) reads them, TEXT.encode() makes them of a text"
+            )
 
     @cached_property
     def digest(self) -> str:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from burnish.core import child
-from burnish.core.errors import BurnishError, CompilerCrash, ProgramError
+from burnish.core.action import action_number
+from burnish.core.argument_checks import check_class
+from burnish.core.errors import BurnishError, CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
 from burnish.core.stepping import MakeAnswerer
@@ -41,7 +43,11 @@ class Sandbox(Session):
 
         Raises:
             ProgramError: the program cannot be read; a compiler that dies of it counts as that.
+            InputError: the opener or the program is of another class.
         """
+        if not callable(opener):
+            raise InputError(f"opener={opener!r:.60}: expected a function of a Program: load_task(NAME).open")
+        check_class("program", program, Program, "a Program, as load_program('hot.c') returns it")
         self._opener = opener
         self._program = program
         self._worker = worker or Worker(limits)
@@ -61,6 +67,7 @@ class Sandbox(Session):
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """See Session."""
+        action = action_number(action, self.actions)
         changed, text = self._begin("act", action, site, changes=True)()
         self.trace.append(text)
         return bool(changed)

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from burnish.core import stepping
+from burnish.core.action import action_number
 from burnish.core.errors import IllegalAction, InputError, UnknownName
 from burnish.core.limit import Limit, limits_of, unlimited
 from burnish.core.program import Program
@@ -279,8 +280,7 @@ class Session(ABC):
 
     def check_legal(self, action: int, site: str) -> None:
         """Raise IllegalAction, with what would be legal, unless the action applies now."""
-        if not 0 <= action < len(self.actions):
-            raise IllegalAction(f"action {action} is not in 0..{len(self.actions) - 1}")
+        action = action_number(action, self.actions)
         if (mask := self.legal(site))[action]:
             return
         where = f" at site {site!r}" if site else ""

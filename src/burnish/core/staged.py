@@ -225,6 +225,7 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
         max_trace_by_site=sum(task.max_trace_by_site for task in tasks),
         initial_traces=_initial_traces(first, stages),
         variants=first.variants,
+        searched=first.searched,
         options={},
         settings=replace(last.settings, settings=(), configure=None),
         make_source=first.source,

@@ -76,6 +76,9 @@ class Task:
     max_trace_by_site: int = 0  # and for each site of the opened program, as where a compiler asks
     variants: Mapping[str, Callable[[Program], Program]] = field(default_factory=dict, repr=False)
     """Other programs that one can be made into, to learn from: what other options of a compiler do."""
+    searched: Callable[[Program], Program] | None = field(default=None, repr=False)
+    """The program that a search works on, for which traces do the same: for a module with debug information
+    the one without. None: the given one. A worker calls it."""
     options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
     settings: TaskSettings = field(default=TaskSettings(), repr=False)
     make_source: Callable[[], ProgramSource] | None = field(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.driver import processes
-from burnish.driver.copies import change_of_groups
+from burnish.driver.copies import Change, change_of_groups
 from burnish.driver.guard import guarded
 from burnish.driver.jobs import ClangJob
 from burnish.driver.requests import (
@@ -93,27 +93,10 @@ def improve(
     found = by_passes(work, passes, optimizer)
     if code:
         found = by_code_generation(work, code, found)
-    counts = found.evaluations, found.crashes
-    if found.why:
-        raise Unimproved(found.why, *counts)
-    _same_symbols(reference, work.better)
-    before, after = object_sizes(reference, job), object_sizes(work.better, job)
-    if after.loaded_bytes > before.loaded_bytes:
-        raise Unimproved("what was found loads more bytes", *counts)
-    groups = change_of_groups(reference.read_bytes(), work.better.read_bytes())
-    if after.loaded_bytes + groups.elsewhere > before.loaded_bytes:
-        raise Unimproved(
-            "what was found loads more bytes beside objects with the same inline functions", *counts
-        )
-    if after.constant_bytes > before.constant_bytes:
-        raise Unimproved("what was found has more bytes of code and read-only data", *counts)
-    match request.objective:
-        case "ir-instructions":
-            _fewer_instructions(work.job, work.back, waits, workspace)
-        case "text-bytes" if after.text_bytes >= before.text_bytes:
-            raise Unimproved("nothing smaller was found", *counts)
-        case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
-            raise Unimproved("nothing smaller was found", *counts)
+    try:
+        after, groups = _smaller(work, found, request.objective)
+    except Unimproved as why:
+        raise Unimproved(str(why), found.evaluations, found.crashes) from None
     return Improved(work.better, after, found.trace, found.evaluations, found.crashes, groups.saved)
 
 
@@ -153,6 +136,33 @@ class Remade:
     crashes: int = 0  # of the compiler
 
 
+def _smaller(work: Work, found: Remade, objective: str) -> tuple[ObjectSizes, Change]:
+    """Return the sizes of what was found and its groups, compared with clang's object; see improve.
+
+    Raises:
+        Unimproved: clang's object is to stay. The counts of the search are in `found`.
+    """
+    if found.why:
+        raise Unimproved(found.why)
+    _same_symbols(work.reference, work.better)
+    before, after = object_sizes(work.reference, work.job), object_sizes(work.better, work.job)
+    if after.loaded_bytes > before.loaded_bytes:
+        raise Unimproved("what was found loads more bytes")
+    groups = change_of_groups(work.reference.read_bytes(), work.better.read_bytes())
+    if after.loaded_bytes + groups.elsewhere > before.loaded_bytes:
+        raise Unimproved("what was found loads more bytes beside objects with the same inline functions")
+    if after.constant_bytes > before.constant_bytes:
+        raise Unimproved("what was found has more bytes of code and read-only data")
+    match objective:
+        case "ir-instructions":
+            _fewer_instructions(work)
+        case "text-bytes" if after.text_bytes >= before.text_bytes:
+            raise Unimproved("nothing smaller was found")
+        case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
+            raise Unimproved("nothing smaller was found")
+    return after, groups
+
+
 def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Remade:
     """Write the module after burnish's passes and clang's object of it; clang's own where none is smaller."""
     bitcode = work.front.read_bytes()
@@ -163,30 +173,33 @@ def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Rem
             deadline_seconds=work.waits.search_seconds,
             workspace=work.workspace,
         )
-        work.back.write_bytes(found.bitcode)
+    except Unimproved as error:
+        return Remade((), error.evaluations, str(error), crashes=error.crashes)
+    work.back.write_bytes(found.bitcode)
+    try:
         processes.run_quietly(
             code_generation(work.job, work.back, work.better).command, work.waits.step_seconds
         )
     except Unimproved as error:
-        return Remade((), error.evaluations, str(error), crashes=error.crashes)
+        return Remade((), found.evaluations, str(error), crashes=found.crashes)
     return Remade(found.trace, found.evaluations, run_time=found.run_time, crashes=found.crashes)
 
 
 def by_code_generation(work: Work, request: OptimizeRequest, before: Remade) -> Remade:
     """Write a smaller object of the module, of clang's own where passes found none."""
-    if before.why:
-        processes.run_quietly(clang_bitcode(work.job, work.back).command, work.waits.step_seconds)
-        work.better.write_bytes(work.reference.read_bytes())
-    generated = Generated(
-        work.back.read_bytes(),
-        work.front.read_bytes(),
-        work.better.read_bytes(),
-        work.job.command,
-        own=work.reference.read_bytes(),
-        run_time=before.run_time,
-    )
-    forked = request.forked()
     try:
+        if before.why:
+            processes.run_quietly(clang_bitcode(work.job, work.back).command, work.waits.step_seconds)
+            work.better.write_bytes(work.reference.read_bytes())
+        generated = Generated(
+            work.back.read_bytes(),
+            work.front.read_bytes(),
+            work.better.read_bytes(),
+            work.job.command,
+            own=work.reference.read_bytes(),
+            run_time=before.run_time,
+        )
+        forked = request.forked()
         code = guarded(
             lambda: machine_code(generated, forked),
             deadline_seconds=work.waits.search_seconds,
@@ -252,16 +265,17 @@ def _same_symbols(reference: Path, better: Path) -> None:
         raise Unimproved(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")
 
 
-def _fewer_instructions(job: ClangJob, back: Path, waits: Deadlines, workspace: Path) -> None:
-    own = workspace / "clang.bc"
-    processes.run_quietly(clang_bitcode(job, own).command, waits.step_seconds)
+def _fewer_instructions(work: Work) -> None:
+    """Raise Unimproved where clang's own passes leave as few."""
+    own = work.workspace / "clang.bc"
+    processes.run_quietly(clang_bitcode(work.job, own).command, work.waits.step_seconds)
 
     def count() -> tuple[int, int]:
         from burnish import _native
 
-        before, after = (_native.Module(path.read_bytes(), path.name) for path in (own, back))
+        before, after = (_native.Module(path.read_bytes(), path.name) for path in (own, work.back))
         return before.instruction_count(), after.instruction_count()
 
-    before, after = guarded(count, deadline_seconds=waits.step_seconds, workspace=workspace)
+    before, after = guarded(count, deadline_seconds=work.waits.step_seconds, workspace=work.workspace)
     if after >= before:
         raise Unimproved(f"nothing smaller was found: {after:,} IR instructions, clang's has {before:,}")

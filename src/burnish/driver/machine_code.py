@@ -21,7 +21,6 @@ from burnish.core.view import Observed
 from burnish.core.walk import after
 from burnish.core.worker import Limits
 from burnish.driver.back_end import back_end_of
-from burnish.driver.debug_info import without_debug_info
 from burnish.driver.jobs import ClangJob
 from burnish.driver.optimizer import budget_of
 from burnish.driver.remembered import REMEMBERED, alike, applied
@@ -35,6 +34,7 @@ from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from burnish.tasks.llvm_codegen.observations import OBJECT
 from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
+from burnish.tasks.llvm_passes.debug_info import without_debug_info
 from burnish.tasks.llvm_passes.modules import read_module
 from burnish.tasks.llvm_passes.objectives import within_limits
 from burnish.tasks.llvm_passes.origin import Options, ReferenceSizes

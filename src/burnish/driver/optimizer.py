@@ -15,7 +15,6 @@ from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.core.worker import Limits
-from burnish.driver.debug_info import with_debug_info, without_debug_info
 from burnish.driver.improve import LOAD
 from burnish.driver.remembered import REMEMBERED, alike, applied
 from burnish.driver.requests import Optimized, OptimizeRequest, Unimproved
@@ -25,6 +24,7 @@ from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory, first_of
 from burnish.search.run import Observer, run
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
+from burnish.tasks.llvm_passes.debug_info import with_debug_info, without_debug_info
 from burnish.tasks.llvm_passes.objectives import within_limits
 from burnish.tasks.llvm_passes.session import ModuleSession
 

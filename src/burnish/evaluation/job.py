@@ -92,7 +92,7 @@ def optimize(
         adviser, guide = policies.find_adviser(strategy.policy, part.task, goal.name) or (None, "")
         guides.append(guide)
         if strategy.memory:
-            adviser = Memory(strategy.memory, task, problem.program, goal.name, adviser)
+            adviser = Memory(strategy.memory, task, part.program, goal.name, adviser)
             remembered.append(adviser)
         return adviser
 

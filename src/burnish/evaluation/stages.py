@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from burnish.core.behind import begin_behind, ended, stage_behind
+from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.guide import Adviser
 from burnish.core.problem import Problem
 from burnish.core.result import Result
+from burnish.core.worker import Worker
 from burnish.search import Budget, Progress, search
 
 LEAST_SHARE = 0.02  # of a budget in seconds, that is worth beginning a stage for
@@ -43,14 +45,15 @@ def search_stages(
     Raises:
         ProgramError: the program cannot be read.
     """
-    task, start = problem.task, time.monotonic()
+    task, digest, start = problem.task, problem.program.digest, time.monotonic()
+    problem = _as_searched(problem)
     stages = task.stages or (task,)
     found: Result | None = None
     for number, stage in enumerate(stages):
         left, more = budget.seconds, budget.evaluations
+        left = None if left is None else max(0.0, left - (time.monotonic() - start))
         if found:
             stage = stage_behind(task, found.trace)
-            left = None if left is None else max(0.0, left - (time.monotonic() - start))
             more = None if more is None else more - found.evaluations
             if left is not None and left < LEAST_SHARE * (budget.seconds or 0.0):
                 break  # the program is so slow that those before had all
@@ -73,7 +76,26 @@ def search_stages(
         if math.isinf(found.cost):
             break
     assert found
-    return replace(found, trace=ended(task, found.trace))
+    return replace(found, digest=digest, trace=ended(task, found.trace))
+
+
+def _as_searched(problem: Problem) -> Problem:
+    """Return the problem of the program that is searched: see Task.searched.
+
+    Raises:
+        ProgramError: the program cannot be read.
+    """
+    make, program = problem.task.searched, problem.program
+    if not make:
+        return problem
+    worker = Worker(problem.limits)
+    try:
+        made = worker.call(make, replace(program, workload=None))
+    except CompilerCrash as error:
+        raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
+    finally:
+        worker.close()
+    return replace(problem, program=replace(program, content=made.content))
 
 
 def joined(problem: Problem, before: Result, after: Result) -> Result:

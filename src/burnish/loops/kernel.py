@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from burnish import _native
+from burnish.core.argument_checks import path_in
 from burnish.core.errors import InputError, UnknownName
 from burnish.files import write_atomically
 from burnish.loops.alignment import worth_aligning
@@ -88,11 +89,11 @@ class CompiledKernel:
                 code is compared with NumPy if it runs here.
 
         Raises:
-            InputError: the last name is none in C, or the files cannot be written.
+            InputError: it is no path, its last name is none in C, or the files cannot be written.
             UnknownName: LLVM does not know the CPU.
             Miscompiled: something else comes out than from NumPy.
         """
-        path = Path(path)
+        path = path_in("path", path, "matmul")
         check_name(path.name)
         machine = machine_of(cpu) if cpu else host()
         header = write_header(self.nest, self.tree, path.name, machine).encode()

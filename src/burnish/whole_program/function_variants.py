@@ -7,14 +7,18 @@ a search would take one for every function and choice.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from burnish import _native
+from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.driver.requests import Optimized, OptimizeRequest
+from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes.actions import ACTIONS
+from burnish.tasks.llvm_passes.debug_info import check_code
 from burnish.tasks.llvm_passes.modules import emit_described, object_sizes, run_pass
 from burnish.tasks.llvm_passes.objectives import slowdown, slowdowns
 from burnish.tasks.llvm_passes.origin import RunTimes
@@ -60,11 +64,16 @@ def by_functions(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     """Outline, and give each function the attributes that make it smallest.
 
     Args:
-        bitcode: Of a module, after the level's own passes.
+        bitcode: Of a module, after the level's own passes. Debug information has no say in what is chosen.
         request: Its `code_growth` and `speed_limit` say how much more code there may be than after the
             level's passes, and how much slower the program and each function may be.
+
+    Raises:
+        CompilerCrash: LLVM does not survive it, or does otherwise where there is debug information.
     """
-    module = _native.Module(bitcode, request.name)
+    described = _native.Module(bitcode, request.name)
+    module = described.clone()
+    module.drop_debug_info()
     before = _generated(module, request.level)
     first: Trace = ()
     outlined = module.clone()
@@ -77,12 +86,17 @@ def by_functions(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         now = before
     room = int(request.code_growth * before.constant_bytes - now.constant_bytes)
     chosen = choose(_choices(module, request, now, before), room)
-    at_functions = [entry(action, one.function) for one in chosen for action in one.variant]
-    for one in chosen:
-        for action in one.variant:
-            run(module, action, one.function, request.level)
-    trace = (f"clang<{request.level}>", *first, *at_functions)
-    return Optimized(module.bitcode(), trace, 1 + len(VARIANTS))
+    at_functions = [(action, one.function) for one in chosen for action in one.variant]
+    for action, function in at_functions:
+        run(module, action, function, request.level)
+    found = module.bitcode()
+    if described.has_debug_info:
+        for action, site in (*((action, WHOLE_PROGRAM) for action in first), *at_functions):
+            run(described, action, site, request.level)
+        plain, found = found, described.bitcode()
+        check_code(Program(request.name, LANGUAGE, plain), found, plain)
+    trace = (f"clang<{request.level}>", *first, *itertools.starmap(entry, at_functions))
+    return Optimized(found, trace, 1 + len(VARIANTS))
 
 
 def run(module: _native.Module, action: str, site: str, level: str) -> None:

@@ -138,7 +138,7 @@ class _Trials:
             self.outcome = replace(self.outcome, evaluations=found.evaluations)
             self.linked(found)
         except (Unimproved, BurnishError) as why:
-            self.outcome = replace(self.outcome, reason=str(why))
+            self._unimproved(why)
 
     def by_code_generation(self, request: OptimizeRequest) -> None:
         """Try to decide the code of the best module's functions."""
@@ -157,8 +157,12 @@ class _Trials:
             self.outcome = replace(self.outcome, evaluations=self.outcome.evaluations + code.evaluations)
             self.linked(replace(self.module, trace=(*self.module.trace, *code.trace)), code.content)
         except (Unimproved, BurnishError) as why:
-            evaluations = self.outcome.evaluations + getattr(why, "evaluations", 0)
-            self.outcome = replace(self.outcome, reason=str(why), evaluations=evaluations)
+            self._unimproved(why)
+
+    def _unimproved(self, why: Exception) -> None:
+        """Keep why a search did not help, and its evaluations."""
+        evaluations = self.outcome.evaluations + getattr(why, "evaluations", 0)
+        self.outcome = replace(self.outcome, reason=str(why), evaluations=evaluations)
 
     def is_late(self, request: OptimizeRequest, trials: float) -> bool:
         """Whether there is no time left for so many compilations of the module."""

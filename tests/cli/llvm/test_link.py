@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import shutil
 import subprocess
@@ -35,9 +37,9 @@ def test_objects_sources_and_bitcode(project: Path) -> None:
     subprocess.run([find_tool("clang"), *bitcode], cwd=project, check=True)
     inputs = ("main.o", "find.o", "sums.c", "twice.bc")
     printed = burnish(project, "link", "--alone", "--budget", "20 evaluations", *inputs, "-o", "program")
-    assert printed.startswith("program: 4 units in one module, ")
+    assert printed.startswith("\nprogram: 4 units in one module, ")
     before, after = (
-        int(text.replace(",", "")) for text in re.findall(r"loaded: ([\d,]+) -> ([\d,]+)", printed)[0]
+        int(text.replace(",", "")) for text in re.findall(r"loaded +([\d,]+) +([\d,]+) ", printed)[0]
     )
     assert after < before
     assert subprocess.run([project / "program", "3"], check=False, capture_output=True).returncode == 0
@@ -49,23 +51,29 @@ def test_beside_clangs_own_link_time_optimization(project: Path) -> None:
     names = ("main", "find", "sums", "twice")
     burnish(project, "cc", "--alone", "--whole-program", "-Oz", "-c", *(f"{name}.c" for name in names))
     words = [*(f"{name}.o" for name in names), "-o", "program", "-s"]
-    printed = burnish(project, "link", "--against-lto", "--alone", "--budget", "2 evaluations", *words)
-    said = re.search(r"by clang's link-time optimization: ([\d,]+) bytes", printed)
-    assert said
+    printed = burnish(
+        project, "link", "--format", "csv", "--against-lto", "--alone", "--budget", "2 evaluations", *words
+    )
+    rows = {row["bytes"]: row for row in csv.DictReader(io.StringIO(printed))}
+    assert list(rows) == ["loaded", "code"]
     command = [find_tool("clang"), "-Oz", "-flto", "-s", *(f"{name}.c" for name in names), "-o", "lto"]
     subprocess.run([str(word) for word in command], cwd=project, check=True)
     sizes = subprocess.run(
         [find_tool("llvm-readelf"), "-SW", project / "lto"], check=True, capture_output=True, text=True
     ).stdout
-    rows = [line[7:].split() for line in sizes.splitlines() if re.match(r"  \[ *[1-9]", line)]
-    loaded = sum(int(row[4], 16) for row in rows if "A" in row[6] and row[1] != "NOBITS")
-    assert int(said[1].replace(",", "")) == loaded
+    sections = [line[7:].split() for line in sizes.splitlines() if re.match(r"  \[ *[1-9]", line)]
+    loaded = sum(int(row[4], 16) for row in sections if "A" in row[6] and row[1] != "NOBITS")
+    assert int(rows["loaded"]["clang -flto"]) == loaded
 
 
-@pytest.mark.parametrize("words", [[], ["--budget", "1s"], ["--budget", "soon", "a.o"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [[], ["--budget", "1s"], ["--budget", "soon", "a.o"], ["--format", "x", "a.o"]], ids=" ".join
+)
 def test_what_is_wrong_is_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["link", *words]) == 2
-    assert "expected" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("burnish: error: ") and said.count("\n") == 1
+    assert "expected" in said or "known: table, markdown, csv" in said
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

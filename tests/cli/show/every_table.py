@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from burnish.cli import apply, compare, leaderboard, tasks, train
-from burnish.cli.llvm import inliner, report, report_advice, report_linked
+from burnish.cli import apply, compare, leaderboard, tasks, train, validate
+from burnish.cli.llvm import inliner, link, report, report_advice, report_linked
 from burnish.cli.llvm.corpus_tables import packages_table, print_summary, programs_table, show_runnable
 from burnish.cli.show.evaluate_tables import print_tables
 from burnish.cli.show.results_table import results_table
@@ -158,6 +158,28 @@ def pack_rows() -> list[PackRow]:
     ]
 
 
+def _link(form: TableForm, lto: Linked | None = None) -> None:
+    sizes = {
+        "loaded_bytes_before": 1234567,
+        "loaded_bytes": 1134567,
+        "text_bytes_before": 765432,
+        "text_bytes": 654321,
+    }
+    record = a_record(Path("/home/somebody"), "a_program_with_a_name", source="123 units", **sizes)
+    link._print(replace(record, reason="the build's budget is used up"), lto, form)
+
+
+def _validate(form: TableForm) -> None:
+    wrong = "WRONG: it prints something else than unoptimized on the input small"
+    validate._show(
+        [
+            validate.ValidatedRow(True, (FILES[0], "123 steps", "right"), ("replayed in two new processes",)),
+            validate.ValidatedRow(False, (FILES[1], "-Oz was kept", wrong), ("see reproducer/README.md",)),
+        ],
+        form,
+    )
+
+
 def _replay(form: TableForm) -> None:
     from burnish.cli.replay import outcomes_table
 
@@ -178,6 +200,9 @@ TABLES: dict[str, Callable[[TableForm], None]] = {
     "report --linked": _one_linked,
     "report --linked --against": _linked,
     "report --advice": _advice,
+    "link": _link,
+    "link --against-lto": lambda form: _link(form, linked()),
+    "validate": _validate,
     "replay": _replay,
     "corpus stats": lambda form: print_summary(pack_rows(), detailed=True, form=form),
     "corpus list": lambda form: form.show(programs_table(pack_rows())),

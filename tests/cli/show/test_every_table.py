@@ -16,7 +16,7 @@ from burnish.cli.show.tables import TextTable, figures, names, texts
 from tests.cli.show.every_table import FILES, TABLES
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-SNAPPED = ("optimize", "report", "evaluate", "apply")
+SNAPPED = ("optimize", "report", "evaluate", "apply", "link", "validate")
 WIDTHS = (40, 60, 80, 200)
 SOURCES = Path(__file__).parents[3] / "src" / "burnish"
 

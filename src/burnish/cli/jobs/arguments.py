@@ -118,16 +118,16 @@ def _given(options: argparse.Namespace, task: Task, wanted: Iterable[Setting]) -
     return {setting.name: every[setting.name] for setting in wanted if setting.name in every}
 
 
-def add_limits(parser: CommandParser) -> None:
-    """Add the limits of worker processes."""
+def add_limits(parser: CommandParser, unit: str = "action") -> None:
+    """Add the limits of worker processes.
+
+    Args:
+        parser: Whose arguments.
+        unit: What the deadline is for, one of the command's users' words.
+    """
     add = parser.add_argument
-    add(
-        "--deadline",
-        type=SECONDS,
-        default=60.0,
-        metavar="SECONDS",
-        help="for one action; default: 60",
-    )
+    help_text = f"for one {unit}; default: 60"
+    add("--deadline", type=SECONDS, default=60.0, metavar="SECONDS", help=help_text)
     add("--memory", type=GIBIBYTES, default=4.0, metavar="GIB", help="of a worker; default: 4")
 
 

@@ -70,14 +70,16 @@ class OutputPaths:
         """
         if not output.suffix and self.suffixes:
             raise InputError(
-                f"{output}: there is no such folder; make it first, or name a file: {output}{self.default}"
+                f"{output}: the folder does not exist; make it first, or name a file: {output}{self.default}"
             )
         if output.suffix not in self.suffixes:
             *others, last = self.suffixes or (self.default,)
             known = f"{', '.join(others)} or {last}" if others else last
             raise InputError(f"{output}: expected a name that ends in {known}, or a folder")
         if not output.absolute().parent.is_dir():
-            raise InputError(f"{output}: there is no folder {output.absolute().parent}; make it first")
+            raise InputError(
+                f"{output}: its folder does not exist; make it first: mkdir -p {output.absolute().parent}"
+            )
         self._check_apart(names[:1], [output], names)
 
     def _is_file(self, output: Path, given: Sequence[str], names: Sequence[str]) -> bool:

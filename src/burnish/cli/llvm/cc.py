@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from burnish.cli.llvm.misspelled import meant
 from burnish.core.errors import BurnishError, InputError, UnknownName
 from burnish.driver.compiling import compile_and_improve, improve_objects
 from burnish.driver.file_budget import DEFAULT, FileBudget
 from burnish.driver.jobs import ClangJobs
 from burnish.driver.requests import OBJECTIVES, Compiled, DriverOptions, Optimized, Optimizer, OptimizeRequest
+
+# Takes the options so far and a value; returns the options with it.
+Reader = Callable[[DriverOptions, str], DriverOptions]
 
 HELP = """\
 usage: burnish {name} [OPTION]... CLANG-ARGUMENT...
@@ -98,12 +102,21 @@ def _libraries_of(arguments: list[str]) -> str:
     return said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
 
 
-def parse(arguments: list[str]) -> tuple[DriverOptions | None, list[str]]:
+def parse(
+    arguments: list[str], more: Mapping[str, Reader] = {}, switches: Sequence[str] = ()
+) -> tuple[DriverOptions | None, list[str]]:
     """Return burnish's options (None: --help) and clang's arguments.
+
+    Args:
+        arguments: What follows the command.
+        more: Options with a value that another command has beside those of a compiler, and what reads them.
+        switches: Likewise those without a value, which are not read here: a user may have meant one.
 
     Raises:
         InputError: an option without a value, or with one that it does not take.
+        UnknownName: what would be clang's first argument is an option of burnish's with a mistake in it.
     """
+    readers = {**_OPTIONS, **more}
     options = DriverOptions()
     rest = list(arguments)
     while rest:
@@ -119,15 +132,25 @@ def parse(arguments: list[str]) -> tuple[DriverOptions | None, list[str]]:
             options = replace(options, whole_program=True)
             del rest[0]
             continue
-        if name not in _OPTIONS:
+        if name not in readers:
+            _check_spelling(name, (*more, *switches))
             break
         del rest[0]
         if not equals:
             if not rest:
                 raise InputError(f"{name} needs a value: {name} VALUE or {name}=VALUE")
             value = rest.pop(0)
-        options = _OPTIONS[name](options, value)
+        options = readers[name](options, value)
     return _checked(options), rest
+
+
+def _check_spelling(option: str, more: Sequence[str]) -> None:
+    """Raise InputError where an option is one of burnish's with a mistake in it."""
+    near = meant(option, (*KNOWN, *more))
+    if near == option:
+        raise InputError(f"{option} takes no value")
+    if near:
+        raise UnknownName(f"no option {option}; did you mean {near}? Options for clang come after --")
 
 
 def _checked(options: DriverOptions) -> DriverOptions:
@@ -195,8 +218,8 @@ def _seed(options: DriverOptions, value: str) -> DriverOptions:
 
 
 def _remember(options: DriverOptions, value: str) -> DriverOptions:
-    if not Path(value).absolute().parent.is_dir():
-        raise InputError(f"--remember {value}: there is no folder {Path(value).absolute().parent}")
+    if not (folder := Path(value).absolute().parent).is_dir():
+        raise InputError(f"--remember {value}: its folder does not exist; make it first: mkdir -p {folder}")
     return replace(options, memory=Path(value).absolute())
 
 
@@ -229,7 +252,7 @@ def _report(options: DriverOptions, value: str) -> DriverOptions:
 
 # By hand rather than by argparse: whatever is not ours must reach clang untouched, and its import would be
 # a tenth of the time of a small compilation.
-_OPTIONS: dict[str, Callable[[DriverOptions, str], DriverOptions]] = {
+_OF_USERS: dict[str, Reader] = {
     "--objective": _objective,
     "--code-generation": _code_generation,
     "--speed-limit": _speed_limit,
@@ -241,9 +264,13 @@ _OPTIONS: dict[str, Callable[[DriverOptions, str], DriverOptions]] = {
     "--remember": _remember,
     "--seed": _seed,
     "--report": _report,
-    # the launcher's: native/launcher/main.cpp, hand_over
+}
+_OF_THE_LAUNCHER: dict[str, Reader] = {  # native/launcher/main.cpp, words_of
     "--compiled": _compiled,
     "--written": _written,
     "--libraries": _libraries,
     "--caller": _caller,
 }
+_OPTIONS = _OF_USERS | _OF_THE_LAUNCHER
+KNOWN = (*_OF_USERS, "--whole-program", "--alone", "--help")
+"""Options that users give, as native/launcher/misspelled.cpp has them, too."""

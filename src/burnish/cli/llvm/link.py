@@ -10,13 +10,15 @@ from pathlib import Path
 from burnish.cli.llvm import cc
 from burnish.cli.llvm.launch import find_launcher
 from burnish.cli.show.numbers import change_text
-from burnish.core.errors import BurnishError, InputError
+from burnish.cli.show.table_forms import FORMS, TABLE, TableForm
+from burnish.cli.show.tables import TextTable, figures, texts
+from burnish.core.errors import BurnishError, InputError, UnknownName
 from burnish.driver import build_log
 from burnish.driver.build_log import Record
 from burnish.driver.build_summary import change_percent
 from burnish.driver.jobs import make_plan
-from burnish.driver.linked import read_linked
-from burnish.driver.requests import Unimproved
+from burnish.driver.linked import Linked
+from burnish.driver.requests import DriverOptions, Unimproved
 from burnish.toolchain import CXX_SUFFIXES, find_tool
 from burnish.whole_program.inputs import linked_files
 from burnish.whole_program.link_job import LinkJob, link_job_of
@@ -31,11 +33,12 @@ That is what `burnish cc --whole-program` does where it links, and prints what i
 
 Options come before the first file:
   --against-lto      link by clang's own link-time optimization, too, and say what that program loads
+  --format FORM      of the table: table, to read (default), markdown or csv
   --budget, --objective, --speed-limit, --search, --policy, --code-generation, --remember, --seed, --report
                      as of burnish cc
   --help             this text
 """
-_LTO = "--against-lto"
+_LTO, _FORMAT = "--against-lto", "--format"
 _DEADLINE_SECONDS = 3600.0
 
 
@@ -47,7 +50,15 @@ def main(arguments: list[str]) -> int:
     """
     words = [word for word in arguments if word != _LTO]
     against_lto = len(words) < len(arguments)
-    options, rest = cc.parse(words)
+    forms = [TABLE]
+
+    def read_form(options: DriverOptions, value: str) -> DriverOptions:
+        if value not in FORMS:
+            raise UnknownName.among("format", value, FORMS)
+        forms.append(value)
+        return options
+
+    options, rest = cc.parse(words, {_FORMAT: read_form}, (_LTO,))
     if options is None:
         sys.stdout.write(HELP)
         return 0
@@ -58,15 +69,34 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="burnish-link-") as folder:
         log = Path(folder, "log.jsonl")
         name = "c++" if _is_cxx(rest) else "cc"
-        command = [find_launcher(f"burnish-{name}"), "--whole-program", *own, "--report", str(log)]
+        launcher = find_launcher(f"burnish-{name}")
+        command = [launcher, "--whole-program", *_without_form(own), "--report", str(log)]
         code = subprocess.run([*command, "--", "-Oz", *rest], check=False).returncode
-        for record in build_log.read(log) if log.is_file() else []:
+        records = build_log.read(log) if log.is_file() else []
+        for record in records:
             build_log.append(options.log or build_log.default_log(), record)
-            if record.source.endswith(" units"):
-                _print(record)
+        programs = [record for record in records if record.source.endswith(" units")]
+        why: InputError | None = None
+        lto: Linked | None = None
         if against_lto and not code:
-            _print_lto(name, rest, Path(folder))
+            try:
+                lto = _by_lto(name, rest, Path(folder))
+            except InputError as error:
+                why = error
+        for record in programs:
+            _print(record, lto, TableForm(forms[-1]))
+        if why:
+            raise why
     return code if code >= 0 else 128 - code
+
+
+def _without_form(own: list[str]) -> list[str]:
+    """Return the options that the drop-in compilers have, too."""
+    words = list(own)
+    while _FORMAT in words:
+        at = words.index(_FORMAT)
+        del words[at : at + 2]
+    return [word for word in words if not word.startswith(f"{_FORMAT}=")]
 
 
 def _is_cxx(words: list[str]) -> bool:
@@ -81,21 +111,33 @@ def _is_cxx(words: list[str]) -> bool:
     return any(unit.job.language.startswith("c++") for unit in units)
 
 
-def _print(record: Record) -> None:
-    print(f"{record.output}: {record.source} in one module, {record.evaluations} evaluations")
-    if record.reason:
-        print(f"  {record.reason}")
+def _print(record: Record, lto: Linked | None, form: TableForm) -> None:
+    """Print what became of a program, beside what clang's link-time optimization makes of it."""
+    columns = (texts("bytes"), *figures("linked", "now", "change"))
+    more = figures("clang -flto", "against it") if lto else ()
+    about = f"{record.output}: {record.source} in one module, {record.evaluations} evaluations"
+    table = TextTable((*columns, *more), title=about)
     for what, before, after in (
         ("loaded", record.loaded_bytes_before, record.loaded_bytes),
         ("code", record.text_bytes_before, record.text_bytes),
     ):
-        change = change_percent(before, after)
-        if change is not None:
-            print(f"  {what}: {before:,} -> {after:,} bytes ({change_text(change)})")
+        if before is None or after is None:
+            continue
+        beside = []
+        if lto:
+            other = lto.loaded_bytes if what == "loaded" else lto.of_kind("code")
+            beside = [f"{other:,}", change_text(change_percent(other, after))]
+        table.add(what, f"{before:,}", f"{after:,}", change_text(change_percent(before, after)), *beside)
+    if table.rows:
+        form.show(table)
+    else:
+        form.note(about)
+    if record.reason:
+        form.note(record.reason)
 
 
-def _print_lto(name: str, rest: list[str], folder: Path) -> None:
-    """Print what clang's own link-time optimization makes of it.
+def _by_lto(name: str, rest: list[str], folder: Path) -> Linked:
+    """Return what clang's own link-time optimization makes of a program.
 
     Raises:
         InputError: it does not link.
@@ -107,10 +149,6 @@ def _print_lto(name: str, rest: list[str], folder: Path) -> None:
     if not linker:
         raise InputError(f"{_LTO}: expected objects alone, and one program of them")
     try:
-        lto = link_by_clang_lto(linker, folder, _DEADLINE_SECONDS)
+        return link_by_clang_lto(linker, folder, _DEADLINE_SECONDS)
     except (Unimproved, BurnishError, OSError) as why:
         raise InputError(f"{_LTO}: {why}") from None
-    ours = read_linked(linker.output).loaded_bytes
-    print(
-        f"  by clang's link-time optimization: {lto.loaded_bytes:,} bytes ({ours - lto.loaded_bytes:+,} here)"
-    )

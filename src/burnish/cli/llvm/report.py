@@ -12,7 +12,7 @@ from burnish.cli.jobs.command_parser import CommandParser
 from burnish.cli.show.numbers import change_text
 from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
 from burnish.cli.show.tables import TextTable, figures, names, texts
-from burnish.core.errors import BurnishError, InputError
+from burnish.core.errors import InputError
 from burnish.driver import build_log
 from burnish.driver.build_log import Record
 from burnish.driver.build_summary import (
@@ -26,38 +26,36 @@ from burnish.driver.build_summary import (
 
 
 def main(arguments: list[str]) -> int:
-    """Run `burnish report`; return its exit code."""
+    """Run `burnish report`; return its exit code.
+
+    Raises:
+        InputError: an option or a file is wrong, or nothing is left to show.
+    """
     own, link = _divide(arguments)
     options = _parser().parse(own)
     form = None if options.json else form_of(options)
-    try:
-        if options.advice:
-            from burnish.cli.llvm.report_advice import show_advice
+    if options.advice:
+        from burnish.cli.llvm.report_advice import show_advice
 
-            return show_advice(link, options.file, form)
-        if link:
-            raise InputError(f"{' '.join(link[:3])} ...: a command after -- is for --advice")
-        if options.against and not options.linked:
-            raise InputError(f"--against {options.against}: of which program? --linked PROGRAM names it")
-        if options.linked:
-            from burnish.cli.llvm.report_linked import show_linked
+        return show_advice(link, options.file, form)
+    if link:
+        raise InputError(f"{' '.join(link[:3])} ...: a command after -- is for --advice")
+    if options.against and not options.linked:
+        raise InputError(f"--against {options.against}: of which program? --linked PROGRAM names it")
+    if options.linked:
+        from burnish.cli.llvm.report_linked import show_linked
 
-            return show_linked(options.linked, options.against, form)
-        log = options.file or build_log.default_log()
-        directory = Path(options.directory).resolve()
-        records = build_log.read(log)
-        if cause := build_log.why_not_writable(log):
-            sys.stderr.write(
-                f"burnish report: the build log cannot be written: {cause}; later builds are not in it\n"
-            )
-        summary = summarise(records, directory, gone_too=options.all)
-        if not summary.records:
-            raise InputError(f"{log}: no object at or below {directory}{_of_those_gone(summary)}")
-        if options.files is not None:
-            summary = _of_reason(summary, options.files)
-    except BurnishError as error:
-        sys.stderr.write(f"burnish report: {error}\n")
-        return 2
+        return show_linked(options.linked, options.against, form)
+    log = options.file or build_log.default_log()
+    directory = Path(options.directory).resolve()
+    records = build_log.read(log)
+    if cause := build_log.why_not_writable(log):
+        sys.stderr.write(f"burnish: the build log cannot be written: {cause}; later builds are not in it\n")
+    summary = summarise(records, directory, gone_too=options.all)
+    if not summary.records:
+        raise InputError(f"{log}: no object at or below {directory}{_of_those_gone(summary)}")
+    if options.files is not None:
+        summary = _of_reason(summary, options.files)
     if form:
         _print(summary, directory, form, reasons=options.files is not None)
     else:

@@ -43,6 +43,7 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         reference=options.pipeline,
         max_steps=45,
         variants=passes.variants,
+        searched=passes.searched,
         options=texts(options),
         settings=settings_for(make_codegen),
         make_source=passes.make_source,

@@ -41,6 +41,7 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         max_trace_by_site=2,  # inlining brings further questions
         threads=False,  # forks share their compiles, and one gives up those that wait for another's answers
         variants=passes.variants,
+        searched=passes.searched,
         options=texts(options),
         settings=settings_for(make_inlining),
         make_source=passes.make_source,

@@ -11,6 +11,7 @@ from burnish.core.validator import Validator
 from burnish.execution.object_behaviour import object_behaviour
 from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, indices, opt_commandline
 from burnish.tasks.llvm_passes.baselines import baselines
+from burnish.tasks.llvm_passes.debug_info import without_debug_info
 from burnish.tasks.llvm_passes.modules import without_unwind_tables
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES
 from burnish.tasks.llvm_passes.observations import OBSERVATIONS
@@ -43,6 +44,7 @@ def make_task(options: Options = Options()) -> Task:
         max_steps=45,
         initial_traces=((start,),) if start in actions else (),
         variants={"without-unwind-tables": without_unwind_tables},
+        searched=without_debug_info,
         options=texts(options),
         settings=settings_for(make_task),
         make_source=partial(_source, options.level),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish import _native
+from burnish.core.action import action_number
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
 from burnish.core.limit import limits_of, unlimited
 from burnish.core.program import Program
@@ -66,7 +67,8 @@ class ModuleSession(Session):
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
         """Run one pass on the module or on one function."""
-        if not (0 <= action < len(self.actions)) or site != WHOLE_PROGRAM or not self._legal[action]:
+        action = action_number(action, self.actions)
+        if site != WHOLE_PROGRAM or not self._legal[action]:
             self.check_legal(action, site)
         number = int(self._passes[action])
         changed = self._run(number, site)

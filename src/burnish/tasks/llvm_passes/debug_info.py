@@ -51,11 +51,26 @@ def with_debug_info(problem: Problem, bitcode: bytes, trace: Trace, plain: bytes
     finally:
         root.shutdown()
     assert isinstance(described, bytes)
-    found, sought = (replace(problem.program, content=content) for content in (described, plain))
+    check_code(problem.program, described, plain)
+    return described
+
+
+def check_code(program: Program, described: bytes, plain: bytes) -> None:
+    """Check that a state has the same code with debug information and without.
+
+    Args:
+        program: What both are states of.
+        described: Bitcode of the state with debug information.
+        plain: Likewise without.
+
+    Raises:
+        CompilerCrash: the passes did otherwise.
+        ProgramError: the bitcode cannot be read.
+    """
+    found, sought = (replace(program, content=content) for content in (described, plain))
     bare = without_debug_info(found)
     if bare.content != plain and _code(bare) != _code(sought):
         raise CompilerCrash("the passes do otherwise where there is debug information")
-    return described
 
 
 def _code(program: Program) -> bytes:

@@ -1,0 +1,36 @@
+"""Options that a user misspelled, where clang's are allowed, too: none of those is taken for one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def meant(option: str, known: Iterable[str]) -> str:
+    """Return the known option that a user misspelled; "" where the option is clang's, or far from all.
+
+    One letter in three may be wrong, missing, too many, or in the place of its neighbour. No long option of
+    clang's is as near to one of burnish's. native/launcher/misspelled.cpp has the same rule.
+
+    Args:
+        option: With its dashes, without a value.
+        known: burnish's options, likewise.
+    """
+    if not option.startswith("--"):
+        return ""
+    near = [(_edits(option, name), name) for name in known]
+    near = [(edits, name) for edits, name in near if 3 * edits <= len(name) - len("--")]
+    return min(near)[1] if near else ""
+
+
+def _edits(one: str, other: str) -> int:
+    """Return how many letters are to be changed, added, removed or swapped: optimal string alignment."""
+    before: list[int] = []
+    last, row = before, list(range(len(other) + 1))
+    for i, letter in enumerate(one):
+        before, last, row = last, row, [i + 1]
+        for j, wanted in enumerate(other):
+            edits = min(last[j] + (letter != wanted), last[j + 1] + 1, row[j] + 1)
+            if i and j and (letter, one[i - 1]) == (other[j - 1], wanted):
+                edits = min(edits, before[j - 1] + 1)
+            row.append(edits)
+    return row[-1]
