@@ -82,7 +82,8 @@ def run(installed: Path, words: Sequence[str], code: int = 0) -> str:
 
 def run_all(installed: Path, commands: Sequence[Sequence[str]]) -> list[tuple[int, str, str]]:
     """Run commands one after the other in one process; return each one's exit code, output and errors."""
-    return json.loads(run(installed, [sys.executable, "-c", COMMANDS, json.dumps(commands)]))
+    told = run(installed, [sys.executable, "-c", COMMANDS, json.dumps(commands)])
+    return [(code, out, errors) for code, out, errors in json.loads(told)]
 
 
 def test_it_is_short() -> None:
