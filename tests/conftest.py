@@ -54,6 +54,12 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture
+def without_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let trainings draw no curves: in a small one that takes longer than all else."""
+    monkeypatch.setattr("burnish.training.loop.plot_log", lambda log, picture: None)
+
+
+@pytest.fixture
 def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Assert that the test leaves no child process, open descriptor or temporary file behind."""
     temporary = tmp_path / "temporary"

@@ -154,6 +154,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_evolution_finds_the_optimum_of_counting(settings: dict[str, Any]) -> None:
     small = partial(counting_policy, hidden=(16,), critic="none")

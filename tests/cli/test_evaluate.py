@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 FILES = [str(DATA / name) for name in ("hash_table.c", "matrix.c")]
 METHODS = ["--methods", "random,O3", "--objective", "ir-instructions"]
 
-WORDS = ["evaluate", *FILES, "--methods", "random,genetic", "--budget", "80"]
+WORDS = ["evaluate", *FILES, "--methods", "random,genetic", "--budget", "60", "--json"]  # --json: no pictures
 
 pytestmark = pytest.mark.usefixtures("fonts")
 
@@ -75,8 +75,8 @@ def test_methods_are_compared_without_some_actions(
 @pytest.mark.usefixtures("nothing_left")
 def test_methods_and_budgets_are_added_to_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    assert evaluate(folder, "--sample", "1") == 0
-    words = ["--methods", "random,Os", "--budget", "3", "--out", str(folder), "--sample", "1"]
+    assert evaluate(folder, "--sample", "1", "--json") == 0
+    words = ["--methods", "random,Os", "--budget", "3", "--out", str(folder), "--sample", "1", "--json"]
     assert main(["evaluate", FILES[0], *words, FILES[1]]) == 0
     assert [(item.budget, item.method) for item in read_rows(folder / "rows.jsonl")] == [
         ("6 evaluations", "random"),
@@ -131,18 +131,15 @@ def test_folders_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "1 evaluation: 1 program" in shown and "apart" not in shown and "[0" not in shown
 
 
-@pytest.mark.parametrize(
-    "change",
-    [["--objective", "text-bytes"], ["--seed", "1"], ["--level", "O2"], ["--without", "gvn"]],
-)
-def test_folder_of_something_else_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: list[str]
-) -> None:
+def test_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    assert evaluate(folder, "--sample", "1") == 0
-    assert evaluate(folder, *change) == 2
-    assert "take another folder" in capsys.readouterr().err
+    assert evaluate(folder, "--sample", "1", "--json") == 0
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for change in ("--objective text-bytes", "--seed 1", "--level O2", "--without gvn"):
+        assert evaluate(folder, *change.split()) == 2
+        assert "take another folder" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize(
@@ -221,7 +218,7 @@ def test_killed_run_goes_on_to_the_same_rows(tmp_path: Path, whole: list[Row], h
 
 @pytest.mark.usefixtures("nothing_left")
 def test_runnable_program_is_run(tmp_path: Path) -> None:
-    words = ["--methods", "random", "--budget", "2", "--out", str(tmp_path / "run")]
+    words = ["--methods", "random", "--budget", "2", "--out", str(tmp_path / "run"), "--json"]
     assert main(["evaluate", "kernels:queens@small", *words]) == 0
     (found,) = complete(tmp_path / "run")
     assert "outputs equal -O0's on 1 input" in found.checks

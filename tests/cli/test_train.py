@@ -33,7 +33,7 @@ track = { tensorboard = false }
 
 
 @pytest.fixture
-def walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_curves: None) -> str:
     """Return the name of a configuration of a training without a network."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(train, "open_training", Walk)

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from burnish.evaluation.page import DATA, report_page
+from burnish.evaluation.page import DATA, report_page, svg_of
 from burnish.evaluation.plots import improvement_plot, programs_plot
 from tests.evaluation.rows import row
 
@@ -58,8 +58,8 @@ class Outline(HTMLParser):
 
 
 def page() -> str:
-    figures = {"Improvement": improvement_plot(ROWS), "Programs": programs_plot(ROWS)}
-    return report_page(ROWS, {"task": "counting-v4"}, figures, notes=["Left out: <d>"])
+    pictures = {"Improvement": svg_of(improvement_plot(ROWS)), "Programs": svg_of(programs_plot(ROWS))}
+    return report_page(ROWS, {"task": "counting-v4"}, pictures, notes=["Left out: <d>"])
 
 
 def test_tables_say_what_the_rows_do() -> None:

@@ -17,6 +17,8 @@ from burnish.training.loop import train
 from burnish.training.validation import SCORE
 from tests.sources import program
 
+pytestmark = pytest.mark.usefixtures("without_curves")
+
 
 def table(kind: str, **more: Any) -> dict[str, Any]:
     algorithm = {

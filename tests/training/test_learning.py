@@ -218,6 +218,7 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str, tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("curves")
 @pytest.mark.parametrize("name", [n for n in shipped() if read_config(n).algorithm["name"] in LEARNERS])
 def test_shipped_configurations_train(name: str, tmp_path: Path) -> None:
     """On small programs, those of LLVM random ones: whoever runs the tests may have no corpus."""

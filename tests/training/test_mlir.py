@@ -35,6 +35,7 @@ needs_mlir = pytest.mark.skipif(not bindings.version(), reason="MLIR's wheel is 
 def small(name: str, *changes: str) -> Config:
     """Return a configuration that trains for seconds."""
     always = ["run.standardize_steps=12", "run.validate_every=2", "track.tensorboard=false", "run.threads=1"]
+    always.append("environment.deadline_seconds=60")  # a busy machine is no crash
     config = read_config(name, [*always, *changes])
     return replace(config, programs=OPS, validation=(Source("matmul:8x32x16"),))
 

@@ -154,6 +154,7 @@ def test_log_of_a_killed_run_is_read(tmp_path: Path) -> None:
         read_log(tmp_path / "nowhere")
 
 
+@pytest.mark.usefixtures("curves")
 def test_curves_are_drawn(tmp_path: Path) -> None:
     train(walk_config(iterations=3, validate_every=1), tmp_path, Walk)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")

@@ -30,7 +30,7 @@ class Cell:
 def report_page(
     rows: Sequence[Row],
     settings: Mapping[str, Any],
-    figures: Mapping[str, Figure],
+    pictures: Mapping[str, str],
     *,
     notes: Sequence[str] = (),
     confidence: float = CONFIDENCE,
@@ -40,7 +40,7 @@ def report_page(
     Args:
         rows: In the order of budgets and methods; not none.
         settings: What they have in common, shown as it is.
-        figures: Pictures by their captions.
+        pictures: SVG documents (see svg_of) by their captions.
         notes: What else to say, a paragraph each.
         confidence: Of the intervals.
     """
@@ -61,8 +61,9 @@ def report_page(
     ]
     if len({row.method for row in rows}) > 1:
         parts += ["<h2>Methods against each other</h2>", _pairs(rows, confidence)]
-    for caption, figure in figures.items():
-        parts += [f"<h2>{_text(caption)}</h2>", f'<div class="wide">{svg_of(figure)}</div>']
+    for caption, picture in pictures.items():
+        element = picture[picture.index("<svg") :]
+        parts += [f"<h2>{_text(caption)}</h2>", f'<div class="wide">{element}</div>']
     if languages := summarise_languages(rows, confidence=confidence):
         parts += ["<h2>Languages</h2>", _groups("language", languages)]
     if len({row.project for row in rows}) > 1:
@@ -79,14 +80,13 @@ def report_page(
 
 
 def svg_of(figure: Figure) -> str:
-    """Return a picture as an SVG element, the same each time."""
+    """Return a picture as an SVG document, the same each time."""
     import matplotlib as mpl
 
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "burnish"}):  # else its identifiers are random
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    return buffer.getvalue()
 
 
 def _methods(rows: Sequence[Row], confidence: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from burnish.core.errors import MissingTool
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.importance import importances, winning
-from burnish.evaluation.page import report_page
+from burnish.evaluation.page import report_page, svg_of
 from burnish.evaluation.plots import improvement_plot, passes_plot, programs_plot, training_plot
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import read_settings
@@ -45,15 +45,14 @@ def write_report(
     notes = [f"Left out: {item.program}: {item.reason}" for item in refused]
     if without := settings.get("options", {}).get("without"):
         notes.append(f"Left out of the actions: {without}")
-    figures: dict[str, tuple[str, Figure]] = {}
+    pictures: dict[str, str] = {}
     try:
-        figures = _figures(folder, rows, logs or {}, confidence)
+        for name, (caption, figure) in _figures(folder, rows, logs or {}, confidence).items():
+            pictures[caption] = svg_of(figure)  # drawn once: that takes longer than all else here
+            (folder / f"{name}.svg").write_text(pictures[caption], encoding="utf-8")
     except MissingTool as error:
         notes.append(f"There are no pictures: {error}")
-    for name, (_, figure) in figures.items():
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-    captioned = dict(figures.values())
-    page = report_page(rows, settings, captioned, notes=notes, confidence=confidence)
+    page = report_page(rows, settings, pictures, notes=notes, confidence=confidence)
     write_atomically(folder / REPORT, page.encode())
     return folder / REPORT
 
