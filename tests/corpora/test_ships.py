@@ -47,7 +47,6 @@ int main(int count, char **words) {
 }
 
 
-# of Debian's; sqlite3 needs tclsh
 PROJECTS = [
     "lua",
     "mawk",
@@ -128,7 +127,7 @@ def test_a_row_says_what_is_shipped(project: Project, bench: Bench, tmp_path: Pa
 def test_without_rounds_no_run_is_timed(project: Project, bench: Bench) -> None:
     row = measure(Bench(**{**vars(bench), "rounds": 0}), project, of_command("clang -Os"), tables=True)
     assert row["outputs"] == row["tests"] == "" and "run_ratio" not in row and "run_seconds" not in row
-    (before,) = [measure(bench, project, bench.baseline, tables=True)]
+    before = measure(bench, project, bench.baseline, tables=True)
     table = detail_table([before, row], bench.baseline.name, "clang -Os", tables=True)
     assert {column.header: list(column.cells) for column in table.columns}["run time"] == ["", "", ""]
 
