@@ -154,7 +154,9 @@ def _parser() -> argparse.ArgumentParser:
         "--projects", default=DEFAULT, help=f"of {', '.join(project_names())} (default: {DEFAULT})"
     )
     parser.add_argument("--tables", choices=("with", "without", "both"), default="both", help="unwind tables")
-    parser.add_argument("--rounds", type=int, default=7, help="of timing, at least (default: 7)")
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="of timing, at least (default: 7); 0: no run is timed"
+    )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time (default: all cores)"
     )

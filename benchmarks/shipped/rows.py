@@ -30,7 +30,7 @@ class Bench:
     folder: Path  # of builds
     inputs: Path
     baseline: Compiler
-    rounds: int  # of timing
+    rounds: int  # of timing; 0: no run is timed
     jobs: int
     configuring: tuple[Compiler, ...] = ()  # those whose time in configure scripts is measured
 
@@ -71,7 +71,7 @@ def measure(bench: Bench, project: Project, compiler: Compiler, *, tables: bool)
     if compiler in bench.configuring and project.configure and tables:
         pair = [configure_seconds(project, one) for one in (bench.baseline, compiler)]
         row["configure_seconds"] = dict(zip(("baseline", "compiler"), pair, strict=True))
-    if compiler != bench.baseline:
+    if compiler != bench.baseline and bench.rounds:
         old, new = time_in_turns(project, [before, after], inputs, bench.rounds)
         medians = {
             name: [statistics.median(times) for times in runs]

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import ships
 from shipped import debian, rows
 from shipped.building import Built, build
 from shipped.compilers import built_in, of_command
-from shipped.projects import Project, load_project
+from shipped.projects import TABLE, Project, load_project
 from shipped.rows import Bench, measure, read_rows
 from shipped.running import run_all
 from shipped.tables import detail_table, loaded_table
@@ -44,6 +45,23 @@ int main(int count, char **words) {
     "two.c": '#include <stdio.h>\nint main(void) { return puts("two") < 0; }\n',
     "configure": "#!/bin/sh\necho 'int main(void) { return 0; }' > conftest.c\n$CC $CFLAGS -c conftest.c\n",
 }
+
+
+PROJECTS = [
+    "lua",
+    "mawk",
+    "expat",
+    "pcre2",
+    "jsoncpp",
+    "zlib",
+    "xz",
+    "libpng",
+    "mujs",
+    "libyaml",
+    "snappy",
+    "leveldb",
+    "fmt",
+]
 
 
 @pytest.fixture
@@ -104,6 +122,14 @@ def test_a_row_says_what_is_shipped(project: Project, bench: Bench, tmp_path: Pa
     unwind = [each["programs"]["one"]["kinds"]["unwind tables"] for each in (row, without)]
     assert unwind[1] < unwind[0]
     assert "run_seconds" not in without
+
+
+def test_without_rounds_no_run_is_timed(project: Project, bench: Bench) -> None:
+    row = measure(Bench(**{**vars(bench), "rounds": 0}), project, of_command("clang -Os"), tables=True)
+    assert row["outputs"] == row["tests"] == "" and "run_ratio" not in row and "run_seconds" not in row
+    before = measure(bench, project, bench.baseline, tables=True)
+    table = detail_table([before, row], bench.baseline.name, "clang -Os", tables=True)
+    assert {column.header: list(column.cells) for column in table.columns}["run time"] == ["", "", ""]
 
 
 def test_another_result_is_caught(project: Project, bench: Bench) -> None:
@@ -242,8 +268,18 @@ def test_inputs_are_the_same_every_time(tmp_path: Path) -> None:
     assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
 
 
+@pytest.mark.parametrize("project", PROJECTS)
+def test_commands_name_programs_and_helpers_that_the_table_has(project: str) -> None:
+    row = tomllib.loads(TABLE.read_text(encoding="utf-8"))[project]
+    known = {*row["programs"], *row.get("helpers", {}), "source", "inputs", "python"}
+    commands = [*row["runs"], *row.get("tests", [])]
+    assert (
+        commands and {name for text in commands for name in re.findall(r"\{([a-z_][\w-]+)\}", text)} <= known
+    )
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("project", ["lua", "mawk", "expat", "pcre2", "jsoncpp"])
+@pytest.mark.parametrize("project", PROJECTS)
 def test_a_project_of_debian_passes_its_tests(project: str, tmp_path: Path) -> None:
     given = ["--compilers", "", "--cc", "clang -O2", "--tables", "with", "--rounds", "1"]
     assert ships.main(["--projects", project, *given, "--folder", str(tmp_path)]) == 0
