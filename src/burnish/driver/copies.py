@@ -32,14 +32,14 @@ def group_bytes(elf: bytes) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Change:
+class GroupChange:
     """What an object has in its COMDAT groups, beside what clang's own has."""
 
     saved: Mapping[str, int]  # by how many bytes each group got smaller, where its size changed
     elsewhere: int  # bytes of groups that it does without: a program loads them where another object has them
 
 
-def change_of_groups(before: bytes, after: bytes) -> Change:
+def change_of_groups(before: bytes, after: bytes) -> GroupChange:
     """Compare clang's object with another one of the same source.
 
     Raises:
@@ -47,7 +47,7 @@ def change_of_groups(before: bytes, after: bytes) -> Change:
     """
     old, new = group_bytes(before), group_bytes(after)
     saved = {group: old.get(group, 0) - new.get(group, 0) for group in sorted(old.keys() | new.keys())}
-    return Change(
+    return GroupChange(
         {group: size for group, size in saved.items() if size},
         sum(size for group, size in old.items() if group not in new),
     )

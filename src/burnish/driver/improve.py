@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.driver import processes
-from burnish.driver.copies import Change, change_of_groups
+from burnish.driver.copies import GroupChange, change_of_groups
 from burnish.driver.guard import guarded
 from burnish.driver.jobs import ClangJob
 from burnish.driver.requests import (
@@ -136,7 +136,7 @@ class Remade:
     crashes: int = 0  # of the compiler
 
 
-def _smaller(work: Work, found: Remade, objective: str) -> tuple[ObjectSizes, Change]:
+def _smaller(work: Work, found: Remade, objective: str) -> tuple[ObjectSizes, GroupChange]:
     """Return the sizes of what was found and its groups, compared with clang's object; see improve.
 
     Raises:
