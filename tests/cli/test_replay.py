@@ -130,7 +130,7 @@ def test_changed_program_is_noticed(folder: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cost": 1.0}, "slowdown<=1.05 and code-growth<=1 is "),
+        ({"cost": 1.0}, "code-growth<=1 and linked-growth<=1 is "),
         ({"trace": ["clang<O3>"], "fallback": ""}, "loaded-bytes is |another state"),
     ],
 )
