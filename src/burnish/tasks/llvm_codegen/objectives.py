@@ -82,6 +82,8 @@ def costs(session: CodegenSession, objective: str) -> dict[str, float]:
             pairs = session.sizes().functions
         case "code-growth":
             pairs = session.sizes().functions_constant
+        case "linked-growth":
+            return session.opened.reference_sizes().loaded_shares(session.sizes())
         case "spill-cost":
             return dict(session.generation().spill_costs)
         case "executed-spill-cost":

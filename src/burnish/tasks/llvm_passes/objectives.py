@@ -181,7 +181,8 @@ def costs(session: ModuleSession, objective: str) -> dict[str, float]:
     """Return each function's share; {} for what has no such shares.
 
     That is its instructions, or the bytes of its symbol; of loaded bytes those with its unwind information
-    and the constants that no other function uses; of code growth the same bytes less the unwind information.
+    and the constants that no other function uses; of code growth the same bytes less the unwind information;
+    of linked growth its loaded bytes, in units of all that the reference loads.
 
     Raises:
         UnknownName: there is no such objective.
@@ -198,6 +199,8 @@ def costs(session: ModuleSession, objective: str) -> dict[str, float]:
             pairs = session.sizes().functions
         case "code-growth":
             pairs = session.sizes().functions_constant
+        case "linked-growth":
+            return session.reference_sizes().loaded_shares(session.sizes())
         case "slowdown":
             return slowdowns(session.run_times(), session.reference_run_time(), session.reference_gotos())
         case _:

@@ -69,6 +69,10 @@ class ReferenceSizes:
         """Return how many times the code and constants another object has; see objectives.py."""
         return (sizes.text_bytes + sizes.read_only_bytes) / max(1, self.constant)
 
+    def loaded_shares(self, sizes: _native.Sizes) -> dict[str, float]:
+        """Return what each function of another object loads, in units of all that this one does."""
+        return {name: size / max(1, self.loaded) for name, size in sizes.functions_loaded}
+
     def linked_growth(self, sizes: _native.Sizes) -> float:
         """Return how many times the bytes another object adds to a program; see objectives.py."""
         defined = {name for name, _ in sizes.functions_loaded}
