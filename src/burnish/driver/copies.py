@@ -33,7 +33,7 @@ def group_bytes(elf: bytes) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class GroupChange:
-    """What an object has in its COMDAT groups, beside what clang's own has."""
+    """The COMDAT groups of an object, compared with those of clang's own object."""
 
     saved: Mapping[str, int]  # by how many bytes each group got smaller, where its size changed
     elsewhere: int  # bytes of groups that it does without: a program loads them where another object has them

@@ -81,8 +81,8 @@ def improve(
     """Make a smaller object than `reference`, which clang made by the job.
 
     Smaller means strictly less of the objective. Whatever that is, no object loads more bytes than clang's,
-    nor has more of them in code and read-only data together, which is what caches see at run time; and no
-    program loads more in which other objects keep the inline functions that this one does without.
+    nor has more of them in code and read-only data together, which is what caches see at run time. Inline
+    functions that it does without count as loaded, since a linker may keep another object's copies.
 
     Raises:
         Unimproved: clang's object is to stay; the message says why.

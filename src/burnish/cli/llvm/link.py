@@ -112,7 +112,7 @@ def _is_cxx(words: list[str]) -> bool:
 
 
 def _print(record: Record, lto: Linked | None, form: TableForm) -> None:
-    """Print what became of a program, beside what clang's link-time optimization makes of it."""
+    """Print the sizes of a program, beside those of clang's link-time optimization."""
     columns = (texts("bytes"), *figures("linked", "now", "change"))
     more = figures("clang -flto", "against it") if lto else ()
     about = f"{record.output}: {record.source} in one module, {record.evaluations} evaluations"
@@ -137,7 +137,7 @@ def _print(record: Record, lto: Linked | None, form: TableForm) -> None:
 
 
 def _by_lto(name: str, rest: list[str], folder: Path) -> Linked:
-    """Return what clang's own link-time optimization makes of a program.
+    """Return the program that clang's own link-time optimization links.
 
     Raises:
         InputError: it does not link.

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 def meant(option: str, known: Iterable[str]) -> str:
     """Return the known option that a user misspelled; "" where the option is clang's, or far from all.
 
-    One letter in three may be wrong, missing, too many, or in the place of its neighbour. No long option of
+    A third of the letters may be wrong, missing, added or swapped with the next one. No long option of
     clang's is as near to one of burnish's. native/launcher/misspelled.cpp has the same rule.
 
     Args:
         option: With its dashes, without a value.
-        known: burnish's options, likewise.
+        known: burnish's options, with their dashes.
     """
     if not option.startswith("--"):
         return ""
@@ -23,7 +23,7 @@ def meant(option: str, known: Iterable[str]) -> str:
 
 
 def _edits(one: str, other: str) -> int:
-    """Return how many letters are to be changed, added, removed or swapped: optimal string alignment."""
+    """Return the least number of changed, added, removed or swapped letters: optimal string alignment."""
     before: list[int] = []
     last, row = before, list(range(len(other) + 1))
     for i, letter in enumerate(one):

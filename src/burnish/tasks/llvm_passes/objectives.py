@@ -132,8 +132,7 @@ def within_limits(objective: str, slowdown: float | None, code_growth: float = 1
 
     Only loaded bytes are what somebody ships: the others are for comparison, and count as they always did.
     Unwind tables are loaded, too, but seldom read: they are not made smaller by a larger program beside them.
-    An object without an inline function is smaller by itself, and yet makes a program larger in which another
-    object has that function: it may make none larger.
+    Inline functions that an object does without count as loaded: a linker may keep another object's copies.
 
     Args:
         objective: As it was asked for.

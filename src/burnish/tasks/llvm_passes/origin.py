@@ -55,26 +55,26 @@ class ReferenceSizes:
 
     @classmethod
     def of(cls, sizes: _native.Sizes, module: _native.Module) -> ReferenceSizes:
-        """Return what there is to know of an object.
+        """Return the sizes of a reference from those of its object.
 
         Args:
-            sizes: The object's.
-            module: What it was made of, before or after its passes.
+            sizes: Of the object.
+            module: Its module, before or after the passes.
         """
         shared = frozenset(module.linkonce_functions)
         loaded = {name: size for name, size in sizes.functions_loaded if name in shared}
         return cls(sizes.loaded_bytes, sizes.text_bytes + sizes.read_only_bytes, loaded)
 
     def code_growth(self, sizes: _native.Sizes) -> float:
-        """Return how many times the code and constants another object has; see objectives.py."""
+        """Return the code and constants of another object, in units of this one's."""
         return (sizes.text_bytes + sizes.read_only_bytes) / max(1, self.constant)
 
     def loaded_shares(self, sizes: _native.Sizes) -> dict[str, float]:
-        """Return what each function of another object loads, in units of all that this one does."""
+        """Return the loaded bytes of each function of another object, in units of all of this one's."""
         return {name: size / max(1, self.loaded) for name, size in sizes.functions_loaded}
 
     def linked_growth(self, sizes: _native.Sizes) -> float:
-        """Return how many times the bytes another object adds to a program; see objectives.py."""
+        """Return the bytes that another object adds to a program, in units of this one's: linked-growth."""
         defined = {name for name, _ in sizes.functions_loaded}
         elsewhere = sum(size for name, size in self.shared.items() if name not in defined)
         return (sizes.loaded_bytes + elsewhere) / max(1, self.loaded)

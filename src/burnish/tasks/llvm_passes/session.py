@@ -184,7 +184,7 @@ class ModuleSession(Session):
         return self.origin.reference_gotos
 
     def reference_sizes(self) -> ReferenceSizes:
-        """Return what is known of the reference's object; a baseline is its own."""
+        """Return the sizes of the reference's object; a baseline is its own reference."""
         if self.origin.reference is None:
             return ReferenceSizes.of(self.sizes(), self.module)
         if self.origin.reference_sizes is None:
