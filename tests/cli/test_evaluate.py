@@ -109,14 +109,16 @@ def test_bad_file_does_not_keep_others_from_being_compared(
 
 
 def test_row_that_the_disk_does_not_take_is_printed(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "burnish.cli", "evaluate", FILES[0], "--methods", "O3"]
+    command = [sys.executable, "-m", "burnish.cli", "evaluate", "hash_table.c", "--methods", "O3"]
     done = subprocess.run(
         [*command, "--budget", "1", "--out", str(tmp_path)],
+        cwd=DATA,  # the lengths below are of the name, wherever the tests are
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)),  # a row is longer
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)),
     )
+    assert (tmp_path / "programs.jsonl").stat().st_size < 600 < len(done.stdout.splitlines()[0])
     assert done.returncode == 2
     assert "rows.jsonl: cannot write there: File too large" in done.stderr and "Traceback" not in done.stderr
     assert Row.from_json(done.stdout.splitlines()[0]).method == "O3"
