@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import os
 import resource
+import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from burnish.core.env import Env
+from burnish.core.process import Process
 from burnish.core.sandbox import Sandbox
 from burnish.core.vector import VectorEnv
 from burnish.core.worker import Limits, Worker
@@ -140,3 +143,13 @@ def test_environments_of_a_worker_go_on_when_it_is_replaced(asynchronous: bool) 
     assert len({env.worker for env in several.envs}) == 2
     assert min(generations) >= 2
     several.close()
+
+
+def test_a_process_that_ends_while_it_is_looked_at_has_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = subprocess.Popen(["sleep", "60"])
+    descriptor = os.open(f"/proc/{child.pid}/statm", os.O_RDONLY)
+    child.kill()
+    child.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", lambda path, flags: descriptor)
+        assert Process.resident_bytes(Mock(popen=child)) == 0

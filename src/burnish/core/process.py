@@ -60,6 +60,8 @@ class Process:
             return 0.0
         try:
             return int(os.read(descriptor, 200).split()[1]) * PAGE_BYTES
+        except OSError:  # it ended since, and was waited for
+            return 0.0
         finally:
             os.close(descriptor)
 
