@@ -67,7 +67,7 @@ def test_masked_ppo_trains_on_llvm_at_functions_and_never_chooses_what_is_illega
     env.close()
 
 
-@pytest.mark.no_cover
+@pytest.mark.slow
 def test_masked_ppo_learns_what_is_best() -> None:
     """A counter of 64 is at the optimum after six times halve and one subtract(1)."""
     env = Env(TASK, counters("a=64"), max_steps=7, limits=None)

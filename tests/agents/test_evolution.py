@@ -139,7 +139,7 @@ def test_a_step_is_the_gradient_of_what_was_played() -> None:
         assert torch.equal(now, then)
 
 
-SETTINGS = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "ranks and Adam": {"pairs": 8, "sigma": 0.1, "learning_rate": 0.05},
     "drawn actions": {"pairs": 8, "sigma": 0.1, "learning_rate": 0.05, "sample": True},
     "augmented random search": {
@@ -155,10 +155,17 @@ SETTINGS = {
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_evolution_finds_the_optimum_of_counting(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ranks and Adam",
+        pytest.param("drawn actions", marks=pytest.mark.slow),
+        pytest.param("augmented random search", marks=pytest.mark.slow),
+    ],
+)
+def test_evolution_finds_the_optimum_of_counting(name: str) -> None:
     small = partial(counting_policy, hidden=(16,), critic="none")
-    agent = Evolution(counting_envs(1), small, EvolutionConfig(**settings), seed=0)
+    agent = Evolution(counting_envs(1), small, EvolutionConfig(**SETTINGS[name]), seed=0)
     for _ in range(40):
         agent.iterate()
     assert play_greedily(agent.policy, agent.envs) == OPTIMUM

@@ -150,6 +150,7 @@ def mixed(seed: int, rows: int, nodes: int, edges: int, length: int) -> list[dic
     ]
 
 
+@pytest.mark.slow
 def test_onnx_says_what_torch_says_with_any_number_of_anything(tmp_path: Path) -> None:
     """GATv2, a perceptron, Transformers and LSTMs in one: environments, nodes, edges, tokens, rows vary."""
     torch.manual_seed(0)
@@ -206,7 +207,7 @@ def test_every_sequence_encoder_exports(kind: Any, tmp_path: Path) -> None:
         exported.evaluate(observations, masks(2))
 
 
-@pytest.mark.slow
+@pytest.mark.no_cover
 def test_perceptrons_can_be_onnx_too(tmp_path: Path) -> None:
     torch.manual_seed(0)
     encoder = MLP(MLPConfig(layer_norm=True, scale="quantiles", quantiles=9), 5)

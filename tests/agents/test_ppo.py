@@ -222,7 +222,7 @@ def test_an_iteration_has_so_many_episodes_of_programs_in_turn(
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("critic", ["shared", "separate"])
+@pytest.mark.parametrize("critic", ["shared", pytest.param("separate", marks=pytest.mark.slow)])
 def test_ppo_finds_the_optimum_of_counting(critic: str) -> None:
     config = PPOConfig(steps=56, minibatch=64, learning_rate=3e-3, discount=1.0, bootstrap=False)
     agent = PPO(counting_envs(4), lambda: counting_policy(critic=critic), config, seed=0)

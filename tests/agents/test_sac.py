@@ -166,7 +166,7 @@ def test_an_update_is_what_the_losses_say() -> None:
     assert agent.log_temperature.item() == pytest.approx(log_temperature.item(), rel=1e-5)
 
 
-@pytest.mark.no_cover
+@pytest.mark.slow
 def test_the_temperature_brings_the_entropy_to_its_target() -> None:
     config = SACConfig(
         steps=14,

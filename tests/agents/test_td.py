@@ -127,7 +127,7 @@ def test_best_actions_and_targets_by_hand() -> None:
     assert targets.tolist() == [2 + 0.5 * (0.5 * 20 + 0.5 * 8), 8.0, 1 + 0.5 * 50]
 
 
-@pytest.mark.no_cover
+@pytest.mark.slow
 def test_values_approach_those_of_dynamic_programming() -> None:
     envs = counting_envs(4, programs=[counters(f"a={n}") for n in range(1, 13)], max_steps=8)
     config = TDConfig(steps=32, epsilon_steps=2000, learning_rate=3e-3, capacity=500, minibatch=64)

@@ -29,7 +29,11 @@ from tests.sources import DATA
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 LIMITS = Limits(60, 4 * GIB)
-SOURCES = [DATA / "machine.c", DATA / "structs.c", find_kernel("huffman").source]
+SOURCES = [
+    DATA / "machine.c",
+    pytest.param(DATA / "structs.c", marks=pytest.mark.slow),
+    pytest.param(find_kernel("huffman").source, marks=pytest.mark.slow),
+]
 
 
 def loaded_code_of(problem: Problem, result: Result) -> object:
@@ -41,7 +45,7 @@ def loaded_code_of(problem: Problem, result: Result) -> object:
         session.shutdown()
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+@pytest.mark.parametrize("source", SOURCES, ids=["machine", "structs", "huffman"])
 @pytest.mark.parametrize("task", ["llvm_passes", "llvm_passes_and_codegen"])
 def test_same_is_found_with_debug_information(source: Path, task: str, tmp_path: Path) -> None:
     """The same trace and code at the same count of evaluations, also where something is remembered.
