@@ -48,16 +48,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(own.cleanup)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measure the coverage of each test's first case alone: what traces Python takes a third of the time."""
-    seen = set()
-    for item in items:
-        test = item.nodeid.partition("[")[0]
-        if test in seen:
-            item.add_marker("no_cover")
-        seen.add(test)
-
-
 def pytest_sessionfinish() -> None:
     """Let the interpreter take down what was frozen: nanobind counts what it leaves."""
     gc.unfreeze()
