@@ -112,7 +112,7 @@ def test_row_that_the_disk_does_not_take_is_printed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "burnish.cli", "evaluate", "hash_table.c", "--methods", "O3"]
     done = subprocess.run(
         [*command, "--budget", "1", "--out", str(tmp_path)],
-        cwd=DATA,  # the lengths below are of the name, wherever the tests are
+        cwd=DATA,  # a short name: programs.jsonl has the path, and must fit
         capture_output=True,
         text=True,
         check=False,

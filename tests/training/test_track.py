@@ -62,7 +62,7 @@ def same(found: Scalars, expected: Scalars) -> None:
         assert [v for _, v in found[name]] == pytest.approx([v for _, v in points], rel=1e-5), name
 
 
-@pytest.mark.slow  # to import it takes seconds
+@pytest.mark.slow  # the import of mlflow takes seconds
 def test_mlflow_has_what_the_log_has(tmp_path: Path) -> None:
     pytest.importorskip("mlflow")
     from mlflow.tracking import MlflowClient

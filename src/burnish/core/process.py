@@ -60,7 +60,7 @@ class Process:
             return 0.0
         try:
             return int(os.read(descriptor, 200).split()[1]) * PAGE_BYTES
-        except OSError:  # it ended since, and was waited for
+        except OSError:  # the child ended after the file was opened
             return 0.0
         finally:
             os.close(descriptor)
