@@ -54,8 +54,18 @@ $(ready-peers): $(ready-dev) $(peers)
 demo: $(ready)
 	$(python) -m burnish.cli demo
 
+# Of the lines of src, how many the tests run, in percent: write a higher one, never a lower one.
+floor := 93
+coverage := build/coverage.json
+
 test: $(ready-dev)
-	$(python) -m pytest --numprocesses logical $(if $(CI),--cov) $(TESTS)
+ifdef CI
+	$(python) -m slipcover --json --out $(coverage) -m pytest --numprocesses logical $(TESTS)
+	@$(python) -m slipcover --merge $(coverage) --out $(coverage) --fail-under $(floor) || \
+	  { echo 'coverage: the tests run fewer than $(floor) % of the lines of src'; exit 1; }
+else
+	$(python) -m pytest --numprocesses logical $(TESTS)
+endif
 
 check: $(ready-dev)
 	$(python) -m ruff check

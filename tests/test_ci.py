@@ -15,7 +15,7 @@ PASSED = "===== 3 passed in 1.20s ====="
 FAILED = [
     "FAILED tests/a.py::test_one - AssertionError: assert 1 == 2",
     "ERROR tests/b.py::test_two - RuntimeError: no",
-    "FAIL Required test coverage of 93% not reached. Total coverage: 92.10%",
+    "coverage: the tests run fewer than 93 % of the lines of src",
 ]
 CLOSING = "===== 1 failed, 2 passed, 1 error in 61.20s (0:01:01) ====="
 

@@ -134,7 +134,6 @@ def test_deterministic_demonstrations_are_learned_to_the_last() -> None:
     assert {end_of(env, agent.policy) for _ in demonstrations} == {OPTIMUM}
 
 
-@pytest.mark.no_cover
 def test_the_best_passes_are_imitated_on_several_files() -> None:
     """The demonstrations are the optima; a policy that repeats them reaches the optima."""
     demonstrations = [
@@ -151,7 +150,6 @@ def test_the_best_passes_are_imitated_on_several_files() -> None:
     assert [end_of(env, agent.policy) for _ in FILES] == [cheapest(name)[0] for name in FILES]
 
 
-@pytest.mark.no_cover
 def test_the_critic_learns_the_return_to_go() -> None:
     demonstrations = [halve_first(value) for value in (1, 5, 40, 97)]
     config = CloningConfig(learning_rate=3e-3, validation_share=0.0, value_weight=1.0)

@@ -157,7 +157,6 @@ COUNTING = DQNConfig(
 )
 
 
-@pytest.mark.no_cover
 def test_dqn_finds_the_optimum_of_counting() -> None:
     agent = DQN(counting_envs(), counting_policy, COUNTING, seed=0)
     assert learned_cost(agent, 24) == OPTIMUM

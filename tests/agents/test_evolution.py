@@ -154,7 +154,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "name",
     [

@@ -207,7 +207,6 @@ def test_every_sequence_encoder_exports(kind: Any, tmp_path: Path) -> None:
         exported.evaluate(observations, masks(2))
 
 
-@pytest.mark.no_cover
 def test_perceptrons_can_be_onnx_too(tmp_path: Path) -> None:
     torch.manual_seed(0)
     encoder = MLP(MLPConfig(layer_norm=True, scale="quantiles", quantiles=9), 5)

@@ -221,7 +221,6 @@ def test_an_iteration_has_so_many_episodes_of_programs_in_turn(
     assert seen == [names[(first + number) % 12] for number in range(2 * played)]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("critic", ["shared", pytest.param("separate", marks=pytest.mark.slow)])
 def test_ppo_finds_the_optimum_of_counting(critic: str) -> None:
     config = PPOConfig(steps=56, minibatch=64, learning_rate=3e-3, discount=1.0, bootstrap=False)
@@ -233,7 +232,6 @@ def test_ppo_finds_the_optimum_of_counting(critic: str) -> None:
     assert last["steps"] >= 18 * 4 * 56
 
 
-@pytest.mark.no_cover
 def test_ppo_finds_the_best_sequence_of_passes() -> None:
     config = PPOConfig(
         steps=24,

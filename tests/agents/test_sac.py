@@ -202,7 +202,6 @@ COUNTING = SACConfig(
 )
 
 
-@pytest.mark.no_cover
 def test_sac_finds_the_optimum_of_counting() -> None:
     agent = SAC(counting_envs(), counting_policy, COUNTING, seed=0)
     assert learned_cost(agent, 24) == OPTIMUM

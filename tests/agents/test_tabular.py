@@ -62,7 +62,6 @@ def test_with_lambda_1_they_are_discounted_sums_that_end_in_a_value(
     assert found[0] == pytest.approx(rewards @ powers + discount ** len(steps) * values[-1], abs=1e-9)
 
 
-@pytest.mark.no_cover
 def test_td_lambda_solves_the_random_walk() -> None:
     """Five states in a row, 1 for leaving to the right: 1/6 to 5/6 (Sutton and Barto, example 6.2)."""
     rng = np.random.default_rng(0)
@@ -121,7 +120,6 @@ def test_updates_by_hand() -> None:
     assert agent.learn(episode)[1] == pytest.approx(4 - 6.5)
 
 
-@pytest.mark.no_cover
 def test_q_learning_agrees_with_dynamic_programming() -> None:
     """Everything that follows from up to 8 is explored, at random; nothing is random in what follows."""
     programs = [counters(f"a={n}") for n in range(1, 9)]
@@ -138,7 +136,6 @@ def test_q_learning_agrees_with_dynamic_programming() -> None:
     assert agent.iterate()["loss/error"] < 0.1
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("trace_decay", [0.0, 0.9])
 def test_q_learning_finds_the_optimum_of_counting(trace_decay: float) -> None:
     config = TabularQConfig(steps=56, epsilon_steps=2000, trace_decay=trace_decay)

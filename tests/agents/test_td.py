@@ -139,7 +139,6 @@ def test_values_approach_those_of_dynamic_programming() -> None:
     assert agent._values(agent._batches(states)) == pytest.approx(exact, abs=0.02)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("breadth", [pytest.param(None, marks=pytest.mark.slow), 2])
 def test_td_finds_the_optimum_of_counting(breadth: int | None) -> None:
     """By looking ahead, and at once."""

@@ -147,7 +147,6 @@ class EnvironmentClaims(Claims):
                 env.step(int(action))
         assert (env.session.digest(), list(env.trace)) == (before, [])
 
-    @pytest.mark.no_cover
     @settings(max_examples=8)
     @given(turn=st.integers(0, 1), choices=st.lists(st.integers(0, 10**6), max_size=8))
     def test_any_episode_holds_its_promises(

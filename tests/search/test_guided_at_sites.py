@@ -131,7 +131,6 @@ def test_policy_leads_to_the_optimum(task: Task, sites: int, method: str) -> Non
     assert guided(task, method, advise, 80, best).cost == best
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("method", [name for name in SEARCHES if not name.endswith("bfs")])  # too slow
 @pytest.mark.parametrize("task", [SPLITTING, ASKING], ids=lambda task: task.name)
 def test_prior_leads_to_the_optimum(task: Task, method: str) -> None:

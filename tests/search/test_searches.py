@@ -75,7 +75,6 @@ def told(result: Result) -> tuple[object, ...]:
     return result.trace, result.cost, result.evaluations, result.method, result.seed, result.digest
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("method", REACHING)
 def test_search_finds_the_known_optimum(method: str) -> None:
     assert reached(TASK, method, PROGRAM, workers=2)
@@ -89,7 +88,6 @@ def test_what_is_illegal_at_first_is_tried_where_it_is_legal(method: str) -> Non
     assert reached(TASK, method, program)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("method", REACHING)
 @pytest.mark.parametrize("lengths", ["6", "3 2"])
 def test_sites_that_are_born_are_acted_on(method: str, lengths: str) -> None:
@@ -97,7 +95,6 @@ def test_sites_that_are_born_are_acted_on(method: str, lengths: str) -> None:
     assert reached(SPLITTING, method, program)
 
 
-@pytest.mark.no_cover
 @LONG
 @pytest.mark.parametrize("text", ["main 4: f f g; f 2: h; g 6: h; h 5:", "main 1: f; f 9: g g; g 2:"])
 def test_what_the_compiler_asks_is_answered(method: str, text: str) -> None:
@@ -106,7 +103,6 @@ def test_what_the_compiler_asks_is_answered(method: str, text: str) -> None:
     assert reached(ASKING, method, program, optimum(program))
 
 
-@pytest.mark.no_cover
 @LONG
 def test_tasks_that_follow_on_each_other_are_searched_as_one(method: str) -> None:
     program = calls("main 5: f f g; f 2: h; g 6: h; h 5:")

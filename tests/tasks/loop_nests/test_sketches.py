@@ -74,7 +74,6 @@ for n in 2
     assert replayed(naive(PRODUCT), trace) == tree
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=20)  # of five sketches each
 @given(seed=st.integers(0, 2**32 - 1), vector_bytes=st.sampled_from([16, 32, 64]))
