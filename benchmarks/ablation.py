@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from burnish.cli.show.numbers import ratio_text
+from burnish.console.numbers import ratio_text
 from burnish.evaluation.statistics import ALL
 
 FOUND = Path(__file__).parent / "results" / "sequences" / "found.jsonl"

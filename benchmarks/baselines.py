@@ -18,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 
 from burnish import Program, _native
-from burnish.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.toolchain import LEVELS, find_tool
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes.session import open_baseline
-from burnish.toolchain import LEVELS, find_tool
 
 PACKAGES = ("zopfli", "brotli", "lz4", "cmarkgfm")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from burnish import Budget, Problem, Program, Strategy, load_program, load_task, optimize
 from burnish.evaluation.cases import cases_of, sampled
-from burnish.programs import link_programs
+from burnish.llvm.programs import link_programs
 
 ADDED = """\
 int added_by_benchmark(const int *values, int count) {

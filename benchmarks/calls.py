@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from burnish.toolchain import find_tool
+from burnish.llvm.toolchain import find_tool
 
 FUNCTIONS = "strlcpy memmem getline reallocarray fseeko setlocale mmap pipe2 dup3 clock_gettime".split()
 CHECKS: dict[str, Callable[[int], str]] = {

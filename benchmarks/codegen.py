@@ -18,12 +18,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from burnish.core.behind import stage_behind
-from burnish.core.problem import Problem
 from burnish.core.program import Program
-from burnish.corpora.public import default_folder
-from burnish.corpora.store import open_corpus
+from burnish.llvm.corpora.public import default_folder
+from burnish.llvm.corpora.store import open_corpus
 from burnish.search import Budget, search
+from burnish.search.behind import stage_behind
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
 from burnish.tasks.llvm_passes import TASK as PASSES

@@ -21,18 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from burnish.core.behind import stage_behind
+from burnish.cc.requests import SPEED_LIMIT
 from burnish.core.errors import BurnishError
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
-from burnish.corpora.public import default_folder
-from burnish.corpora.store import open_corpus
-from burnish.driver.requests import SPEED_LIMIT
+from burnish.learning.portfolio.cover import greedy_cover
+from burnish.llvm.corpora.public import default_folder
+from burnish.llvm.corpora.store import open_corpus
 from burnish.policies import find as policies
-from burnish.portfolio.cover import greedy_cover
 from burnish.search import Budget, search
+from burnish.search.behind import stage_behind
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_codegen.actions import ACTIONS, PASSES
 from burnish.tasks.llvm_codegen.worth import WORTH
 from burnish.tasks.llvm_passes import TASK as PASS_ORDERING

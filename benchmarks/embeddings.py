@@ -1,11 +1,11 @@
 """Train IR2Vec's seed vectors on the training split, and see what they are good for.
 
     burnish corpus build
-    python benchmarks/embeddings.py --output src/burnish/representations/data/seed_vectors.json
+    python benchmarks/embeddings.py --output src/burnish/llvm/representations/data/seed_vectors.json
 
 Triplets are counted over every module of the training split as clang's front end leaves it and, up to 10,000
 instructions, once more optimized (benchmarks/vocabulary.py), and vectors are trained on them by TransE
-(burnish.representations.transe). Prints
+(burnish.llvm.representations.transe). Prints
 
 - how many of the entities are nearer to head + relation than the triplet's own tail, over the triplets of
   each split (weighed by their count; 0 is perfect), and how many would be by chance;
@@ -27,10 +27,15 @@ from rich.progress import track
 from vocabulary import LARGEST, states  # beside this file
 
 from burnish import _native
-from burnish.corpora.public import default_folder
-from burnish.corpora.store import Corpus, open_corpus
-from burnish.representations.ir2vec import SeedVectors, function_vectors, load_seed_vectors, save_seed_vectors
-from burnish.representations.transe import TransEConfig, Triplets, tail_ranks, train
+from burnish.llvm.corpora.public import default_folder
+from burnish.llvm.corpora.store import Corpus, open_corpus
+from burnish.llvm.representations.ir2vec import (
+    SeedVectors,
+    function_vectors,
+    load_seed_vectors,
+    save_seed_vectors,
+)
+from burnish.llvm.representations.transe import TransEConfig, Triplets, tail_ranks, train
 
 SHOWN = ("Add", "FMul", "Load", "SExt", "Call", "Ret", "ICMP_slt", "FCMP_oeq")
 FUNCTION = 20  # instructions that a function has at least, to be told from others

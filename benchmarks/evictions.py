@@ -18,11 +18,11 @@ from pathlib import Path
 
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
-from burnish.corpora.kernels import kernel_names, load_kernel
-from burnish.corpora.public import default_folder
-from burnish.corpora.store import open_corpus
 from burnish.evaluation.intervals import bootstrap_interval
-from burnish.registers.scorer import EvictionScorer, load_scorer
+from burnish.llvm.corpora.kernels import kernel_names, load_kernel
+from burnish.llvm.corpora.public import default_folder
+from burnish.llvm.corpora.store import open_corpus
+from burnish.tasks.llvm_codegen.policy.scorer import EvictionScorer, load_scorer
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_program
 
 FEWEST, CONFIDENCE = 200, 0.95

@@ -34,19 +34,19 @@ import numpy as np
 
 from burnish import Program
 from burnish.core.stepping import MakeAnswerer
-from burnish.corpora import Unit, fetch, find_package, translation_units
 from burnish.files import default_cache
+from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.toolchain import clang_version, find_tool
 from burnish.policies.answer import ByPython, answers_of
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
+from burnish.policies.batches import Features
 from burnish.policies.load import load_action_policy
-from burnish.representations.batches import Features
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import ACTIONS
 from burnish.tasks.llvm_inlining.channel import Channel, serve
 from burnish.tasks.llvm_inlining.networks import network_of
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession, open_inlining
-from burnish.toolchain import clang_version, find_tool
 
 LEVEL = "Oz"
 HIDDEN = (40, 40, 20)

@@ -28,16 +28,16 @@ from shipped.projects import Project, load_project
 from shipped.running import Ran, run_all, run_tests
 from shipped.texts import write_inputs
 
-from burnish.core.problem import Problem
+from burnish.cc.linked import KINDS
 from burnish.core.trace import Trace
-from burnish.core.worker import Limits
-from burnish.driver.linked import KINDS
 from burnish.policies.advise import load_adviser
 from burnish.policies.answer import answers_of
 from burnish.policies.find import shipped
 from burnish.search import Budget, search
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.inlined import other_answers
+from burnish.workers.worker import Limits
 
 Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results" / "inlining_linked"

@@ -14,11 +14,11 @@ from typing import Any
 
 from kept_rows import keep, show
 
-from burnish.core.problem import Problem
 from burnish.core.program import Program
-from burnish.corpora.public import default_folder
-from burnish.corpora.store import open_corpus
+from burnish.llvm.corpora.public import default_folder
+from burnish.llvm.corpora.store import open_corpus
 from burnish.search import Budget, search
+from burnish.search.problem import Problem
 from burnish.tasks import load_task
 
 Row = dict[str, Any]

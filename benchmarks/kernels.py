@@ -28,10 +28,10 @@ from rich.table import Table
 from burnish import _native
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program, Run
-from burnish.corpora import kernels, workloads
-from burnish.execution import RunLimits, execute, link
 from burnish.files import write_atomically
-from burnish.toolchain import find_tool
+from burnish.llvm.corpora import kernels, workloads
+from burnish.llvm.run import RunLimits, execute, link
+from burnish.llvm.toolchain import find_tool
 
 LEVELS = ("O0", "Oz", "O3")
 LIMITS = RunLimits(timeout_seconds=300)

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from burnish import Env, Program
-from burnish.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 
 PACKAGES = ("zopfli", "lz4", "pynacl", "cmarkgfm", "brotli")

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from burnish.agents.export import export_policy
-from burnish.agents.networks.from_table import build_encoder
-from burnish.agents.policy import Policy
-from burnish.core.env import Env
-from burnish.corpora.random_modules import random_module
+from burnish.envs.env import Env
+from burnish.learning.agents.export import export_policy
+from burnish.learning.agents.policy import Policy
+from burnish.learning.networks.from_table import build_encoder
+from burnish.llvm.corpora.random_modules import random_module
 from burnish.policies.choose import choose
 from burnish.policies.load import load_action_policy
 from burnish.policies.onnx import load_onnx

@@ -22,9 +22,9 @@ from itertools import islice
 from pathlib import Path
 
 from burnish import _native
-from burnish.corpora import Unit, fetch, translation_units
-from burnish.corpora.manifest import packages_in
-from burnish.toolchain import find_tool
+from burnish.llvm.corpora import Unit, fetch, translation_units
+from burnish.llvm.corpora.manifest import packages_in
+from burnish.llvm.toolchain import find_tool
 
 LIBRARY = ("-stdlib=libstdc++",)  # for C++: what burnish c++ takes, and clang++ of the wheel does not
 

@@ -26,10 +26,10 @@ from pathlib import Path
 import numpy as np
 
 from burnish.core.program import Run
-from burnish.corpora.kernels import kernel_names, load_kernel
 from burnish.evaluation.timing import NO_DIFFERENCE, Comparison, Effort, compare_times, run_clock
-from burnish.execution import link
-from burnish.execution.folder import temporary_folder
+from burnish.llvm.corpora.kernels import kernel_names, load_kernel
+from burnish.llvm.run import link
+from burnish.llvm.run.folder import temporary_folder
 from burnish.tasks.llvm_passes.session import open_baseline
 
 KERNELS = ("fft@medium", "hashtable@medium", "lu@medium", "quicksort@medium", "sha256@medium", "fft@small")

@@ -31,13 +31,13 @@ from rich.progress import track
 
 from burnish import Env, Limits, Program, load_task
 from burnish.core.errors import CompilerCrash, CompilerTimeout, ProgramError
-from burnish.core.sandbox import Sandbox
-from burnish.corpora import Unit, fetch, find_package, translation_units
-from burnish.corpora.kernels import find_kernel, kernel_names
-from burnish.programs import load_program
+from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.corpora.kernels import find_kernel, kernel_names
+from burnish.llvm.programs import load_program
+from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes import LANGUAGE
 from burnish.tasks.llvm_passes.actions import PASSES
-from burnish.toolchain import find_tool
+from burnish.workers.sandbox import Sandbox
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from validate import actions  # beside this file

@@ -27,15 +27,15 @@ import numpy as np
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.trace import Trace
-from burnish.core.worker import GIB, Limits, Worker
+from burnish.learning.training.chosen_programs import choose
+from burnish.learning.training.config import Source
 from burnish.policies.find import find_adviser
-from burnish.schedules.measured_sketches import measure_trace
-from burnish.schedules.op_proposals import OpSchedulePolicy, propose
 from burnish.tasks.mlir_schedules import TASK
+from burnish.tasks.mlir_schedules.policy.measured_sketches import measure_trace
+from burnish.tasks.mlir_schedules.policy.op_proposals import OpSchedulePolicy, propose
 from burnish.tasks.mlir_schedules.reference.work import flops
 from burnish.tasks.mlir_schedules.session import open_program
-from burnish.training.chosen_programs import choose
-from burnish.training.config import Source
+from burnish.workers.worker import GIB, Limits, Worker
 
 AGAIN = 5  # measurements of each of what is compared
 LIMITS = Limits(deadline_seconds=30.0, memory_bytes=8 * GIB)

@@ -18,9 +18,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash
 from burnish.core.view import Mask
+from burnish.envs.env import Env
 from burnish.tasks.mlir_schedules import TASK
 from burnish.tasks.mlir_schedules.actions import INDEX
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program

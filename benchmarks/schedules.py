@@ -57,8 +57,8 @@ from rich.console import Console
 
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
-from burnish.schedules.callables import ScheduledFunction
 from burnish.tasks.loop_nests.kernel import host
+from burnish.tasks.mlir_schedules.api.callables import ScheduledFunction
 from burnish.tasks.mlir_schedules.bindings import version
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule
 from burnish.tasks.mlir_schedules.reference.work import flops
@@ -183,7 +183,7 @@ def show(rows: Sequence[Row], peers: Sequence[str], folder: Path, log: Path | No
 
 
 def _read_log(path: Path) -> list[dict[str, Any]]:
-    from burnish.training.track import read_log
+    from burnish.learning.training.track import read_log
 
     return read_log(path)
 

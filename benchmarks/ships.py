@@ -2,12 +2,12 @@
 
     python benchmarks/ships.py --cc "burnish cc --budget 2s" [--projects lua,mawk] [--out ships.jsonl]
 
-Debian's sources (by apt, on Debian or Ubuntu) and the workloads of burnish.corpora are built with the same
-options by each compiler: -Oz, unused sections dropped by the linker, position-independent, lld, stripped;
-with unwind tables, and again without. Compared with clang -Oz are the bytes that the program loads, what it
-prints on our inputs, its own test suite, its CPU time (in turns; the median of the rounds' ratios) and the
-time of the build. Rows in --out are not measured again. Exit codes: 0, all outputs are equal and all tests
-pass; 1, not so, or something does not build (or, with --never-larger, a program of a --cc got larger);
+Debian's sources (by apt, on Debian or Ubuntu) and the workloads of burnish.llvm.corpora are built with the
+same options by each compiler: -Oz, unused sections dropped by the linker, position-independent, lld,
+stripped; with unwind tables, and again without. Compared with clang -Oz are the bytes that the program loads,
+what it prints on our inputs, its own test suite, its CPU time (in turns; the median of the rounds' ratios)
+and the time of the build. Rows in --out are not measured again. Exit codes: 0, all outputs are equal and all
+tests pass; 1, not so, or something does not build (or, with --never-larger, a program of a --cc got larger);
 2, wrong usage.
 """
 

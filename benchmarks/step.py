@@ -27,11 +27,11 @@ from pathlib import Path
 import numpy as np
 
 from burnish import Env, Program
-from burnish.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.toolchain import clang_version, find_tool
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 from burnish.tasks.llvm_passes.actions import PASSES, as_opt_pipeline
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session
-from burnish.toolchain import clang_version, find_tool
 
 EPISODE = 20
 IDLE = "strip-dead-prototypes"  # what it does, the first step has done

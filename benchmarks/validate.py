@@ -31,14 +31,14 @@ from rich.progress import track
 
 from burnish import Limits, Program, load_task
 from burnish.core.errors import CompilerCrash, InputError
-from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
-from burnish.corpora.kernels import kernel_names, load_kernel
-from burnish.corpora.workloads import load_workload, workload_names
 from burnish.evaluation.validate import Scrutiny, Validation, validate
 from burnish.files import LineFile, json_object, read_json_lines
+from burnish.llvm.corpora.kernels import kernel_names, load_kernel
+from burnish.llvm.corpora.workloads import load_workload, workload_names
 from burnish.tasks.llvm_passes.actions import PASSES
+from burnish.workers.sandbox import Sandbox
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.evaluation.broken_passes import broken_task

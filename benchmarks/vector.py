@@ -8,7 +8,7 @@ else the machine does hits all of them:
 
 - `one`: one environment, `Env.step` in a loop: its worker and this process take turns;
 - `one, one core`, `ready 4, one core`: the processes of such a way are bound to one core;
-- `step N`: `gymnasium.make_vec(id, N)`, burnish.core.vector.VectorEnv: all wait for the slowest pass;
+- `step N`: `gymnasium.make_vec(id, N)`, burnish.envs.vector.VectorEnv: all wait for the slowest pass;
 - `step N/W`, `step N/WxT`: the same with at most W worker processes, of T threads each;
 - `ready N`, `ready N/WxT`: the same by `send` and `ready`: none waits for another;
 - `async N`: Gymnasium's AsyncVectorEnv: a process for each environment, and its worker;
@@ -41,8 +41,8 @@ import numpy as np
 
 import burnish.envs
 from burnish import Env, Program
-from burnish.core.vector import VectorEnv
-from burnish.corpora import Unit, fetch, find_package, translation_units
+from burnish.envs.vector import VectorEnv
+from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 from burnish.tasks.llvm_passes.session import open_session
 

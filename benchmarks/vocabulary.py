@@ -1,7 +1,7 @@
 """Count the texts of the training split's graphs, make the vocabulary, and say what it does not know.
 
     burnish corpus build
-    python benchmarks/vocabulary.py [--output src/burnish/representations/data/vocabulary.json]
+    python benchmarks/vocabulary.py [--output src/burnish/llvm/representations/data/vocabulary.json]
 
 Passes make texts that no front end writes (vectors, intrinsics, odd widths). So every program is counted as
 clang's front end leaves it and, up to 10,000 instructions, once more after one of PIPELINES, in turn. A text
@@ -21,10 +21,10 @@ import numpy as np
 from rich.progress import track
 
 from burnish import _native
-from burnish.corpora.public import default_folder
-from burnish.corpora.store import Corpus, open_corpus
-from burnish.representations.graph import KINDS
-from burnish.representations.vocabulary import SIZE, Vocabulary, most_frequent
+from burnish.llvm.corpora.public import default_folder
+from burnish.llvm.corpora.store import Corpus, open_corpus
+from burnish.llvm.representations.graph import KINDS
+from burnish.llvm.representations.vocabulary import SIZE, Vocabulary, most_frequent
 
 PIPELINES = (  # the level that a program is for, and passes
     ("Oz", ["clang<Oz>"]),

@@ -7,14 +7,14 @@ demonstrations.
 import torch
 
 from burnish import Budget, Env, Problem, Program, Sandbox, load_task
-from burnish.agents.cloning import Cloning, CloningConfig
-from burnish.agents.demonstrations import Demonstration
-from burnish.agents.networks.mlp import MLP, MLPConfig
-from burnish.agents.policy import Policy
 from burnish.core.reduce import shorten
-from burnish.core.vector import VectorEnv
 from burnish.core.walk import cost_after
-from burnish.corpora.references import resolve_one
+from burnish.envs.vector import VectorEnv
+from burnish.learning.agents.cloning import Cloning, CloningConfig
+from burnish.learning.agents.demonstrations import Demonstration
+from burnish.learning.agents.policy import Policy
+from burnish.learning.networks.mlp import MLP, MLPConfig
+from burnish.llvm.corpora.references import resolve_one
 from burnish.search import search
 
 torch.set_num_threads(1)  # the network is small; the compilers want the cores

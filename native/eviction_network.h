@@ -16,7 +16,7 @@ std::vector<std::string> eviction_input_names();
 std::vector<float> eviction_inputs(std::span<const float> row, int slot, int llvms);
 
 // Scores each slot that the row's mask allows by one network with one output, as ml-compiler-opt's
-// rl/regalloc/regalloc_network.py does. burnish.registers.scorer runs the same in numpy.
+// rl/regalloc/regalloc_network.py does. burnish.tasks.llvm_codegen.policy.scorer runs the same in numpy.
 class EvictionNetwork {
 public:
   // Throws InputError where the network takes other inputs or has several outputs.

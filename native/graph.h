@@ -7,7 +7,7 @@ namespace burnish {
 
 inline constexpr size_t graph_edge_columns = 4; // source, target, flow, position
 
-// Rows one after the other; representations/graph.py names and documents the columns.
+// Rows one after the other; llvm/representations/graph.py names and documents the columns.
 struct Graph {
   std::vector<int64_t> nodes;
   std::vector<int64_t> edges;

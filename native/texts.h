@@ -1,7 +1,7 @@
 // What the nodes of a program graph and the tokens of a sequence are called: short texts from a small language.
 //
 // A text says what passes look at (opcode, predicate, type, intrinsic, small constants) and leaves out what would
-// make it unique: names, struct layouts, array lengths, large constants. representations/graph.py documents them.
+// make it unique: names, struct layouts, array lengths, large constants. llvm/representations/graph.py documents them.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"

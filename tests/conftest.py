@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from burnish.core import nursery
 from burnish.core.program import Program
-from burnish.core.sandbox import Sandbox
 from burnish.core.task import Opener
-from burnish.core.worker import Limits
+from burnish.workers import nursery
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import Limits
 
 # Claims, not a lottery: the same examples every time, and no clock among the assertions.
 settings.register_profile(
@@ -56,7 +56,7 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture
 def without_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let trainings draw no curves: in a small one that takes longer than all else."""
-    monkeypatch.setattr("burnish.training.loop.plot_log", lambda log, picture: None)
+    monkeypatch.setattr("burnish.learning.training.loop.plot_log", lambda log, picture: None)
 
 
 @pytest.fixture

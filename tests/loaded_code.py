@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from burnish.driver.symbols import section_headers
+from burnish.cc.symbols import section_headers
 
 _ALLOCATED, _NO_BITS, _SYMBOLS, _RELOCATIONS = 2, 8, 2, 4  # SHF_ALLOC, SHT_NOBITS, SHT_SYMTAB, SHT_RELA
 _NAMES_AT = 0x3E  # e_shstrndx

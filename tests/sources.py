@@ -8,8 +8,8 @@ from pathlib import Path
 
 from burnish import _native
 from burnish.core.program import Program, Workload
-from burnish.execution import link
-from burnish.programs import load_program
+from burnish.llvm.programs import load_program
+from burnish.llvm.run import link
 
 DATA = Path(__file__).parent / "data"
 

@@ -15,7 +15,7 @@ import burnish.envs
 from burnish import Budget, Limits, Problem, Program, Strategy, load_program, load_task, loops, optimize
 from burnish.core.errors import BurnishError, IllegalAction, InputError
 from burnish.core.result import Result
-from burnish.core.sandbox import Sandbox
+from burnish.workers.sandbox import Sandbox
 
 ID = "burnish/LLVMPasses-v1"
 NEST = "c[m,n] += a[m,k] * b[k,n]"
@@ -254,7 +254,7 @@ def test_result_names_its_baselines() -> None:
 def test_module_of_torch_takes_a_list_of_float32() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("torch_mlir")
-    from burnish.schedules.from_torch.importing import import_module
+    from burnish.tasks.mlir_schedules.api.from_torch.importing import import_module
 
     module = torch.nn.ReLU().eval()
     for given, wrong, step in (
@@ -273,7 +273,7 @@ def test_module_of_torch_takes_a_list_of_float32() -> None:
 
 def test_function_that_takes_arguments_is_no_module_of_torch(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from burnish.schedules.from_torch.loading import load_module
+    from burnish.tasks.mlir_schedules.api.from_torch.loading import load_module
 
     with pytest.raises(InputError, match=r"torch.nn:Linear: missing .*; expected a module, or a function"):
         load_module("torch.nn:Linear")

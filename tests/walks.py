@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from gymnasium.utils.env_checker import data_equivalence
 
-from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.envs.env import Env
 
 NEAR = 3  # sites that a walk goes to, and a snapshot looks at
 

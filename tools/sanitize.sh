@@ -15,8 +15,8 @@ python=$PWD/$1
 shift
 random="random or mutated or straight_line or jumps or outline or hoist or sink or unusual or kernels"
 if [ $# = 0 ]; then
-    set -- tests/tasks/llvm_passes tests/representations tests/driver/test_launcher.py \
-        tests/driver/test_libraries.py -k "($random or launcher or libraries) and not without"
+    set -- tests/tasks/llvm_passes tests/representations tests/cc/test_launcher.py \
+        tests/cc/test_libraries.py -k "($random or launcher or libraries) and not without"
 fi
 
 build=$PWD/build/sanitize

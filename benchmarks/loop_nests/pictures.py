@@ -10,7 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from burnish.evaluation.plots import COLOURS, DASHES, MARKERS
+from burnish.evaluation.report.plots import COLOURS, DASHES, MARKERS
 from loop_nests.rows import REFINED, Row
 
 

@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from burnish.core.errors import InputError
-from burnish.core.problem import Problem
 from burnish.core.trace import Trace, split_entry
 from burnish.evaluation.solvers import solver_of
-from burnish.loops.compilation import compile_nest
 from burnish.policies import find as policies
 from burnish.policies.advise import load_adviser, rollout
 from burnish.search import Budget, Progress
+from burnish.search.problem import Problem
 from burnish.tasks.loop_nests import TASK
+from burnish.tasks.loop_nests.api.compilation import compile_nest
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.session import open_nest
 from burnish.tasks.loop_nests.tree import Tree, naive

@@ -40,7 +40,7 @@ class Bench:
     case: Case
     program: Program
     trial: Trial
-    network: Any = None  # a burnish.schedules.from_torch.networks.Network
+    network: Any = None  # a burnish.tasks.mlir_schedules.api.from_torch.networks.Network
 
     @property
     def text(self) -> str:
@@ -77,7 +77,7 @@ def open_bench(case: Case) -> Bench:
     if case.group != NETWORK:
         found = MlirSource().load(case.name).program
         return Bench(case, found, Trial(found.content.decode()))
-    from burnish.schedules.from_torch.importing import import_module
+    from burnish.tasks.mlir_schedules.api.from_torch.importing import import_module
 
     network = _network(case.name)
     example = network.example()
@@ -93,8 +93,8 @@ def _network(name: str) -> Any:
     Raises:
         InputError, UnknownName: there is no such module, or it comes without.
     """
-    from burnish.schedules.from_torch.loading import load_module
-    from burnish.schedules.from_torch.networks import NETWORKS, Network
+    from burnish.tasks.mlir_schedules.api.from_torch.loading import load_module
+    from burnish.tasks.mlir_schedules.api.from_torch.networks import NETWORKS, Network
 
     if name in NETWORKS:
         return NETWORKS[name]()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from burnish.evaluation.plots import COLOURS, MARKERS
+from burnish.evaluation.report.plots import COLOURS, MARKERS
 from mlir_schedules.cases import GROUPS, NETWORK
 from mlir_schedules.peers import TITLES
 from mlir_schedules.rows import NAIVE, Row, mean_ratio

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from burnish.core.errors import BurnishError, InputError
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.trace import split_entry
 from burnish.evaluation.solvers import solver_of
 from burnish.search import Budget
+from burnish.search.problem import Problem
 from burnish.tasks.mlir_schedules import TASK
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.core.errors import MissingTool
-from burnish.toolchain import find_tool
+from burnish.llvm.toolchain import find_tool
 
 # "burnish cc" and lld are found beside this Python, activated or not
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"

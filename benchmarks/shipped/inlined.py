@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from burnish.cc import processes
+from burnish.cc.improve import front_end
+from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
+from burnish.cc.link.generate import generate, pattern
+from burnish.cc.link.link_job import LinkJob, link_job_of
+from burnish.cc.link.resolve import Inputs, resolve
+from burnish.cc.link.unit_records import ProgramUnit
+from burnish.cc.linked import Linked, read_linked
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.trace import Trace
-from burnish.driver import processes
-from burnish.driver.improve import front_end
-from burnish.driver.jobs import ClangJob, ClangJobs, make_plan
-from burnish.driver.linked import Linked, read_linked
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.session import InliningSession
-from burnish.whole_program.generate import generate, pattern
-from burnish.whole_program.link_job import LinkJob, link_job_of
-from burnish.whole_program.resolve import Inputs, resolve
-from burnish.whole_program.unit_records import ProgramUnit
 from shipped.building import Built, object_name
 from shipped.compilers import Compiler
 from shipped.projects import Project

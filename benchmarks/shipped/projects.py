@@ -1,4 +1,4 @@
-"""A project: its files, programs, runs and tests; Debian's, and those of packages of burnish.corpora."""
+"""A project: its files, programs, runs and tests; Debian's, and those of packages of burnish.llvm.corpora."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.corpora import fetch, find_package
-from burnish.corpora.workloads import FLAGS, find_recipe, workload_names
-from burnish.toolchain import find_tool
+from burnish.llvm.corpora import fetch, find_package
+from burnish.llvm.corpora.workloads import FLAGS, find_recipe, workload_names
+from burnish.llvm.toolchain import find_tool
 from shipped.debian import Archive, fetch_archive, unpack
 
 TABLE = Path(__file__).with_name("projects.toml")
@@ -105,7 +105,7 @@ def _of_debian(name: str, row: Mapping[str, Any], directory: Path) -> Project:
 
 
 def _archive(row: Mapping[str, Any], directory: Path) -> Archive:
-    """Return the sources' archive: Debian's, or one that burnish.corpora has pinned."""
+    """Return the sources' archive: Debian's, or one that burnish.llvm.corpora has pinned."""
     if "sdist" not in row:
         return fetch_archive(row["package"], directory)
     package = find_package(row["sdist"])

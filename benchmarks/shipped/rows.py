@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from burnish.cc.linked import KINDS, read_linked
 from burnish.core.errors import InputError
-from burnish.driver.linked import KINDS, read_linked
 from burnish.files import json_object, read_json_lines
 from shipped.building import Built, build, configure_seconds
 from shipped.compilers import Compiler

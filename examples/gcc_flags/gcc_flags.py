@@ -20,10 +20,10 @@ from burnish.core.session import Session
 from burnish.core.task import Presentation, Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
-from burnish.execution.folder import temporary_folder
-from burnish.execution.object_behaviour import object_behaviour
-from burnish.execution.runs import read_run
-from burnish.execution.stopwatch import Stopwatch
+from burnish.llvm.run.folder import temporary_folder
+from burnish.llvm.run.object_behaviour import object_behaviour
+from burnish.llvm.run.runs import read_run
+from burnish.llvm.run.stopwatch import Stopwatch
 
 TOGGLES = """
     align-functions align-jumps align-loops caller-saves gcse if-conversion inline-functions ipa-cp ipa-icf

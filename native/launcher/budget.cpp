@@ -6,7 +6,7 @@
 namespace burnish {
 namespace {
 
-// As in burnish.driver.file_budget.
+// As in burnish.cc.file_budget.
 constexpr std::string_view EXPECTED =
     "2s, 1m, '100 evaluations', 4x (times what clang takes for the file) or remembered";
 constexpr double DEFAULT_MULTIPLE = 3.2;

@@ -6,7 +6,7 @@
 
 namespace burnish {
 
-// burnish's options of a budget, one after the other; burnish.driver.file_budget and burnish.cli.llvm.cc read them.
+// burnish's options of a budget, one after the other; burnish.cc.file_budget and burnish.cc.commands.cc read them.
 class Budgets {
 public:
   void read(std::string_view option, const std::string &value);

@@ -10,7 +10,7 @@ namespace burnish {
 namespace {
 
 // clang-format off: tables
-// burnish.cli.llvm.cc reads and checks them.
+// burnish.cc.commands.cc reads and checks them.
 const std::set<std::string_view> OWN = {"--objective", "--budget",   "--build-budget", "--search", "--policy",
                                         "--remember",  "--seed",     "--report", "--speed-limit", "--inline-policy",
                                         "--code-generation"};

@@ -29,10 +29,10 @@
 namespace burnish {
 namespace {
 
-// As in burnish.driver.worth. Start files of the C library and of the compiler are in every program.
+// As in burnish.cc.worth. Start files of the C library and of the compiler are in every program.
 constexpr uint64_t LEAST_TEXT_BYTES = 128;
 constexpr uint64_t LEAST_PROGRAM_TEXT_BYTES = LEAST_TEXT_BYTES + 384;
-constexpr auto ASSEMBLY = "assembly has no passes to choose"; // as in burnish.driver.refusals
+constexpr auto ASSEMBLY = "assembly has no passes to choose"; // as in burnish.cc.refusals
 constexpr int WRONG_OPTION = 2;                               // burnish's exit code
 
 std::string own_folder() {
@@ -42,7 +42,7 @@ std::string own_folder() {
   return whole.substr(0, whole.rfind('/'));
 }
 
-// As burnish.toolchain.find_tool: the environment that burnish is installed in comes first, then PATH.
+// As burnish.llvm.toolchain.find_tool: the environment that burnish is installed in comes first, then PATH.
 std::string find_tool(const std::string &folder, const std::string &name) {
   auto here = folder + "/" + name;
   if (access(here.c_str(), X_OK) == 0)
@@ -126,7 +126,7 @@ std::string speed_reason(const Command &command) {
 
 bool for_size(const Command &command) { return command.every_level || command.size_level(); }
 
-// Why an object or a program is left as clang made it; empty: it is large enough. As in burnish.driver.worth:
+// Why an object or a program is left as clang made it; empty: it is large enough. As in burnish.cc.worth:
 // without the object's own number, so that equal reasons are equal texts.
 std::string too_small(const std::optional<ObjectFacts> &facts, bool program) {
   auto least = program ? LEAST_PROGRAM_TEXT_BYTES : LEAST_TEXT_BYTES;
@@ -211,7 +211,7 @@ int compile(const Tools &tools, const Command &command, const Words &arguments) 
   return improve(tools, command, first, arguments);
 }
 
-// Print clang's options for the C++ library that burnish chooses, a line each; burnish.toolchain reads them.
+// Print clang's options for the C++ library that burnish chooses, a line each; burnish.llvm.toolchain reads them.
 int print_library_options(bool cxx, const Words &arguments) {
   auto command = read_command(cxx, arguments);
   for (const auto &word : find_libraries(command, find_tool(own_folder(), "clang++")).arguments)

@@ -7,7 +7,7 @@
 namespace burnish {
 namespace {
 
-// As in burnish.cli.llvm.cc.
+// As in burnish.cc.commands.cc.
 constexpr std::string_view OPTIONS[] = {
     "--objective", "--budget", "--build-budget", "--search",        "--policy", "--remember",      "--seed",
     "--report",    "--help",   "--speed-limit",  "--inline-policy", "--alone",  "--whole-program", "--code-generation"};

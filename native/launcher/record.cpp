@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr off_t MOST_LOG_BYTES = 32 << 20; // as in burnish.driver.build_log
+constexpr off_t MOST_LOG_BYTES = 32 << 20; // as in burnish.cc.build_log
 
 // Return how many bytes the UTF-8 sequence at the start of a text has; 0 where there is none.
 size_t sequence(std::string_view text) {

@@ -1,4 +1,4 @@
-// Lines of the build log for what never reaches Python (burnish.driver.build_log).
+// Lines of the build log for what never reaches Python (burnish.cc.build_log).
 #pragma once
 
 #include "command.h"

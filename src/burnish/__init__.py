@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from burnish.core.env import Env
-    from burnish.core.problem import Problem
     from burnish.core.program import Program
     from burnish.core.result import Result
-    from burnish.core.sandbox import Sandbox
     from burnish.core.task import Task
-    from burnish.core.worker import Limits
+    from burnish.envs.env import Env
     from burnish.evaluation import Strategy, optimize
-    from burnish.programs import load_program
+    from burnish.llvm.programs import load_program
     from burnish.search import Budget
+    from burnish.search.problem import Problem
     from burnish.tasks import load_task
+    from burnish.workers.sandbox import Sandbox
+    from burnish.workers.worker import Limits
 
 __all__ = [
     "Budget",
@@ -37,15 +37,15 @@ __all__ = [
 
 _HOMES = {
     "Budget": "burnish.search",
-    "Env": "burnish.core.env",
-    "Limits": "burnish.core.worker",
-    "Problem": "burnish.core.problem",
+    "Env": "burnish.envs.env",
+    "Limits": "burnish.workers.worker",
+    "Problem": "burnish.search.problem",
     "Program": "burnish.core.program",
     "Result": "burnish.core.result",
-    "Sandbox": "burnish.core.sandbox",
+    "Sandbox": "burnish.workers.sandbox",
     "Strategy": "burnish.evaluation",
     "Task": "burnish.core.task",
-    "load_program": "burnish.programs",
+    "load_program": "burnish.llvm.programs",
     "load_task": "burnish.tasks",
     "optimize": "burnish.evaluation",
 }

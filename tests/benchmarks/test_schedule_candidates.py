@@ -14,8 +14,8 @@ pytest.importorskip("torch_mlir")
 import schedule_candidates
 
 from burnish.core.errors import CompilerCrash
-from burnish.core.worker import Worker
 from burnish.tasks.mlir_schedules.programs import MlirSource
+from burnish.workers.worker import Worker
 
 
 def test_few_candidates_are_compared_with_many(

@@ -199,7 +199,7 @@ def test_floors_are_means_or_the_least_of_their_groups() -> None:
 
 
 def test_a_network_is_measured_with_the_weights_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    from burnish.schedules.from_torch import networks
+    from burnish.tasks.mlir_schedules.api.from_torch import networks
 
     tiny = {"resnet18": lambda: networks.resnet18(side=32, width=4, classes=5)}
     monkeypatch.setattr(networks, "NETWORKS", tiny)

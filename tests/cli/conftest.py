@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from burnish.evaluation.plots import improvement_plot
+from burnish.evaluation.report.plots import improvement_plot
 from tests.evaluation.rows import row
 
 

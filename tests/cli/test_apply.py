@@ -12,8 +12,8 @@ import pytest
 
 from burnish.cli import main
 from burnish.core.result import Result
+from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes import TASK
-from burnish.toolchain import find_tool
 from tests.cli.results import result_of, written
 from tests.sources import DATA, program
 

@@ -15,8 +15,8 @@ from burnish import _native
 from burnish.cli import main
 from burnish.core.limit import limits_of
 from burnish.core.result import Result
-from burnish.corpora.kernels import FLAGS, find_kernel
-from burnish.toolchain import find_tool
+from burnish.llvm.corpora.kernels import FLAGS, find_kernel
+from burnish.llvm.toolchain import find_tool
 from tests.conftest import children
 from tests.sources import DATA
 

@@ -18,10 +18,10 @@ from rich.console import Console
 
 from burnish.cli import main, train
 from burnish.cli.show import train_progress
-from burnish.training.config import Config, shipped
-from burnish.training.loop import CONFIG
-from burnish.training.track import LOG, read_log
-from tests.training.walk import Walk
+from burnish.learning.training.config import Config, shipped
+from burnish.learning.training.loop import CONFIG
+from burnish.learning.training.track import LOG, read_log
+from tests.learning.training.walk import Walk
 
 WALK = """
 description = "a walk"

@@ -13,8 +13,8 @@ from burnish.cli import main, validate
 from burnish.cli.jobs import results
 from burnish.core.program import Program
 from burnish.core.result import Result
-from burnish.corpora.kernels import load_kernel
-from burnish.programs import load_program
+from burnish.llvm.corpora.kernels import load_kernel
+from burnish.llvm.programs import load_program
 from tests.cli.results import result_of, written
 from tests.evaluation.broken_passes import MOODS, broken_task
 from tests.evaluation.negating_task import NEGATING

@@ -16,7 +16,7 @@ import pytest
 
 from burnish.cli import COMMANDS, main
 from burnish.core.result import Result
-from burnish.programs import load_program
+from burnish.llvm.programs import load_program
 
 RESULT = Result(
     task="llvm_passes-v1",

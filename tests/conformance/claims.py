@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import pytest
 
-from burnish.core.env import Env
 from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
+from burnish.envs.env import Env
 from tests.walks import NEAR
 
 

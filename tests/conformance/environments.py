@@ -15,13 +15,13 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burnish.core.env import Env
 from burnish.core.errors import IllegalAction
 from burnish.core.objective import Objective
 from burnish.core.program import Program
-from burnish.core.reward import rewards
 from burnish.core.task import Task
-from burnish.core.vector import VectorEnv
+from burnish.envs.env import Env
+from burnish.envs.reward import rewards
+from burnish.envs.vector import VectorEnv
 from tests.conformance.claims import Claims
 from tests.walks import assert_same, play, snapshot
 

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.task import Task
-from burnish.core.worker import GIB, Limits, Worker
+from burnish.envs.env import Env
+from burnish.workers.worker import GIB, Limits, Worker
 from tests.conformance.claims import Claims
 from tests.conftest import OpenSandbox
 from tests.core.failures import FAILURES, failing_task

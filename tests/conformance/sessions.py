@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError, ProgramError, UnknownName
 from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM, entry
+from burnish.envs.env import Env
 from tests.conformance.claims import Claims
 from tests.conftest import OpenSandbox
 from tests.walks import NEAR, snapshot, wander

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.stepping import Answerer
 from burnish.core.trace import WHOLE_PROGRAM, split_entry
-from burnish.core.vector import VectorEnv
 from burnish.core.view import Mask, Observed, View
-from burnish.core.worker import PendingCall
+from burnish.envs.env import Env
+from burnish.envs.vector import VectorEnv
+from burnish.workers.worker import PendingCall
 from tests.conformance import TaskConformance
 from tests.conftest import OpenSandbox
 from tests.core.asking_task import (

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from burnish.core.env import Env
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.envs.env import Env
 from tests.conformance import TaskConformance
 from tests.conformance.environments import EnvironmentClaims
 from tests.conformance.sessions import SessionClaims

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from burnish.core.errors import InputError
 from burnish.core.reduce import Predicate, reduce_trace, shorten
-from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
 from burnish.core.walk import cost_after
+from burnish.workers.sandbox import Sandbox
 from tests.core.counting_task import TASK, counters
 
 TRACES = st.lists(st.sampled_from("abcdefgh"), max_size=24).map(tuple)

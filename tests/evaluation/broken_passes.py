@@ -18,7 +18,7 @@ from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
-from burnish.programs import load_program
+from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.modules import emit_object
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session

@@ -10,11 +10,11 @@ import pytest
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.worker import Worker
 from burnish.evaluation.budgets import BudgetRule, median_seconds, pipeline_seconds
 from burnish.search import Budget
 from burnish.search.budget import written
 from burnish.tasks.llvm_passes import TASK, Options, make_task
+from burnish.workers.worker import Worker
 from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import counters, open_counters
 from tests.sources import program

@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.core.worker import Limits
 from burnish.evaluation import compare
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
@@ -31,8 +29,10 @@ from burnish.evaluation.compare import (
 from burnish.evaluation.rows import Row
 from burnish.evaluation.solvers import Solver, check_methods, solver_of
 from burnish.search import Budget, search
+from burnish.search.problem import Problem
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import TASK as LLVM
+from burnish.workers.worker import Limits
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 

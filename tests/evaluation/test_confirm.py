@@ -8,26 +8,25 @@ from unittest.mock import Mock
 
 import pytest
 
-from burnish.core import problem
 from burnish.core.errors import InputError, ReplayError
-from burnish.core.problem import Problem
 from burnish.core.program import Program, Workload
 from burnish.core.result import Result
-from burnish.core.sandbox import Sandbox
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.worker import GIB, Limits
 from burnish.evaluation import confirm, measure_baselines, optimize, replay, replay_result, timing
 from burnish.evaluation.confirm import reference_of
 from burnish.evaluation.gain import measure_gain
 from burnish.evaluation.timing import FASTER, IDENTICAL, NO_DIFFERENCE, SLOWER, Comparer, Comparison, Effort
-from burnish.search import Budget, search
+from burnish.search import Budget, problem, search
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import TASK as LLVM
 from burnish.tasks.llvm_passes import Options, make_task
 from burnish.tasks.loop_nests import TASK as NESTS
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import GIB, Limits
 from tests.core.counting_task import TASK, CountingSession, counters
 from tests.core.failures import failing_task
-from tests.execution.programs import run
+from tests.llvm.run.programs import run
 from tests.sources import program
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from burnish.core.problem import Problem
 from burnish.core.program import Program, Workload
 from burnish.core.result import Result
 from burnish.evaluation import timing
 from burnish.evaluation.evaluate import Evaluated, evaluate_result, ratio_of, summarise
 from burnish.evaluation.timing import FASTER, IDENTICAL, SLOWER, Comparer, Comparison, Effort
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import Options, make_task
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
-from tests.execution.programs import run
+from tests.llvm.run.programs import run
 from tests.sources import program
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import CompilerCrash, IllegalAction, UnknownName
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.worker import GIB, Limits
 from burnish.evaluation import replay
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
 from burnish.evaluation.states import KEPT, States
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import TASK as LLVM
+from burnish.workers.worker import GIB, Limits
 from tests.core.counting_task import TASK, CountingSession, counters
 from tests.core.failures import failing_task
 from tests.sources import program

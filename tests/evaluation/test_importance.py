@@ -6,8 +6,6 @@ import math
 
 import pytest
 
-from burnish.core.problem import Problem
-from burnish.core.worker import Limits
 from burnish.evaluation.importance import (
     Importance,
     importances,
@@ -17,6 +15,8 @@ from burnish.evaluation.importance import (
     worth_of_sample,
 )
 from burnish.evaluation.rows import Row
+from burnish.search.problem import Problem
+from burnish.workers.worker import Limits
 from tests.core.counting_task import TASK, counters
 from tests.evaluation.rows import row
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.core.worker import Limits
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, sampled
 from burnish.evaluation.compare import MethodComparison, compare_methods
@@ -28,6 +27,7 @@ from burnish.evaluation.leaderboard import (
 )
 from burnish.evaluation.rows import Row, write_rows
 from burnish.evaluation.verify import Replays, verify_entry
+from burnish.workers.worker import Limits
 from tests.core.counting_task import TASK, counters
 from tests.evaluation.rows import row
 

@@ -12,17 +12,17 @@ import pytest
 from burnish import _native
 from burnish.core.errors import ProgramError
 from burnish.core.guide import Adviser
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
-from burnish.core.worker import GIB, Limits
-from burnish.corpora.kernels import find_kernel
 from burnish.evaluation import optimize
-from burnish.evaluation.job import Strategy
-from burnish.evaluation.stages import search_stages
-from burnish.programs import load_program
+from burnish.evaluation.optimization import Strategy
+from burnish.llvm.corpora.kernels import find_kernel
+from burnish.llvm.programs import load_program
 from burnish.search import Budget
+from burnish.search.problem import Problem
+from burnish.search.stages import search_stages
 from burnish.tasks import load_task
+from burnish.workers.worker import GIB, Limits
 from tests.loaded_code import loaded_code
 from tests.sources import DATA
 

@@ -21,8 +21,8 @@ from burnish.evaluation.timing import (
     compare_rounds,
     compare_times,
 )
-from burnish.toolchain import bitcode_to_object
-from tests.execution.programs import built, run
+from burnish.llvm.toolchain import bitcode_to_object
+from tests.llvm.run.programs import built, run
 from tests.sources import program
 
 TWO = Workload((Run("small"), Run("large")))

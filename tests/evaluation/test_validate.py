@@ -10,12 +10,12 @@ import pytest
 from burnish.core.errors import IllegalAction, InputError
 from burnish.core.program import Run, Workload
 from burnish.core.validator import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, UNSTABLE
-from burnish.core.worker import GIB, Limits
-from burnish.corpora.kernels import load_kernel
 from burnish.evaluation.validate import Scrutiny, Validation, validate
-from burnish.llvm_validation.sanitize import MEMORY
-from burnish.programs import load_program
+from burnish.llvm.corpora.kernels import load_kernel
+from burnish.llvm.programs import load_program
+from burnish.llvm.reproducers.sanitize import MEMORY
 from burnish.tasks.llvm_passes import TASK
+from burnish.workers.worker import GIB, Limits
 from tests.evaluation.broken_passes import broken_task, moods
 from tests.sources import program
 

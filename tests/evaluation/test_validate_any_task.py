@@ -12,9 +12,9 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program, Run, Workload
 from burnish.core.task import Task
 from burnish.core.validator import BEHAVIOUR, CRASH, HANG, Failure
-from burnish.core.worker import Limits
 from burnish.evaluation.validate import Scrutiny, Validation, check_sanitizers, validate
 from burnish.tasks.llvm_passes import TASK as LLVM
+from burnish.workers.worker import Limits
 from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 from tests.evaluation.negating_task import NEGATING, silent_task, strict_task

@@ -7,9 +7,7 @@ from dataclasses import replace
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.core.problem import Problem
 from burnish.core.result import Result
-from burnish.core.worker import Limits
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case
 from burnish.evaluation.compare import MethodComparison, compare_methods
@@ -19,6 +17,8 @@ from burnish.evaluation.rows import Row
 from burnish.evaluation.timing import FASTER, Comparer, Effort
 from burnish.evaluation.verify import measure_row
 from burnish.search import Budget, search
+from burnish.search.problem import Problem
+from burnish.workers.worker import Limits
 from tests.core.asking_task import TASK, calls, optimum
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

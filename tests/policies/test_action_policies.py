@@ -12,9 +12,9 @@ import pytest
 
 from burnish.core.errors import InputError
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, load_arrays, save_arrays
+from burnish.policies.batches import Features
 from burnish.policies.choose import choose, masked_log_softmax
 from burnish.policies.load import load_action_policy
-from burnish.representations.batches import Features
 
 
 def floats(*rows: Any) -> np.ndarray[Any, np.dtype[np.float32]]:

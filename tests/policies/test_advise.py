@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 import torch
 
-from burnish.agents.export import export_policy
-from burnish.agents.networks.mlp import MLP, MLPConfig
-from burnish.agents.policy import FlatHead, Policy
-from burnish.core.env import Env
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import State
-from burnish.core.problem import Problem
 from burnish.core.trace import Trace
-from burnish.core.worker import Limits
+from burnish.envs.env import Env
+from burnish.learning.agents.export import export_policy
+from burnish.learning.agents.policy import FlatHead, Policy
+from burnish.learning.networks.mlp import MLP, MLPConfig
 from burnish.policies.advise import PolicyAdviser, adviser_of, load_adviser
 from burnish.policies.choose import Floats, Mask, choose, masked_log_softmax
 from burnish.policies.find import find_adviser
 from burnish.search import Budget, Progress, search
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import TASK as LLVM
+from burnish.workers.worker import Limits
 from tests.core.counting_task import ACTIONS, TASK, counters, open_counters
 from tests.core.failures import failing_task
 from tests.sources import program

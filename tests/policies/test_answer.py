@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from burnish.agents.export import export_policy
-from burnish.agents.networks.mlp import MLP, MLPConfig
-from burnish.agents.policy import FlatHead, Policy
 from burnish.core.errors import InputError
+from burnish.learning.agents.export import export_policy
+from burnish.learning.agents.policy import FlatHead, Policy
+from burnish.learning.networks.mlp import MLP, MLPConfig
 from burnish.policies.advise import load_adviser
 from burnish.policies.answer import answers_of
 from tests.conftest import OpenSandbox

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import numpy as np
 
-from burnish.core.problem import Problem
 from burnish.core.trace import Trace
 from burnish.search import Budget, search
 from burnish.search.coordinate import TOGETHER, Change, changed, coordinate_descent
+from burnish.search.problem import Problem
 from burnish.search.space import Batch, Evaluation, SearchSpace
 from burnish.tasks.llvm_inlining import TASK as INLINING
 from tests.core.asking_task import TASK as ASKING

@@ -9,18 +9,18 @@ import pytest
 
 from burnish.core.errors import CompilerCrash
 from burnish.core.objective import Objective, Observation
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
-from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget
 from burnish.search.each_site import each_site
+from burnish.search.problem import Problem
 from burnish.search.run import run
 from burnish.search.space import Batch, Evaluation, SearchSpace
+from burnish.workers.worker import GIB, Limits
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.core.worker import GIB, Limits, Worker
 from burnish.search import prefix_tree
 from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.prefix_tree import Ask, PrefixTree
+from burnish.search.problem import Problem
 from burnish.search.space import NOT_TRIED, Batch, Evaluation
 from burnish.tasks.llvm_passes import TASK as LLVM
+from burnish.workers.worker import GIB, Limits, Worker
 from tests.core import counting_task
 from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import CountingSession, counters

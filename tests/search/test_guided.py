@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from burnish.core.guide import Adviser, Guide, InitialTraces, Prediction, Prior, State, in_order
-from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.trace import Trace
-from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
 from burnish.search.evaluator import Evaluator
 from burnish.search.mcts import mcts
 from burnish.search.prefix_tree import Ask, PrefixTree
+from burnish.search.problem import Problem
 from burnish.search.random import random_search
 from burnish.search.run import INITIAL_SHARE, Method, Observer, run
 from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.workers.worker import GIB, Limits
 from tests.core.counting_task import ACTIONS, OPTIMUM, TASK, counters, open_counters
 from tests.core.failures import failing_task
 from tests.search.guides import Misleading, Perfect, by, shortest

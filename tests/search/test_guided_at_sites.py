@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burnish.core.env import Env
 from burnish.core.guide import Adviser, Guide, Prediction, Prior, in_order
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace, draw_of, open_entry
-from burnish.core.worker import GIB, Limits
+from burnish.envs.env import Env
 from burnish.policies.advise import adviser_of
 from burnish.policies.choose import Floats, Mask, choose, masked_log_softmax
 from burnish.search import SEARCHES, Budget, Progress, search
+from burnish.search.problem import Problem
 from burnish.search.space import Evaluation, SearchSpace
+from burnish.workers.worker import GIB, Limits
 from tests.core.asking_task import ACTIONS as ANSWERS
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls, optimum

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.trace import Trace, split_entry
-from burnish.core.worker import GIB, Limits
 from burnish.search import Budget, Progress, search
 from burnish.search.beam_tree import beam_tree
 from burnish.search.greedy import greedy
+from burnish.search.problem import Problem
 from burnish.search.run import Search
 from burnish.search.space import Evaluation, SearchSpace
 from burnish.tasks.loop_nests import TASK as NESTS
 from burnish.tasks.loop_nests.families import find
 from burnish.tasks.loop_nests.session import NestSession, open_nest
+from burnish.workers.worker import GIB, Limits
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from burnish.cc import optimizer as driver
+from burnish.cc.requests import OptimizeRequest, Unimproved
 from burnish.core.errors import InputError
 from burnish.core.guide import Guide, InitialTraces
-from burnish.core.problem import Problem
 from burnish.core.program import Program, Run, Workload
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.driver import optimizer as driver
-from burnish.driver.requests import OptimizeRequest, Unimproved
 from burnish.evaluation import Strategy, optimize
-from burnish.programs import load_program
+from burnish.llvm.programs import load_program
 from burnish.search import Budget, search
 from burnish.search.memory import Memory
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import make_task
 from tests.core.counting_task import OPTIMUM, TASK, counters
 from tests.sources import DATA, program

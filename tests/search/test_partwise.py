@@ -11,18 +11,18 @@ from functools import partial
 import numpy as np
 import pytest
 
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.session import Part
 from burnish.core.task import Task
 from burnish.core.trace import Trace, entry, split_entry
-from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.evaluator import Evaluator
 from burnish.search.partwise import partwise
+from burnish.search.problem import Problem
 from burnish.search.run import Method, run
 from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, SearchSpace
 from burnish.tasks.llvm_passes import TASK as LLVM
+from burnish.workers.worker import GIB, Limits
 from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import CountingSession, counters
 from tests.search.test_searches import told

@@ -13,16 +13,16 @@ import pytest
 
 from burnish.core.errors import UnknownName
 from burnish.core.guide import Guide
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.worker import GIB, Limits
 from burnish.search import SEARCHES, Budget, Progress, search
+from burnish.search.problem import Problem
 from burnish.search.run import Method, run
 from burnish.search.space import Batch, Proposals, SearchSpace
 from burnish.tasks.llvm_passes import TASK as LLVM
+from burnish.workers.worker import GIB, Limits
 from tests.core.asking_task import TASK as ASKING
 from tests.core.asking_task import calls, optimum
 from tests.core.counting_task import OPTIMUM, TASK, counters

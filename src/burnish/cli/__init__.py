@@ -37,10 +37,12 @@ COMMANDS = {
     "check-system": "say what the system lacks for compiling C",
 }
 
-ROOMS = dict.fromkeys(
-    ("link", "report", "corpus", "inliner", "demo", "check-system", "export", "serve-inliner"),
-    "burnish.cli.llvm",
-)
+ROOMS = {
+    **dict.fromkeys(("link", "report"), "burnish.cc.commands"),
+    **dict.fromkeys(
+        ("corpus", "inliner", "demo", "check-system", "export", "serve-inliner"), "burnish.cli.llvm"
+    ),
+}
 """Where commands are that are about one compiler."""
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -112,11 +114,11 @@ def _command(name: str, arguments: list[str]) -> int:
     if name not in COMMANDS:
         raise UnknownName.among("command", name, COMMANDS)
     if name in ("cc", "c++"):
-        from burnish.cli.llvm.launch import is_handed_over, launch
+        from burnish.cc.commands.launch import is_handed_over, launch
 
         if not is_handed_over(arguments):
             launch(name, arguments)
-        from burnish.cli.llvm import cc
+        from burnish.cc.commands import cc
 
         return cc.main(arguments, cxx=name == "c++")
     module = importlib.import_module(f"{ROOMS.get(name, 'burnish.cli')}.{name.replace('-', '_')}")

@@ -12,17 +12,16 @@ from functools import partial
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_task, given_settings, programs_help, split_at_dashes
-from burnish.cli.jobs.command_parser import COUNT, CommandParser
 from burnish.cli.jobs.results import check_same, load_source, read_results, task_of
-from burnish.cli.show.numbers import cost_text
-from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
-from burnish.cli.show.tables import Column, TextTable, figures, heading_of, names
+from burnish.console.command_parser import COUNT, CommandParser
+from burnish.console.numbers import cost_text
+from burnish.console.progress import SearchProgress
+from burnish.console.table_forms import TableForm, add_table_form, form_of
+from burnish.console.tables import Column, TextTable, figures, heading_of, names
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.result import Result
-from burnish.core.sandbox import Sandbox
 from burnish.core.stepping import apply_entry
 from burnish.core.task import Task
 from burnish.core.trace import Trace
@@ -30,6 +29,7 @@ from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
 from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.states import States
 from burnish.tasks import task_for
+from burnish.workers.sandbox import Sandbox
 
 Row = dict[str, object]
 Measure = Callable[[Sandbox], Mapping[str, float]]

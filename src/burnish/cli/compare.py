@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser, share
 from burnish.cli.jobs.results import Troubles, load_source, load_variants, read_results, task_of
-from burnish.cli.show.numbers import ratio_text
-from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
-from burnish.cli.show.tables import Column, TextTable, heading_of, names, sentences, texts
+from burnish.console.command_parser import COUNT, SEED, CommandParser, share
+from burnish.console.numbers import ratio_text
+from burnish.console.progress import SearchProgress
+from burnish.console.table_forms import TableForm, add_table_form, form_of
+from burnish.console.tables import Column, TextTable, heading_of, names, sentences, texts
 from burnish.core.errors import InputError
 from burnish.core.limit import unlimited
-from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.evaluate import Evaluated, MeanRatio, evaluate_result, ratio_of, summarise
 from burnish.evaluation.timing import Comparer, Effort
+from burnish.search.problem import Problem
 
 
 def main(arguments: Sequence[str]) -> int:

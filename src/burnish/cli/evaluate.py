@@ -18,11 +18,11 @@ from burnish.cli.jobs.arguments import (
     limits_of,
     programs_help,
 )
-from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser, share, whole_number
 from burnish.cli.show.evaluate_folder import show_folder, show_rows
 from burnish.cli.show.evaluate_progress import EvaluationProgress
 from burnish.cli.show.evaluate_report import write_report
-from burnish.cli.show.table_forms import add_table_form, form_of
+from burnish.console.command_parser import COUNT, SEED, CommandParser, share, whole_number
+from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
 from burnish.core.task import Task
 from burnish.evaluation.budgets import BudgetRule

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from burnish.cli.jobs.command_parser import CommandParser
+from burnish.console.command_parser import CommandParser
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
-from burnish.schedules.from_torch.importing import import_module
-from burnish.schedules.from_torch.loading import drawn_inputs, load_module
+from burnish.tasks.mlir_schedules.api.from_torch.importing import import_module
+from burnish.tasks.mlir_schedules.api.from_torch.loading import drawn_inputs, load_module
 from burnish.tasks.mlir_schedules.programs import program
 
 

@@ -10,12 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_limits, limits_of
-from burnish.cli.jobs.command_parser import SEED, CommandParser, whole_number
 from burnish.cli.jobs.results import task_named
-from burnish.cli.show.numbers import ratio_text
-from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.table_forms import add_table_form, form_of
-from burnish.cli.show.tables import TextTable, figures, names, texts
+from burnish.console.command_parser import SEED, CommandParser, whole_number
+from burnish.console.numbers import ratio_text
+from burnish.console.progress import SearchProgress
+from burnish.console.table_forms import add_table_form, form_of
+from burnish.console.tables import TextTable, figures, names, texts
 from burnish.core.errors import InputError
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.confirm import toolchain

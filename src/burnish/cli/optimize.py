@@ -18,7 +18,6 @@ from burnish.cli.jobs.arguments import (
     programs_help,
     split_at_dashes,
 )
-from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser
 from burnish.cli.jobs.job import Job, SearchSettings
 from burnish.cli.jobs.kept import KeptResults
 from burnish.cli.jobs.outputs import OutputPaths
@@ -27,14 +26,15 @@ from burnish.cli.jobs.results import RUN
 from burnish.cli.jobs.runs import Item, OptimizeRun, workers_each
 from burnish.cli.show.optimize_progress import OneScreen, OverallProgress
 from burnish.cli.show.results_table import results_table
-from burnish.cli.show.table_forms import add_table_form, form_of
+from burnish.console.command_parser import COUNT, SEED, CommandParser
+from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
 from burnish.core.limit import limits_of as in_limits
 from burnish.core.limit import unlimited
 from burnish.core.program_source import ProgramSource
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.evaluation.graph_files import writer_of
+from burnish.evaluation.report.graph_files import writer_of
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.tasks import load_task, task_for

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import split_at_dashes
-from burnish.cli.jobs.command_parser import CommandParser
 from burnish.cli.jobs.results import Troubles, load_elsewhere, load_source, read_results, task_of
-from burnish.cli.show.numbers import cost_text
-from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.table_forms import add_table_form, form_of
-from burnish.cli.show.tables import TextTable, figures, names, texts
+from burnish.console.command_parser import CommandParser
+from burnish.console.numbers import cost_text
+from burnish.console.progress import SearchProgress
+from burnish.console.table_forms import add_table_form, form_of
+from burnish.console.tables import TextTable, figures, names, texts
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
-from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.evaluation import replay_result
+from burnish.search.problem import Problem
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from burnish.cli.jobs.command_parser import CommandParser
-from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
-from burnish.cli.show.tables import TextTable, names, texts
+from burnish.console.command_parser import CommandParser
+from burnish.console.table_forms import TableForm, add_table_form, form_of
+from burnish.console.tables import TextTable, names, texts
 from burnish.core.task import Task
 from burnish.policies.find import names_for
 from burnish.tasks import load_task, task_names

@@ -14,16 +14,16 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from burnish.cli.jobs.arguments import add_settings, all_given
-from burnish.cli.jobs.command_parser import CommandParser
-from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
-from burnish.cli.show.tables import TextTable, names, texts
 from burnish.cli.show.train_progress import TrainProgress
+from burnish.console.command_parser import CommandParser
+from burnish.console.table_forms import TableForm, add_table_form, form_of
+from burnish.console.tables import TextTable, names, texts
 from burnish.core.errors import InputError
-from burnish.training.algorithms import open_training, without_torch
-from burnish.training.config import Config, change_table, config_of, read_config, shipped
+from burnish.learning.training.algorithms import open_training, without_torch
+from burnish.learning.training.config import Config, change_table, config_of, read_config, shipped
 
 if TYPE_CHECKING:
-    from burnish.training.loop import TrainingOutcome
+    from burnish.learning.training.loop import TrainingOutcome
 
 INTERRUPTED = "interrupted"
 WHY = {
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0 if options.list else 2
     config, folder = _what(options)
     try:
-        from burnish.training.loop import Listener, train
+        from burnish.learning.training.loop import Listener, train
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -132,9 +132,9 @@ def _stop_politely(progress: TrainProgress) -> Iterator[Callable[[], bool]]:
 
 def _report(outcome: TrainingOutcome) -> None:
     """Say how it ended, and where everything is."""
-    from burnish.training.card import card_path
-    from burnish.training.loop import CURVES
-    from burnish.training.validation import SCORE
+    from burnish.learning.training.card import card_path
+    from burnish.learning.training.loop import CURVES
+    from burnish.learning.training.validation import SCORE
 
     print(f"{WHY[outcome.why]}, after iteration {outcome.iteration}")
     if outcome.best and outcome.policy:

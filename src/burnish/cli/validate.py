@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import add_limits, limits_of
-from burnish.cli.jobs.command_parser import SECONDS, CommandParser
 from burnish.cli.jobs.results import (
     RUN,
     Troubles,
@@ -21,9 +20,10 @@ from burnish.cli.jobs.results import (
     task_named,
     task_of,
 )
-from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.table_forms import TableForm, add_table_form, form_of
-from burnish.cli.show.tables import TextTable, names, texts
+from burnish.console.command_parser import SECONDS, CommandParser
+from burnish.console.progress import SearchProgress
+from burnish.console.table_forms import TableForm, add_table_form, form_of
+from burnish.console.tables import TextTable, names, texts
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from burnish.evaluation.confirm import confirm, measure_baselines
-from burnish.evaluation.job import Audience, Strategy, optimize
+from burnish.evaluation.optimization import Audience, Strategy, optimize
 from burnish.evaluation.remeasure import replay, replay_result
 
 __all__ = [

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.task import Opener, Task
-from burnish.core.worker import Worker
 from burnish.search import Budget
+from burnish.workers.worker import Worker
 
 REFERENCE = "reference"  # stands for the task's
 NAMED = {"short": f"1s|5x{REFERENCE}", "long": f"10s|50x{REFERENCE}"}

@@ -10,12 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.core.worker import GIB, Limits, Worker, wait
-from burnish.corpora.repair import first_error
 from burnish.evaluation.budgets import BudgetRule, pipeline_seconds
 from burnish.evaluation.cases import Case
 from burnish.evaluation.confirm import Costs, measure_baselines
@@ -23,7 +20,10 @@ from burnish.evaluation.remeasure import Measured, remeasure
 from burnish.evaluation.rows import Row
 from burnish.evaluation.solvers import solver_of
 from burnish.evaluation.timing import Effort
+from burnish.llvm.corpora.repair import first_error
 from burnish.search import Budget, Progress
+from burnish.search.problem import Problem
+from burnish.workers.worker import GIB, Limits, Worker, wait
 
 CLAIM_TOLERANCE = 1e-9  # by how much a claimed cost may differ from the measured one, relatively
 PATIENCE_SECONDS = 3600.0  # for one method on one program, beyond its budget

@@ -9,14 +9,14 @@ from dataclasses import asdict, replace
 import burnish
 from burnish.core.errors import CompilerCrash, InputError, Miscompiled, NotMeasurable, ReplayError
 from burnish.core.objective import Objective
-from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.core.weighted import is_weighted
-from burnish.core.worker import Worker
 from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.remeasure import Measured, remeasure
 from burnish.evaluation.timing import FASTER, Comparison, Effort
+from burnish.search.problem import Problem
+from burnish.workers.worker import Worker
 
 Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from burnish.core.errors import CompilerCrash, ReplayError
-from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.evaluation.gain import measure_gain
 from burnish.evaluation.intervals import bootstrap_interval
@@ -16,6 +15,7 @@ from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.outputs import Outputs
 from burnish.evaluation.remeasure import replay_result
 from burnish.evaluation.timing import Comparer, Comparison
+from burnish.search.problem import Problem
 
 RUN_TIME = "seconds"
 

@@ -7,12 +7,12 @@ import math
 from burnish.core.errors import CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.reduce import Reduced, reduce_trace
-from burnish.core.sandbox import Sandbox
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.walk import after
-from burnish.core.worker import Limits
 from burnish.evaluation.states import States
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import Limits
 
 
 def idle_steps(

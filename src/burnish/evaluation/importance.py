@@ -11,11 +11,11 @@ import numpy as np
 
 from burnish.core.action import Action
 from burnish.core.errors import BurnishError
-from burnish.core.problem import Problem
 from burnish.core.trace import Trace, split_entry
 from burnish.evaluation.explain import contributions
 from burnish.evaluation.rows import Row
 from burnish.evaluation.states import States
+from burnish.search.problem import Problem
 
 MOST_ENTRIES = 40  # of a trace that is taken apart: each entry is a replay
 

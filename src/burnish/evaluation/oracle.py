@@ -9,13 +9,13 @@ from typing import Any
 
 from burnish.core.errors import CompilerCrash, CompilerTimeout, IllegalAction, InputError
 from burnish.core.program import Program
-from burnish.core.sandbox import Sandbox
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.validator import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, Failure
-from burnish.core.worker import Limits
 from burnish.evaluation.states import States
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import Limits
 
 
 class Oracle:

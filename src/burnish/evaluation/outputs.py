@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from burnish.core.errors import Miscompiled
-from burnish.core.problem import Problem
 from burnish.core.session import Session
+from burnish.search.problem import Problem
 
 
 class Outputs:

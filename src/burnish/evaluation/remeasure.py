@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from burnish.core.errors import ReplayError
-from burnish.core.problem import Problem
 from burnish.core.result import Result
-from burnish.core.sandbox import Sandbox
 from burnish.core.trace import Trace
 from burnish.evaluation.gain import measure_gain
 from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.outputs import Outputs
 from burnish.evaluation.timing import Comparer, Comparison, Effort
+from burnish.search.problem import Problem
+from burnish.workers.sandbox import Sandbox
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ LANGUAGES = {".c": "C", **dict.fromkeys((".cc", ".cpp", ".cxx", ".c++", ".C"), "
 class Row:
     """One method, one program, one budget: what was found, and whether it stood up to being replayed."""
 
-    program: str  # a name that burnish.corpora.references resolves
+    program: str  # a name that burnish.llvm.corpora.references resolves
     digest: str
     project: str
     objective: str

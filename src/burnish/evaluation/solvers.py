@@ -11,12 +11,12 @@ from pathlib import Path
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import Adviser
-from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.evaluation.stages import search_stages
 from burnish.policies import find as policies
 from burnish.search import SEARCHES, Budget, Progress
+from burnish.search.problem import Problem
+from burnish.search.stages import search_stages
 
 Solver = Callable[[Problem, Budget, int, Callable[[Progress], None]], Result]
 """Returns what was found within a budget, by a seed; the calls of its last argument are the curve."""

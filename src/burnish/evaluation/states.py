@@ -8,13 +8,13 @@ from types import TracebackType
 from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.recent import Recent
-from burnish.core.sandbox import Sandbox
 from burnish.core.session import Session
 from burnish.core.stepping import apply_entry
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.walk import reached
-from burnish.core.worker import Limits
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import Limits
 
 KEPT = 12  # open sessions
 

@@ -14,11 +14,11 @@ import numpy as np
 from burnish.core.errors import Miscompiled
 from burnish.core.program import Run, Workload
 from burnish.evaluation.intervals import centre, fewest, signed_rank_interval
-from burnish.execution import execute, link
-from burnish.execution.alone import alone, quiet_core
-from burnish.execution.folder import temporary_folder
-from burnish.execution.running import PATIENT
-from burnish.execution.stopwatch import SECONDS
+from burnish.llvm.run import execute, link
+from burnish.llvm.run.alone import alone, quiet_core
+from burnish.llvm.run.folder import temporary_folder
+from burnish.llvm.run.running import PATIENT
+from burnish.llvm.run.stopwatch import SECONDS
 
 FASTER, SLOWER, NO_DIFFERENCE, IDENTICAL = "faster", "slower", "no difference beyond noise", "identical"
 
@@ -109,7 +109,7 @@ def compare_times(
         baseline: An executable.
         candidate: Another.
         workload: The inputs.
-        what: Seconds of CPU time, or one of the counters of burnish.execution.
+        what: Seconds of CPU time, or one of the counters of burnish.llvm.run.
         effort: How many rounds, and how sure to be.
         clock: How to measure; for tests.
 

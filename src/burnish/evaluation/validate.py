@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from burnish.core.errors import CompilerCrash, InputError, ReplayError
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.reduce import Reduced, reduce_trace
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.validator import UNSTABLE, Broken, Failure, Reproducer
-from burnish.core.worker import Limits
 from burnish.evaluation.confirm import toolchain
 from burnish.evaluation.oracle import Oracle
 from burnish.evaluation.remeasure import replay
 from burnish.evaluation.trace_folder import trace_folder
+from burnish.search.problem import Problem
+from burnish.workers.worker import Limits
 
 
 @dataclass(frozen=True)

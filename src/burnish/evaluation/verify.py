@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ReplayError
-from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.core.worker import Limits
 from burnish.evaluation.cases import Case, sampled
 from burnish.evaluation.confirm import measure_baselines
 from burnish.evaluation.leaderboard import Entry, figures_of, programs_digest, rows_of_entry
 from burnish.evaluation.remeasure import remeasure
 from burnish.evaluation.rows import Row
 from burnish.evaluation.timing import Effort
+from burnish.search.problem import Problem
+from burnish.workers.worker import Limits
 
 TOLERANCE = 1e-9
 MOST_SHOWN = 5  # of the programs that are in one of two sets

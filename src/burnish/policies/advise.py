@@ -35,7 +35,7 @@ class PolicyAdviser:
     policy: ActionPolicy
     observation: str | tuple[str, ...]  # the environment's; several make a dict
     max_steps: int | None  # of the environment's episodes
-    sites: int = 0  # at which it acts, beside the whole program: see burnish.core.env
+    sites: int = 0  # at which it acts, beside the whole program: see burnish.envs.env
     values: bool = True  # the critic's, where there is one, are log ratios of costs
     rollouts: int = 8  # at most, the first of which is greedy
     seed: int = 0  # of the others
@@ -192,7 +192,7 @@ def adviser_of(policy: ActionPolicy, task: Task) -> PolicyAdviser:
 
 
 def load_adviser(path: Path, task: Task) -> PolicyAdviser:
-    """Read a policy that burnish.agents.export wrote, with its card in it, as an adviser for a task.
+    """Read a policy that burnish.learning.agents.export wrote, with its card in it, as an adviser for a task.
 
     Raises:
         MissingTool: what runs it is not installed.

@@ -1,6 +1,6 @@
 """Policies whose network is a perceptron: plain arrays, and the few lines of numpy that run them.
 
-burnish.agents.export writes them.
+burnish.learning.agents.export writes them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
+from burnish.policies.batches import Features
 from burnish.policies.choose import ILLEGAL, Floats, Mask, masked_log_softmax
 from burnish.policies.npz import DAMAGE, read_archive, write_archive
-from burnish.representations.batches import Features
 
 FORMAT: Final = 1
 ACTIVATIONS: Final[Mapping[str, Callable[[Floats], Floats]]] = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
-ILLEGAL: Final = -1e9  # as in burnish.agents.policy
+ILLEGAL: Final = -1e9  # as in burnish.learning.agents.policy
 
 
 class Actor(Protocol):

@@ -17,9 +17,9 @@ NONE = "none"
 AT = "@"
 LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for another one is good, too
 KINDS = {
-    "sequence-values": "burnish.portfolio.sequence_values:load_for",
-    "schedule-costs": "burnish.loops.proposals:load_for",
-    "op-schedule-costs": "burnish.schedules.op_proposals:load_for",
+    "sequence-values": "burnish.policies.sequence_values:load_for",
+    "schedule-costs": "burnish.tasks.loop_nests.policy.proposals:load_for",
+    "op-schedule-costs": "burnish.tasks.mlir_schedules.policy.op_proposals:load_for",
 }
 """By what a policy's file says it is, "module:function" of (path, task) -> Adviser; any other is"""
 ACTIONS_ONE_BY_ONE = "burnish.policies.advise:load_adviser"

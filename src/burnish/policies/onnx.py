@@ -1,7 +1,8 @@
 """Policies whose network is an ONNX file: graphs, sequences, mixtures. onnxruntime runs them.
 
-burnish.agents.export writes them. The model has an input for each array of a batch, named as `flat` does, and
-`mask`; its outputs are `log_probs` and, with a critic, `values`. Its metadata says in `burnish` the rest.
+burnish.learning.agents.export writes them. The model has an input for each array of a batch, named as `flat`
+does, and `mask`; its outputs are `log_probs` and, with a critic, `values`. Its metadata says in `burnish` the
+rest.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from burnish.core.errors import InputError, MissingTool, install
+from burnish.policies.batches import Inputs, flat, inputs_from_table
 from burnish.policies.choose import Floats, Mask
-from burnish.representations.batches import Inputs, flat, inputs_from_table
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -55,7 +56,7 @@ class OnnxPolicy:
 
 
 def load_onnx(path: Path, threads: int = 1) -> OnnxPolicy:
-    """Read what burnish.agents.export wrote.
+    """Read what burnish.learning.agents.export wrote.
 
     Raises:
         MissingTool: onnxruntime is not installed.

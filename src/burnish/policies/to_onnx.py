@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from burnish.core.errors import MissingTool, install
 from burnish.files import write_atomically
 from burnish.policies.arrays import EPSILON, ArraysPolicy, Linear
+from burnish.policies.batches import inputs_to_table
 from burnish.policies.choose import ILLEGAL, Floats
 from burnish.policies.layers import layers_of
 from burnish.policies.onnx import FORMAT, METADATA
-from burnish.representations.batches import inputs_to_table
 
 if TYPE_CHECKING:
     from onnx import NodeProto, TensorProto

@@ -1,6 +1,6 @@
 """Policies that are tables: what each action is worth in the states that were seen.
 
-burnish.agents.tabular learns them, burnish.training.export_best writes them.
+burnish.learning.agents.tabular learns them, burnish.learning.training.export_best writes them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from functools import partial
 
 from burnish.core.errors import UnknownName
 from burnish.core.guide import Adviser
-from burnish.core.problem import Problem
 from burnish.core.result import Result
 from burnish.search.annealing import annealing
 from burnish.search.beam import beam
@@ -24,6 +23,7 @@ from burnish.search.greedy import epsilon_greedy, greedy
 from burnish.search.hill_climbing import hill_climbing
 from burnish.search.mcts import mcts
 from burnish.search.mixed import mixed, sites_first
+from burnish.search.problem import Problem
 from burnish.search.random import random_search
 from burnish.search.run import Method, Observer, Progress, run
 from burnish.search.sitewise import sitewise

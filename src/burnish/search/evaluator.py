@@ -16,15 +16,15 @@ from typing import TypeVar
 from burnish.core.clock import WALL, Clock, ProcessorClock
 from burnish.core.errors import BurnishError, CompilerCrash
 from burnish.core.guide import StatePolicy
-from burnish.core.problem import Problem
 from burnish.core.session import Part, Session
 from burnish.core.trace import Trace, split_entry
 from burnish.core.view import Observed
-from burnish.core.worker import Worker, wait
 from burnish.search.prefix_tree import Ask
+from burnish.search.problem import Problem
 from burnish.search.reached import evaluate_traces, look_at, take_parts
 from burnish.search.site_alone import at_site, evaluate_alone, moved
 from burnish.search.space import NOT_TRIED, Batch, Evaluation
+from burnish.workers.worker import Worker, wait
 
 CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
 GRACE_SECONDS = 1.0  # beyond the end of a batch of sites alone: a worker that is killed has to begin anew

@@ -11,14 +11,14 @@ import numpy as np
 
 from burnish.core.clock import WALL
 from burnish.core.guide import Adviser, Guide
-from burnish.core.problem import Problem
 from burnish.core.result import Result
-from burnish.core.sandbox import Sandbox
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.budget import Budget
 from burnish.search.evaluator import BudgetSpent, Evaluator
 from burnish.search.prefix_tree import NOTHING
+from burnish.search.problem import Problem
 from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.workers.sandbox import Sandbox
 
 PATIENCE = 1000  # batches in a row without a new trace: all has been tried
 INITIAL_SHARE = 0.6  # of the budget, after which no more initial traces are evaluated

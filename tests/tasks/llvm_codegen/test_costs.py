@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import MissingTool
 from burnish.core.program import Program
-from burnish.corpora.kernels import load_kernel
+from burnish.llvm.corpora.kernels import load_kernel
+from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
 from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.observations import FUNCTIONS, OBSERVATIONS, OPCODES
 from burnish.tasks.llvm_codegen.session import open_program
-from burnish.toolchain import find_tool
 from tests.sources import program
 from tests.tasks.llvm_codegen.modules import module
 
@@ -137,6 +137,6 @@ def test_eviction_features_are_those_of_a_stock_llc(policy: int, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(20))
 def test_eviction_features_of_20_kernels_are_those_of_a_stock_llc(number: int, tmp_path: Path) -> None:
-    from burnish.corpora.kernels import kernel_names
+    from burnish.llvm.corpora.kernels import kernel_names
 
     assert_rows_are_llcs(load_kernel(kernel_names()[number * 2], ["small"]), number % 2, tmp_path / "channel")

@@ -10,9 +10,9 @@ import pytest
 from burnish import _native
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
-from burnish.corpora.kernels import kernel_names, load_kernel
-from burnish.corpora.random_modules import random_module
-from burnish.programs import load_program
+from burnish.llvm.corpora.kernels import kernel_names, load_kernel
+from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, PASSES
 from burnish.tasks.llvm_codegen.evictions import SLOTS

@@ -9,7 +9,7 @@ import pytest
 
 from burnish import _native
 from burnish.core.errors import CompilerCrash
-from burnish.corpora.kernels import load_kernel
+from burnish.llvm.corpora.kernels import load_kernel
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_program
 from tests.sources import program

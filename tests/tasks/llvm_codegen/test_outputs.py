@@ -10,10 +10,10 @@ import pytest
 
 from burnish.core.program import Program
 from burnish.core.trace import Trace, entry
-from burnish.corpora.kernels import kernel_names, load_kernel
-from burnish.corpora.random_modules import random_module
 from burnish.evaluation.validate import validate
-from burnish.execution import link
+from burnish.llvm.corpora.kernels import kernel_names, load_kernel
+from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.run import link
 from burnish.tasks.llvm_codegen import make_codegen
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program

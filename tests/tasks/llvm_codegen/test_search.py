@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from burnish.core.behind import stage_behind
 from burnish.core.limit import limits_of
-from burnish.core.problem import Problem
 from burnish.core.trace import split_entry
-from burnish.corpora.kernels import load_kernel
+from burnish.llvm.corpora.kernels import load_kernel
 from burnish.search import Budget, search
+from burnish.search.behind import stage_behind
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
 from burnish.tasks.llvm_codegen.worth import WORTH

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_arrays
+from burnish.policies.batches import Features
 from burnish.policies.choose import Floats
-from burnish.representations.batches import Features
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import ACTIONS
 from burnish.tasks.llvm_inlining.observations import FEATURES

@@ -10,8 +10,8 @@ import pytest
 
 from burnish.core.errors import IllegalAction, InputError
 from burnish.core.program import Program
-from burnish.corpora.random_modules import random_module
-from burnish.programs import load_program
+from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import INLINE, LEAVE
 from burnish.tasks.llvm_inlining.compiles import MOST

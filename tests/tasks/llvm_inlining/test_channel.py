@@ -17,16 +17,16 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.llvm.programs import load_program
+from burnish.llvm.toolchain import find_tool
 from burnish.policies.answer import answers_of
 from burnish.policies.arrays import ArraysPolicy
 from burnish.policies.load import load_action_policy
-from burnish.programs import load_program
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.channel import Channel, Served, chooser, serve
 from burnish.tasks.llvm_inlining.networks import native_network
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import open_inlining
-from burnish.toolchain import find_tool
 from tests.sources import DATA, FILES
 from tests.tasks.llvm_inlining.policies import random_policy, random_rows, saved
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import MissingTool
 from burnish.core.program import Program
-from burnish.corpora.random_modules import random_module
+from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import INLINE, LEAVE
 from burnish.tasks.llvm_inlining.observations import FEATURES, ROW
 from burnish.tasks.llvm_inlining.session import open_inlining
-from burnish.toolchain import find_tool
 from tests.sources import FILES, program
 from tests.tasks.llvm_inlining.modules import LARGE, SMALL_1, SMALL_2, module
 

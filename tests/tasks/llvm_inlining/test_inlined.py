@@ -7,7 +7,7 @@ import pytest
 
 from burnish.core.program import Program
 from burnish.core.trace import Trace
-from burnish.corpora.random_modules import random_module
+from burnish.llvm.corpora.random_modules import random_module
 from burnish.tasks.llvm_inlining.inlined import AnsweredSession, open_answered, open_passes, other_answers
 from burnish.tasks.llvm_inlining.observations import QUESTION_SITES
 from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession, open_inlining

@@ -13,7 +13,7 @@ import pytest
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.stepping import MakeAnswerer
-from burnish.corpora.random_modules import random_module
+from burnish.llvm.corpora.random_modules import random_module
 from burnish.policies.advise import adviser_of, rollout
 from burnish.policies.answer import Answers, ByPython, answers_of
 from burnish.policies.arrays import ArraysPolicy, Linear, load_arrays

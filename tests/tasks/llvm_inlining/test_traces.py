@@ -9,9 +9,9 @@ import pytest
 
 from burnish.core.program import Program
 from burnish.core.trace import Trace
-from burnish.corpora.kernels import kernel_names, load_kernel
-from burnish.corpora.random_modules import random_module
 from burnish.evaluation.validate import validate
+from burnish.llvm.corpora.kernels import kernel_names, load_kernel
+from burnish.llvm.corpora.random_modules import random_module
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.session import open_inlining
 from tests.conftest import OpenSandbox

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from burnish._native import Module
-from burnish.core.env import Env
 from burnish.core.errors import InputError, MissingTool
+from burnish.envs.env import Env
+from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES, as_opt_pipeline, opt_commandline
 from burnish.tasks.llvm_passes.session import open_session
-from burnish.toolchain import find_tool
 from tests.sources import program
 from tests.walks import play
 

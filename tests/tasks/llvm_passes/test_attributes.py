@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
-from burnish.corpora.random_modules import random_module
+from burnish.llvm.corpora.random_modules import random_module
 from burnish.tasks.llvm_passes.actions import ACTIONS, PASSES
 from burnish.tasks.llvm_passes.session import open_session
 from tests.sources import C_FILES, printed, program

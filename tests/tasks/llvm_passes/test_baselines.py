@@ -8,9 +8,9 @@ import subprocess
 import pytest
 
 from burnish import _native
+from burnish.llvm.toolchain import LEVELS, find_tool
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.session import open_baseline
-from burnish.toolchain import LEVELS, find_tool
 from tests.sources import DATA, FILES, program
 
 ALL = (*FILES, "always_inline.c")

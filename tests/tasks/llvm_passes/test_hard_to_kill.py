@@ -16,10 +16,10 @@ from burnish.core.errors import (
     ProgramError,
 )
 from burnish.core.program import Program
-from burnish.core.sandbox import Sandbox
 from burnish.core.trace import WHOLE_PROGRAM
-from burnish.core.worker import GIB, Limits, Worker
 from burnish.tasks.llvm_passes import TASK, Options, make_task
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import GIB, Limits, Worker
 from tests.conformance.failures import impatient
 from tests.conftest import OpenSandbox
 from tests.evaluation.broken_passes import broken_task

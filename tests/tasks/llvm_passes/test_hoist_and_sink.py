@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from burnish import _native
-from burnish.corpora.random_modules import random_module
+from burnish.llvm.corpora.random_modules import random_module
 from burnish.tasks.llvm_passes.actions import PASSES
 from burnish.tasks.llvm_passes.session import open_session
 from tests.sources import DATA, printed, program
@@ -437,7 +437,7 @@ def test_five_hundred_random_programs_print_what_they_did(tmp_path: Path) -> Non
 
 DIGESTS = """
 import hashlib
-from burnish.corpora.random_modules import random_module
+from burnish.llvm.corpora.random_modules import random_module
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import FILES, program
 trace = ["sroa<modify-cfg>", "hoist-common", "sink-common", "simplifycfg", "hoist-common", "sink-common"]

@@ -8,7 +8,7 @@ import pytest
 
 from burnish.core.program import Program
 from burnish.core.trace import Trace
-from burnish.programs import load_program
+from burnish.llvm.programs import load_program
 from burnish.tasks import load_task
 from burnish.tasks.llvm_passes.objectives import within_limits
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session

@@ -9,7 +9,7 @@ import pytest
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.programs import link_programs
+from burnish.llvm.programs import link_programs
 from tests.sources import FILES, program
 
 PING = b"""

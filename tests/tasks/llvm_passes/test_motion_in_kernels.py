@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from burnish.corpora.kernels import kernel_names, load_kernel
+from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.tasks.llvm_passes.session import open_session
 
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from burnish import _native
-from burnish.core.env import Env
 from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
 from burnish.core.program import Program, Workload
-from burnish.core.sandbox import Sandbox
+from burnish.envs.env import Env
+from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes import TASK, modules
 from burnish.tasks.llvm_passes import session as sessions
 from burnish.tasks.llvm_passes.objectives import OBJECTIVES, level_for
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
-from burnish.toolchain import find_tool
-from tests.execution.programs import run
+from burnish.workers.sandbox import Sandbox
+from tests.llvm.run.programs import run
 from tests.sources import DATA, program
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

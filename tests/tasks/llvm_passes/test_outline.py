@@ -13,12 +13,12 @@ import pytest
 
 from burnish import _native
 from burnish.core.program import Workload
-from burnish.corpora.random_modules import random_module
-from burnish.execution import link
-from burnish.programs import load_program
+from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.programs import load_program
+from burnish.llvm.run import link
+from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes.actions import PASSES
 from burnish.tasks.llvm_passes.session import open_session
-from burnish.toolchain import find_tool
 from tests.sources import printed
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}

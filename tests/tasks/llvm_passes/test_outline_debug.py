@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from burnish import _native
-from burnish.corpora.kernels import find_kernel
-from burnish.programs import load_program
+from burnish.llvm.corpora.kernels import find_kernel
+from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.session import open_session
 

@@ -7,7 +7,7 @@ import pytest
 from burnish import _native
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
-from burnish.programs import load_program
+from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.session import ModuleSession
 from tests.sources import C_FILES, DATA, FILES, program

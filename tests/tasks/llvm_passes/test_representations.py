@@ -6,10 +6,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from burnish.core.env import Env
 from burnish.core.objective import GraphArrays
-from burnish.representations import block_graph, call_graph, program_graph, shipped_vocabulary, tokens
-from burnish.representations.ir2vec import program_vector
+from burnish.envs.env import Env
+from burnish.llvm.representations import block_graph, call_graph, program_graph, shipped_vocabulary, tokens
+from burnish.llvm.representations.ir2vec import program_vector
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.session import ModuleSession
 from tests.sources import program

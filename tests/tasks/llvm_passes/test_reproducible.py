@@ -8,12 +8,12 @@ import pytest
 from burnish._native import Module
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
-from burnish.core.sandbox import Sandbox
 from burnish.core.trace import WHOLE_PROGRAM
-from burnish.core.worker import Limits, Worker
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import Limits, Worker
 from tests.conftest import OpenSandbox
 from tests.sources import DATA, FILES, program
 from tests.walks import wander

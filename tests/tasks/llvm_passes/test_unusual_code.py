@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from burnish.core.worker import Limits
-from burnish.programs import load_program
+from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
+from burnish.workers.worker import Limits
 from tests.conftest import OpenSandbox
 from tests.sources import DATA
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from burnish.programs import load_program
+from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.modules import without_unwind_tables
 from burnish.tasks.llvm_passes.session import ModuleSession

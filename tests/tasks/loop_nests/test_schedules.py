@@ -10,10 +10,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from burnish.core.env import Env
 from burnish.core.errors import Miscompiled
 from burnish.core.program import Program
-from burnish.core.worker import Worker
+from burnish.envs.env import Env
 from burnish.tasks.loop_nests import TASK, kernel
 from burnish.tasks.loop_nests.families import FAMILIES
 from burnish.tasks.loop_nests.kernel import CodeTooLong, CompiledNest
@@ -23,6 +22,7 @@ from burnish.tasks.loop_nests.outputs import UNCHANGED, describe
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.session import NestSession, open_nest
 from burnish.tasks.loop_nests.tree import Tree
+from burnish.workers.worker import Worker
 from tests.tasks.loop_nests.nests import small
 
 ODD = [(11, 9, 13, 5, 3, 4), (16, 8, 12, 4, 3, 2), (7, 33, 5, 2, 4, 3), (24, 17, 8, 3, 2, 5)]

@@ -14,11 +14,11 @@ pytest.importorskip("torch_mlir")
 from burnish.cli import main
 from burnish.core.errors import CompileError, InputError
 from burnish.core.program import Program
+from burnish.llvm.toolchain import find_tool
 from burnish.tasks.mlir_schedules import TASK
 from burnish.tasks.mlir_schedules.c_interface import check_name, function_name, link_shared, write_header
 from burnish.tasks.mlir_schedules.reference.evaluate import evaluate
 from burnish.tasks.mlir_schedules.session import ScheduleSession
-from burnish.toolchain import find_tool
 from tests.tasks.mlir_schedules.small import opened, small
 
 MATMUL = ("matmul#1: tile(0, 4)", "matmul#1: tile(1, 3)", "matmul#1: pack(1, 2)", "matmul#1: vectorize")

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import CompilerCrash, CompilerTimeout, Miscompiled
-from burnish.core.sandbox import Sandbox
 from burnish.core.session import Session
-from burnish.core.worker import GIB, Limits, Worker
 from burnish.tasks.mlir_schedules import TASK, bindings
 from burnish.tasks.mlir_schedules.kernel import LoweringFailed
 from burnish.tasks.mlir_schedules.ops import scan
 from burnish.tasks.mlir_schedules.payload import LOOP, SITE, TransformFailed
 from burnish.tasks.mlir_schedules.session import ScheduleSession
 from burnish.tasks.mlir_schedules.sites import parent_of
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import GIB, Limits, Worker
 from tests.tasks.mlir_schedules.small import SMALL, opened, small
 
 LIMITS = Limits(deadline_seconds=60.0, memory_bytes=4 * GIB)

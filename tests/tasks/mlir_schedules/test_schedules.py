@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from burnish.core.env import Env
 from burnish.core.errors import CompilerCrash, Miscompiled
+from burnish.envs.env import Env
 from burnish.tasks.mlir_schedules import TASK, bindings, lowering, session
 from burnish.tasks.mlir_schedules.outputs import write_schedule
 from burnish.tasks.mlir_schedules.payload import SITE, Payload, open_payload

@@ -7,13 +7,13 @@ import itertools
 import sys
 from collections.abc import Iterable, Sequence
 
-from burnish.cli.jobs.command_parser import GIBIBYTES, SECONDS, CommandParser
+from burnish.console.command_parser import GIBIBYTES, SECONDS, CommandParser
 from burnish.core.errors import InputError
 from burnish.core.setting import Setting
 from burnish.core.task import Task
-from burnish.core.worker import GIB, Limits
 from burnish.policies import find as policies
 from burnish.tasks import load_task, program_kinds, task_names
+from burnish.workers.worker import GIB, Limits
 
 TASK = "--task"
 DEST = "setting "  # and a setting's name: where its value is in the parsed options

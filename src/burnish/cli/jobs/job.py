@@ -8,18 +8,18 @@ from typing import Protocol
 
 from burnish.cli.jobs.outputs import make_folders
 from burnish.cli.jobs.overwriting import note_written
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.core.worker import Limits
 from burnish.evaluation import Audience, Strategy, optimize, replay_result
 from burnish.evaluation.bundle import bundled
-from burnish.evaluation.graph_files import writer_of
-from burnish.evaluation.search_graph import Recorder, graph_of
+from burnish.evaluation.report.graph_files import writer_of
+from burnish.evaluation.report.search_graph import Recorder, graph_of
 from burnish.files import write_atomically
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, Budget, Progress
+from burnish.search.problem import Problem
+from burnish.workers.worker import Limits
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher)
     """Optimize a program; nothing is written but the search's graph, if it is wanted.
 
     Raises:
-        InputError, CompilerCrash, ReplayError: see burnish.evaluation.optimize.
+        InputError, CompilerCrash, ReplayError: see burnish.evaluation.optimization.
     """
     problem = Problem(task, job.program, settings.objective, job.variants, settings.limits)
     recorder = Recorder()

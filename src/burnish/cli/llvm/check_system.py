@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burnish.cli.jobs.command_parser import CommandParser
-from burnish.toolchain import clang_version, missing_system_parts
+from burnish.console.command_parser import CommandParser
+from burnish.llvm.toolchain import clang_version, missing_system_parts
 
 
 def main(arguments: Sequence[str]) -> int:

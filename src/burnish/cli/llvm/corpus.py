@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from burnish.cli.jobs.arguments import split_at_dashes
-from burnish.cli.jobs.command_parser import COUNT, SEED, CommandParser, whole_number
 from burnish.cli.llvm.corpus_export import combine, export
 from burnish.cli.llvm.corpus_progress import BuildProgress, FetchProgress
 from burnish.cli.llvm.corpus_split import split
@@ -22,18 +21,19 @@ from burnish.cli.llvm.corpus_tables import (
     show_runnable,
     totals_of,
 )
-from burnish.cli.show.table_forms import add_table_form, form_of
+from burnish.console.command_parser import COUNT, SEED, CommandParser, whole_number
+from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError, UnknownName
-from burnish.corpora.building import build
-from burnish.corpora.fetch import fetch
-from burnish.corpora.kernels import Kernel, kernels
-from burnish.corpora.manifest import Package, find_package
-from burnish.corpora.own import Own, build_own
-from burnish.corpora.public import default_folder, package_job, packages_of
-from burnish.corpora.random_modules import SIZE, random_job
-from burnish.corpora.store import SPLITS, open_corpus
-from burnish.corpora.workloads import Recipe, workloads
 from burnish.files import default_cache
+from burnish.llvm.corpora.building import build
+from burnish.llvm.corpora.fetch import fetch
+from burnish.llvm.corpora.kernels import Kernel, kernels
+from burnish.llvm.corpora.manifest import Package, find_package
+from burnish.llvm.corpora.own import Own, build_own
+from burnish.llvm.corpora.public import default_folder, package_job, packages_of
+from burnish.llvm.corpora.random_modules import SIZE, random_job
+from burnish.llvm.corpora.store import SPLITS, open_corpus
+from burnish.llvm.corpora.workloads import Recipe, workloads
 
 Add = Callable[..., argparse.Action]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from burnish.corpora.mlgo import DESCRIPTION, MlgoModule, cc1_options, combine_mlgo, write_mlgo
-from burnish.corpora.store import Corpus, open_corpus
+from burnish.llvm.corpora.mlgo import DESCRIPTION, MlgoModule, cc1_options, combine_mlgo, write_mlgo
+from burnish.llvm.corpora.store import Corpus, open_corpus
 
 
 def export(options: argparse.Namespace) -> int:

@@ -16,9 +16,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from burnish.cli.show.progress import Bars
-from burnish.corpora import building
-from burnish.corpora.manifest import Package
+from burnish.console.progress import Bars
+from burnish.llvm.corpora import building
+from burnish.llvm.corpora.manifest import Package
 
 LOG_SECONDS = 30.0  # between two lines where there is no terminal
 

@@ -7,10 +7,10 @@ import sys
 from collections import Counter
 
 from burnish.cli.llvm.corpus_tables import show_splits
-from burnish.cli.show.table_forms import form_of
+from burnish.console.table_forms import form_of
 from burnish.core.errors import InputError, UnknownName
-from burnish.corpora.splits import assign_splits, file_of, group_of, remove_splits, write_splits
-from burnish.corpora.store import SPLITS, Corpus, open_corpus
+from burnish.llvm.corpora.splits import assign_splits, file_of, group_of, remove_splits, write_splits
+from burnish.llvm.corpora.store import SPLITS, Corpus, open_corpus
 
 
 def split(options: argparse.Namespace) -> int:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from burnish.cli.show.table_forms import AS_TABLE, TableForm
-from burnish.cli.show.tables import TextTable, figures, names, texts
-from burnish.corpora.kernels import Kernel
-from burnish.corpora.pack import PackRow
-from burnish.corpora.store import SPLITS, Corpus
-from burnish.corpora.workloads import Recipe
-from burnish.driver.build_summary import reason_kind
+from burnish.cc.build_summary import reason_kind
+from burnish.console.table_forms import AS_TABLE, TableForm
+from burnish.console.tables import TextTable, figures, names, texts
+from burnish.llvm.corpora.kernels import Kernel
+from burnish.llvm.corpora.pack import PackRow
+from burnish.llvm.corpora.store import SPLITS, Corpus
+from burnish.llvm.corpora.workloads import Recipe
 
 MOST_REASONS = 12
 QUANTILES = (0.1, 0.5, 0.9, 1.0)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.cli.jobs.command_parser import CommandParser
 from burnish.cli.jobs.job import Job, SearchSettings, search_job, write_output
-from burnish.cli.show.progress import SearchProgress
 from burnish.cli.show.results_table import results_table
-from burnish.cli.show.table_forms import add_table_form, form_of
+from burnish.console.command_parser import CommandParser
+from burnish.console.progress import SearchProgress
+from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.program import Program
 from burnish.core.result import Result
-from burnish.corpora import demo_units
 from burnish.files import default_cache, write_atomically
+from burnish.llvm.corpora import demo_units
 from burnish.search import Budget
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.cli.jobs.command_parser import CommandParser
+from burnish.console.command_parser import CommandParser
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 from burnish.policies.arrays import ArraysPolicy

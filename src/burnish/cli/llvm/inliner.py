@@ -10,22 +10,27 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from burnish.cli.jobs.command_parser import COUNT, SECONDS, SEED, CommandParser, whole_number
-from burnish.cli.show.table_forms import add_table_form, form_of
-from burnish.cli.show.tables import TextTable, figures, names
+from burnish.console.command_parser import COUNT, SECONDS, SEED, CommandParser, whole_number
+from burnish.console.table_forms import add_table_form, form_of
+from burnish.console.tables import TextTable, figures, names
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.task import Task
-from burnish.corpora.references import resolve
 from burnish.evaluation.importance import FeatureImportance
 from burnish.files import LineFile, read_json_lines
-from burnish.inlining.decisions import Decisions, Trying, decide
-from burnish.inlining.policies import Against, against_heuristic, permutation_importance, summary_of
+from burnish.llvm.corpora.references import resolve
 from burnish.policies.answer import answers_of
 from burnish.policies.find import shipped
 from burnish.policies.load import load_action_policy
+from burnish.search.problem import Problem
 from burnish.tasks import load_task
+from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
+from burnish.tasks.llvm_inlining.policy.policies import (
+    Against,
+    against_heuristic,
+    permutation_importance,
+    summary_of,
+)
 
 TASK = "llvm_inlining"
 
@@ -191,7 +196,7 @@ def _importance(options: argparse.Namespace) -> int:
 def _draw(
     found: Sequence[FeatureImportance], tables: Sequence[Decisions], options: argparse.Namespace
 ) -> None:
-    from burnish.evaluation.plots import features_plot, save_plot
+    from burnish.evaluation.report.plots import features_plot, save_plot
 
     count = sum(int(one.tried.sum()) for one in tables)
     unit = load_task(TASK).objective(tables[0].objective).unit

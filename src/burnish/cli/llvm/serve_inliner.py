@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from burnish.cli.jobs.command_parser import CommandParser
+from burnish.console.command_parser import CommandParser
 from burnish.core.errors import InputError
 from burnish.policies.choose import ActionPolicy
 from burnish.policies.find import path_of

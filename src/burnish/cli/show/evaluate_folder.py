@@ -11,18 +11,18 @@ from typing import Any
 from burnish.cli.jobs.results import task_named
 from burnish.cli.show.evaluate_report import write_report, write_worths
 from burnish.cli.show.evaluate_tables import print_tables
-from burnish.cli.show.progress import SearchProgress
-from burnish.cli.show.table_forms import TableForm, form_of
+from burnish.console.progress import SearchProgress
+from burnish.console.table_forms import TableForm, form_of
 from burnish.core.errors import InputError
-from burnish.core.problem import Problem
 from burnish.evaluation.cases import cases_of
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.importance import worth_of_sample
 from burnish.evaluation.rows import Row, read_rows
 from burnish.evaluation.run_folder import ROWS, read_settings
 from burnish.evaluation.statistics import all_pairs, summarise, summarise_languages
+from burnish.learning.training.track import read_log
 from burnish.search.budget import written
-from burnish.training.track import read_log
+from burnish.search.problem import Problem
 
 
 def show_rows(

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from burnish.cli.show.numbers import duration_text
-from burnish.cli.show.progress import Bars
+from burnish.console.numbers import duration_text
+from burnish.console.progress import Bars
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.compare import Figures, MethodComparison, Refused
 from burnish.evaluation.rows import Row

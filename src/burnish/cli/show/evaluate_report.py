@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from burnish.core.errors import MissingTool
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.importance import importances, winning
-from burnish.evaluation.page import report_page, svg_of
-from burnish.evaluation.plots import improvement_plot, passes_plot, programs_plot, training_plot
+from burnish.evaluation.report.page import report_page, svg_of
+from burnish.evaluation.report.plots import improvement_plot, passes_plot, programs_plot, training_plot
 from burnish.evaluation.rows import Row
 from burnish.evaluation.run_folder import read_settings
 from burnish.files import json_object, read_json_lines, write_atomically

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burnish.cli.show.numbers import ratio_text
-from burnish.cli.show.table_forms import AS_TABLE, TableForm
-from burnish.cli.show.tables import Column, TextTable, figures, names, sentences, texts
+from burnish.console.numbers import ratio_text
+from burnish.console.table_forms import AS_TABLE, TableForm
+from burnish.console.tables import Column, TextTable, figures, names, sentences, texts
 from burnish.evaluation.compare import Refused
 from burnish.evaluation.rows import FAILURE_FACTOR, Row
 from burnish.evaluation.statistics import Mean, Pair, all_pairs, summarise, summarise_languages

@@ -9,8 +9,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from burnish.cli.jobs.job import SearchSettings, Watcher
 from burnish.cli.jobs.runs import Item, Screen, Silent
-from burnish.cli.show.numbers import cost_text
-from burnish.cli.show.progress import Bars, SearchProgress
+from burnish.console.numbers import cost_text
+from burnish.console.progress import Bars, SearchProgress
 from burnish.core.task import Task
 from burnish.search import Progress as SearchState
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from burnish.cli.show.numbers import cost_text, ratio_text
-from burnish.cli.show.table_forms import AS_TABLE, TableForm
-from burnish.cli.show.tables import Column, TextTable, figures, heading_of, held_for, names, texts
+from burnish.console.numbers import cost_text, ratio_text
+from burnish.console.table_forms import AS_TABLE, TableForm
+from burnish.console.tables import Column, TextTable, figures, heading_of, held_for, names, texts
 from burnish.core.limit import unlimited
 from burnish.core.result import Result
 from burnish.core.task import Task

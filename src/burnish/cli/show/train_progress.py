@@ -13,11 +13,11 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColum
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from burnish.cli.show.numbers import duration_text
-from burnish.training.track import as_json
+from burnish.console.numbers import duration_text
+from burnish.learning.training.track import as_json
 
 if TYPE_CHECKING:
-    from burnish.training import loop
+    from burnish.learning.training import loop
 
 LOG_SECONDS = 30.0  # between two lines where there is no terminal
 SCORE = "validation/ratio"

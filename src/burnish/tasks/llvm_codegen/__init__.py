@@ -7,7 +7,7 @@ from functools import partial
 from burnish.core.program import Program
 from burnish.core.task import Opener, Presentation, Task
 from burnish.core.validator import Validator
-from burnish.execution.object_behaviour import object_behaviour
+from burnish.llvm.run.object_behaviour import object_behaviour
 from burnish.tasks.llvm_codegen.actions import ACTIONS, LIST_VERSION
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
@@ -60,7 +60,7 @@ def _open_baseline(opener: Opener, program: Program) -> CodegenSession:
 
 
 def _validator() -> Validator:
-    from burnish.llvm_validation.sanitize import SANITIZERS, check_program  # which workers do not need
+    from burnish.llvm.reproducers.sanitize import SANITIZERS, check_program  # which workers do not need
 
     return Validator(SANITIZERS, check_program)
 

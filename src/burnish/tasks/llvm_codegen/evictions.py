@@ -15,7 +15,7 @@ EvictionPolicy = Callable[[str, NDArray[np.float32]], int | None] | _native.Evic
 
 The columns are EVICTION_COLUMNS. The slot is one
 that the row's `mask` allows; the last one is the live range itself, which has to wait. A network answers in
-the compile's own thread; see burnish.registers.scorer."""
+the compile's own thread; see burnish.tasks.llvm_codegen.policy.scorer."""
 
 SLOTS: int = _native.EVICTION_SLOTS
 _FEATURES = _native.eviction_feature_names()

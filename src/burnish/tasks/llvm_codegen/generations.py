@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import CompilerCrash
 from burnish.core.recent import Recent
-from burnish.execution.block_counts import block_counts
+from burnish.llvm.run.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
 from burnish.tasks.llvm_passes.modules import object_sizes, refusal

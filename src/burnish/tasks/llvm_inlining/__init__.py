@@ -6,7 +6,7 @@ from functools import partial
 
 from burnish.core.task import Presentation, Task
 from burnish.core.validator import Validator
-from burnish.execution.object_behaviour import object_behaviour
+from burnish.llvm.run.object_behaviour import object_behaviour
 from burnish.tasks.llvm_inlining.actions import ACTIONS
 from burnish.tasks.llvm_inlining.objectives import OBJECTIVES
 from burnish.tasks.llvm_inlining.observations import OBSERVATIONS
@@ -49,7 +49,7 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         behaviour=object_behaviour,
         validator=_validator,
         toolchain=passes.toolchain,
-        default_observations="burnish.inlining.default_traces:default_observations",
+        default_observations="burnish.tasks.llvm_inlining.policy.default_traces:default_observations",
         shown=Presentation(
             ("ir-instructions", "loaded-bytes", "text-bytes"), PASSES.shown.baselines, label="-{}"
         ),
@@ -57,7 +57,7 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
 
 
 def _validator() -> Validator:
-    from burnish.llvm_validation.sanitize import (  # which workers do not need
+    from burnish.llvm.reproducers.sanitize import (  # which workers do not need
         SANITIZERS,
         check_program,
         check_state,

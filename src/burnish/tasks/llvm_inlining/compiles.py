@@ -14,7 +14,7 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.recent import Recent
-from burnish.execution.stopwatch import Stopwatch
+from burnish.llvm.run.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.origin import Options
 from burnish.tasks.llvm_passes.session import ModuleSession
 

@@ -14,7 +14,7 @@ from burnish.core.session import Session
 from burnish.core.stepping import MakeAnswerer, made
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.core.view import Mask, Observed
-from burnish.execution.stopwatch import Stopwatch
+from burnish.llvm.run.stopwatch import Stopwatch
 from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE, LEAVE
 from burnish.tasks.llvm_inlining.compiles import Answers, Compiles, InlinedModule, Row, RunningCompile
 from burnish.tasks.llvm_inlining.networks import network_of

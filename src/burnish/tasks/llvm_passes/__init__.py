@@ -8,7 +8,7 @@ from functools import partial
 from burnish.core.program_source import ProgramSource
 from burnish.core.task import Presentation, Task
 from burnish.core.validator import Validator
-from burnish.execution.object_behaviour import object_behaviour
+from burnish.llvm.run.object_behaviour import object_behaviour
 from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, indices, opt_commandline
 from burnish.tasks.llvm_passes.baselines import baselines
 from burnish.tasks.llvm_passes.debug_info import without_debug_info
@@ -61,13 +61,15 @@ def make_task(options: Options = Options()) -> Task:
 
 
 def _source(level: str) -> ProgramSource:
-    from burnish.corpora.module_source import ModuleSource  # which workers that step environments do not need
+    from burnish.llvm.corpora.module_source import (
+        ModuleSource,  # which workers that step environments do not need
+    )
 
     return ModuleSource(level)
 
 
 def _validator(level: str) -> Validator:
-    from burnish.llvm_validation import llvm_validator  # as above
+    from burnish.llvm.reproducers import llvm_validator  # as above
     from burnish.tasks.llvm_passes.tool_commands import tool_command
 
     return llvm_validator(level, tool_command)
@@ -75,7 +77,7 @@ def _validator(level: str) -> Validator:
 
 def _toolchain() -> Mapping[str, str]:
     from burnish._native import llvm_version
-    from burnish.toolchain import clang_version
+    from burnish.llvm.toolchain import clang_version
 
     return {"llvm": llvm_version(), "clang": clang_version()}
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from burnish.core.errors import CompilerCrash
-from burnish.core.problem import Problem
 from burnish.core.program import Program
 from burnish.core.trace import Trace
 from burnish.core.walk import after
+from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes.modules import emit_object, read_module
 from burnish.tasks.llvm_passes.origin import Options
 

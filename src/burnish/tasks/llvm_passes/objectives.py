@@ -11,7 +11,7 @@ from burnish.core.limit import Limit, unlimited, within
 from burnish.core.objective import Objective
 from burnish.core.trace import split_entry
 from burnish.core.weighted import factors
-from burnish.execution.stopwatch import REPEATS
+from burnish.llvm.run.stopwatch import REPEATS
 from burnish.tasks.llvm_passes.actions import ACTIONS
 from burnish.tasks.llvm_passes.computed_gotos import losses
 from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass

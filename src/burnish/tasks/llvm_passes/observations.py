@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.objective import Observation
 from burnish.core.view import Observed
-from burnish.representations.graph import (
+from burnish.llvm.representations.graph import (
     BLOCK_COLUMNS,
     CALL_COLUMNS,
     PROGRAM_COLUMNS,
@@ -16,9 +16,9 @@ from burnish.representations.graph import (
     call_graph,
     program_graph,
 )
-from burnish.representations.ir2vec import DIMENSION, program_vector
-from burnish.representations.tokens import tokens
-from burnish.representations.vocabulary import SIZE
+from burnish.llvm.representations.ir2vec import DIMENSION, program_vector
+from burnish.llvm.representations.tokens import tokens
+from burnish.llvm.representations.vocabulary import SIZE
 from burnish.tasks.llvm_passes.actions import ACTIONS
 
 TRACE_LENGTH = 256

@@ -5,7 +5,7 @@ from __future__ import annotations
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.session import Session
-from burnish.toolchain import bitcode_to_object
+from burnish.llvm.toolchain import bitcode_to_object
 
 NO_TIME = "-mno-incremental-linker-compatible"  # of COFF: or an object has the time at which it was made
 

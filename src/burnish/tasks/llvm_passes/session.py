@@ -18,7 +18,7 @@ from burnish.core.session import Part, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.core.weighted import factors
-from burnish.execution.stopwatch import Stopwatch
+from burnish.llvm.run.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, indices, legal_masks
 from burnish.tasks.llvm_passes.modules import (
     clone_module,

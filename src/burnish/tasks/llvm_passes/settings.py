@@ -10,10 +10,10 @@ from burnish.core.errors import InputError
 from burnish.core.limit import parse_most
 from burnish.core.setting import Setting
 from burnish.core.task import Task, TaskSettings
+from burnish.llvm.toolchain import LEVELS
 from burnish.tasks.llvm_passes.actions import left_out
 from burnish.tasks.llvm_passes.objectives import level_for, within_limits
 from burnish.tasks.llvm_passes.origin import Options
-from burnish.toolchain import LEVELS
 
 SPEED_LIMIT = "speed-limit"
 

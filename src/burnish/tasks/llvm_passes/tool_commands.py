@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from burnish import _native
 from burnish.core.action import Action
-from burnish.llvm_validation.stock_tools import ToolCommand
+from burnish.llvm.reproducers.stock_tools import ToolCommand
 from burnish.tasks.llvm_passes.actions import OURS, as_opt_pipeline
 
 # The passes that native/passes.h adds: LLVM takes their parameters as options of the process.

@@ -48,7 +48,7 @@ def link_shared(code: bytes) -> bytes:
         CompileError: it cannot be linked; the message is what the linker said.
         MissingTool: clang is not installed.
     """
-    from burnish.toolchain import find_tool
+    from burnish.llvm.toolchain import find_tool
 
     with tempfile.TemporaryDirectory() as folder:
         given, made, exported = (Path(folder) / name for name in ("kernel.o", "kernel.so", "exported"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from burnish.core.recent import Recent
-from burnish.execution.measurements import Known, MeasurementCache, key_of
+from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
 from burnish.tasks.mlir_schedules import bindings
 
 KEPT = 4096  # codes of which something is remembered in memory

@@ -1,0 +1,190 @@
+"""Options that would make a linked program smaller, each measured by building with it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from burnish.cc.build_log import Record
+from burnish.cc.linked import Linked
+from burnish.cc.linking import LinkCommand
+from burnish.cc.remaking import remake
+from burnish.core.errors import InputError
+
+_LLD = ("-fuse-ld=lld",)  # later options are lld's, and sizes of two linkers are not compared
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One change of a build."""
+
+    options: str  # as a user writes them
+    gives_up: str  # what is lost with them
+    adds: tuple[str, ...] = ()  # to clang -cc1
+    drops: tuple[str, ...] = ()  # from it: beginnings
+    link: tuple[str, ...] = ()  # options of the linking compiler
+    libraries: bool = True  # whether it is for shared libraries, too
+
+    def change(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a clang -cc1 line with the change; what it says already is not said twice."""
+        kept = tuple(word for word in command if not (self.drops and word.startswith(self.drops)))
+        added = tuple(word for word in self.adds if word not in kept)
+        return (*kept[:2], *added, *kept[2:])
+
+
+ADVICE = (
+    Advice(
+        "-fno-asynchronous-unwind-tables -fno-unwind-tables",
+        "stack traces from any instruction, as profilers and crash handlers take them; "
+        "what C++ exceptions need stays",
+        drops=("-funwind-tables",),
+    ),
+    Advice(
+        "-ffunction-sections -fdata-sections -Wl,--gc-sections",
+        "functions and data that nothing refers to; what is found by its section alone must be marked retain",
+        adds=("-ffunction-sections", "-fdata-sections"),
+        link=("-Wl,--gc-sections",),
+    ),
+    Advice(
+        "-Wl,--icf=safe",
+        "equal functions become one, where their addresses are not compared: stack traces name either",
+        link=("-Wl,--icf=safe",),
+    ),
+    Advice(
+        "-Wl,-z,pack-relative-relocs",
+        "systems whose dynamic linker is older than glibc 2.36",
+        link=("-Wl,-z,pack-relative-relocs",),
+    ),
+    Advice(
+        "-fvisibility=hidden",
+        "symbols for other modules, dlsym and plug-ins, but for those that are marked visible",
+        adds=("-fvisibility=hidden",),
+        drops=("-fvisibility=",),
+        libraries=False,  # in a library all would go, until what it offers is marked
+    ),
+)
+
+
+@dataclass(frozen=True)
+class MeasuredAdvice:
+    """What an advice comes to."""
+
+    advice: Advice
+    linked: Linked | None = None  # None: it could not be measured
+    saved_bytes: int = 0  # loaded ones, with it alone
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """A build as it is, with each advice alone, and with all that save something."""
+
+    as_linked: Linked  # by the command as it is
+    base: Linked  # by lld, of objects compiled again: what the advice is compared with
+    measured: tuple[MeasuredAdvice, ...]  # in the order of what they save
+    together: Linked | None  # with all that save something; None where fewer than two do
+    remade: int  # objects that were compiled again
+    kept: dict[Path, str] = field(default_factory=dict)  # those that were not, and why
+
+
+def measure_advice(command: LinkCommand, records: Iterable[Record], jobs: int = 0) -> Measurements:
+    """Link and, where the build log says how, compile again with each advice, in a temporary folder.
+
+    Args:
+        command: Of the linking compiler.
+        records: Of the build log; the latest of each object counts.
+        jobs: Compilations at a time; 0 for as many as there are cores.
+
+    Raises:
+        InputError: the command does not link as it is, or not by lld.
+    """
+    latest = {record.output_path: record for record in records}
+    known = {path: latest[path] for path in dict.fromkeys(command.objects) if path in latest}
+    with (
+        tempfile.TemporaryDirectory(prefix="burnish-advice-") as scratch,
+        ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
+    ):
+        trial = _Trial(command, known, Path(scratch), pool)
+        return trial.measure()
+
+
+class _Trial:
+    """The objects of one link command, and a folder to try in."""
+
+    def __init__(
+        self, command: LinkCommand, known: dict[Path, Record], folder: Path, pool: ThreadPoolExecutor
+    ) -> None:
+        self.command, self.known, self.folder, self.pool = command, known, folder, pool
+        self.links = 0
+        self.kept = {path: "not in the build log" for path in command.objects if path not in known}
+
+    def measure(self) -> Measurements:
+        as_linked = self.link((), {})
+        unchanged = self.remade([])
+        base = self.link(_LLD, unchanged)
+        measured = [self.alone(advice, base, unchanged) for advice in ADVICE]
+        measured.sort(key=lambda one: -one.saved_bytes)
+        good = [one.advice for one in measured if one.saved_bytes > 0]
+        together = None
+        if len(good) > 1:
+            together = self.link((*_LLD, *_link_options(good)), self.remade(good, unchanged))
+        return Measurements(as_linked, base, tuple(measured), together, len(unchanged), self.kept)
+
+    def alone(self, advice: Advice, base: Linked, unchanged: dict[Path, Path]) -> MeasuredAdvice:
+        if self.command.is_shared and not advice.libraries:
+            return MeasuredAdvice(
+                advice, why_not="in a library, what others call has to be marked visible first"
+            )
+        recompiles = advice.adds or advice.drops
+        if recompiles and not unchanged and not advice.link:
+            return MeasuredAdvice(advice, why_not="the build log has no object of it: build with burnish cc")
+        objects = self.remade([advice], unchanged) if recompiles else unchanged
+        try:
+            linked = self.link((*_LLD, *advice.link), objects)
+        except InputError as error:
+            return MeasuredAdvice(advice, why_not=str(error))
+        return MeasuredAdvice(advice, linked, base.loaded_bytes - linked.loaded_bytes)
+
+    def link(self, options: Sequence[str], objects: dict[Path, Path]) -> Linked:
+        self.links += 1
+        return self.command.link(self.folder / f"linked-{self.links}", options, objects)
+
+    def remade(self, advice: Sequence[Advice], unchanged: dict[Path, Path] | None = None) -> dict[Path, Path]:
+        """Compile all known objects with some advice; what does not compile stays as it was."""
+        self.links += 1
+        paths = list(self.known if unchanged is None else unchanged)
+        folder = self.folder / f"objects-{self.links}"
+        folder.mkdir()
+        outputs = [folder / f"{number}.o" for number in range(len(paths))]
+        errors = list(self.pool.map(lambda *pair: self._remake(*pair, advice=advice), paths, outputs))
+        made = {}
+        for path, output, error in zip(paths, outputs, errors, strict=True):
+            if error and unchanged is None:
+                self.kept[path] = error
+            else:
+                made[path] = unchanged[path] if error and unchanged else output
+        return made
+
+    def _remake(self, path: Path, output: Path, *, advice: Sequence[Advice]) -> str:
+        record = self.known[path]
+        if not record.command:
+            return "logged by an earlier version, without its command: build it again"
+
+        def change(command: tuple[str, ...]) -> tuple[str, ...]:
+            for one in advice:
+                command = one.change(command)
+            return command
+
+        try:
+            remake(record, change, output)
+        except (InputError, OSError) as error:
+            return str(error)
+        return ""
+
+
+def _link_options(advice: Sequence[Advice]) -> tuple[str, ...]:
+    return tuple(option for one in advice for option in one.link)

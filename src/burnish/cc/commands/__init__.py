@@ -1,0 +1,1 @@
+"""The commands of the drop-in compilers: cc, c++, link, report."""

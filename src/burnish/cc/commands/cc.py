@@ -1,0 +1,276 @@
+"""burnish cc, burnish c++: clang, with smaller objects."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from burnish.cc.commands.misspelled import meant
+from burnish.cc.compiling import compile_and_improve, improve_objects
+from burnish.cc.file_budget import DEFAULT, FileBudget
+from burnish.cc.jobs import ClangJobs
+from burnish.cc.requests import OBJECTIVES, Compiled, DriverOptions, Optimized, Optimizer, OptimizeRequest
+from burnish.core.errors import BurnishError, InputError, UnknownName
+
+# Takes the options so far and a value; returns the options with it.
+Reader = Callable[[DriverOptions, str], DriverOptions]
+
+HELP = """\
+usage: burnish {name} [OPTION]... CLANG-ARGUMENT...
+
+A drop-in compiler: {clang}, whose objects get burnish's passes where clang is told -Os or -Oz.
+  make CC="burnish cc" CXX="burnish c++" CFLAGS=-Oz
+No object is ever larger than clang's own; whatever burnish cannot make smaller stays exactly as clang
+made it. `burnish report` shows the bytes before and after, file by file.
+
+burnish's options come first; what follows the first other argument (or --) is clang's:
+  --objective NAME   loaded-bytes (default at -Os and -Oz: code, constants, data, unwind tables, relocations),
+                     text-bytes or ir-instructions; given, it holds at every level, each against clang's own
+                     result at that level
+  --speed-limit P%   how much longer than clang's own the object may be expected to run, by static
+                     frequencies or a profile, for fewer loaded bytes (default 5%), or none
+  --budget BUDGET    for each file (default 3.2x, times what clang takes for it, all included): 2s of
+                     processor time or '100 evaluations' of search (the latter finds the same on every
+                     machine), or remembered: what --remember knows, and no search
+  --build-budget 60s of search for the whole build instead, all files together: each gets its part by what
+                     clang takes for it
+  --search NAME      how to search: mixed (default), genetic, beam, ...
+  --policy NAME      what guides it: shipped (default), none, or a file of burnish train
+  --inline-policy F  a policy for llvm_inlining that answers LLVM's inliner where that pays
+  --code-generation  searched (default): in long budgets, passes that functions skip and the order of register
+                     allocation are searched, too, where burnish's back end writes what clang's does; or clang
+  --remember FILE    begin with what earlier searches found for these functions, in this file or another,
+                     and add what this one finds; objects then depend on it (absolute path, as for --report)
+  --seed N           of the search (default 0)
+  --whole-program    one module of all units that a program or shared library is linked of, in the place of
+                     their objects: compile and link with it; the budget is that of all its units, at the link
+  --alone            leave no server: from the second file on, a Python that has imported everything waits
+                     some seconds for the next one
+  --report FILE      the build log (default ~/.local/state/burnish/cc.jsonl); give an absolute path to
+                     builds that change directories
+  --help             this text; burnish {name} -- --help shows clang's
+
+CC=burnish-cc CXX=burnish-c++ is the same, and each command starts sooner.
+The C++ library, unless -stdlib=, -rtlib= or -unwindlib= name another: {libraries}.
+"""
+
+
+def default_optimizer(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Search LLVM's passes; imported where it runs, since most calls of a compiler never need it."""
+    from burnish.cc.optimizer import optimize
+
+    return optimize(bitcode, request)
+
+
+def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_optimizer) -> int:
+    """Run `burnish cc` or, with `cxx`, `burnish c++`; return its exit code."""
+    name, clang = ("c++", "clang++") if cxx else ("cc", "clang")
+    if arguments[:1] and arguments[0].startswith("--serve="):
+        from burnish.cc.server import serve
+
+        serve(Path(arguments[0].partition("=")[2]), _serve)
+        return 0
+    try:
+        options, rest = parse(arguments)
+        if options is None:
+            sys.stdout.write(HELP.format(name=name, clang=clang, libraries=_libraries_of(arguments)))
+            return 0
+        improve = _whole_program if options.whole_program else improve_objects
+        return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer, improve=improve)
+    except BurnishError as error:
+        sys.stderr.write(f"burnish {name}: {error}\n")
+        return 2
+
+
+def _whole_program(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
+    """Do what follows clang with --whole-program; imported where it runs."""
+    from burnish.cc.link.commands import improve_whole
+
+    improve_whole(plan, compiled, options, optimizer)
+
+
+def _serve(arguments: list[str]) -> int:
+    """Do what a launcher asks of a server: the words after `burnish`."""
+    return main(arguments[1:], cxx=arguments[0] == "c++")
+
+
+def _libraries_of(arguments: list[str]) -> str:
+    """Return what the launcher says about the C++ library."""
+    said = [word.partition("=")[2] for word in arguments if word.startswith("--libraries=")]
+    return said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
+
+
+def parse(
+    arguments: list[str], more: Mapping[str, Reader] = {}, switches: Sequence[str] = ()
+) -> tuple[DriverOptions | None, list[str]]:
+    """Return burnish's options (None: --help) and clang's arguments.
+
+    Args:
+        arguments: What follows the command.
+        more: Options with a value that another command has beside those of a compiler, and what reads them.
+        switches: Likewise those without a value, which are not read here: a user may have meant one.
+
+    Raises:
+        InputError: an option without a value, or with one that it does not take.
+        UnknownName: what would be clang's first argument is an option of burnish's with a mistake in it.
+    """
+    readers = {**_OPTIONS, **more}
+    options = DriverOptions()
+    rest = list(arguments)
+    while rest:
+        name, equals, value = rest[0].partition("=")
+        if name == "--help" and not equals:
+            return None, []
+        if rest[0] == "--":
+            return _checked(options), rest[1:]
+        if rest[0] in ("--launched", "--alone"):
+            del rest[0]
+            continue
+        if rest[0] == "--whole-program":
+            options = replace(options, whole_program=True)
+            del rest[0]
+            continue
+        if name not in readers:
+            _check_spelling(name, (*more, *switches))
+            break
+        del rest[0]
+        if not equals:
+            if not rest:
+                raise InputError(f"{name} needs a value: {name} VALUE or {name}=VALUE")
+            value = rest.pop(0)
+        options = readers[name](options, value)
+    return _checked(options), rest
+
+
+def _check_spelling(option: str, more: Sequence[str]) -> None:
+    """Raise InputError where an option is one of burnish's with a mistake in it."""
+    near = meant(option, (*KNOWN, *more))
+    if near == option:
+        raise InputError(f"{option} takes no value")
+    if near:
+        raise UnknownName(f"no option {option}; did you mean {near}? Options for clang come after --")
+
+
+def _checked(options: DriverOptions) -> DriverOptions:
+    if options.budget.remembered and not options.memory:
+        raise InputError("--budget remembered needs --remember FILE, where something is remembered")
+    if options.build_seconds is not None and options.budget != DEFAULT:
+        raise InputError("--budget and --build-budget: expected one of them")
+    return options
+
+
+def _objective(options: DriverOptions, value: str) -> DriverOptions:
+    if value not in OBJECTIVES:
+        raise UnknownName.among("objective", value, OBJECTIVES)
+    return replace(options, objective=value)
+
+
+def _budget(options: DriverOptions, value: str) -> DriverOptions:
+    return replace(options, budget=FileBudget.parse(value))
+
+
+def _build_budget(options: DriverOptions, value: str) -> DriverOptions:
+    seconds = FileBudget.parse(value, "--build-budget").seconds
+    if seconds is None:
+        raise InputError(f"--build-budget {value}: expected seconds or minutes for the whole build: 60s, 10m")
+    return replace(options, build_seconds=seconds)
+
+
+def _search(options: DriverOptions, value: str) -> DriverOptions:
+    from burnish.search import SEARCHES  # slow, so only where one is named
+
+    if value not in SEARCHES:
+        raise UnknownName.among("search", value, SEARCHES)
+    return replace(options, search=value)
+
+
+def _policy(options: DriverOptions, value: str) -> DriverOptions:
+    from burnish.policies.find import check
+
+    check(value)
+    return replace(options, policy=str(Path(value).absolute()) if Path(value).is_file() else value)
+
+
+def _inline_policy(options: DriverOptions, value: str) -> DriverOptions:
+    from burnish.policies.find import path_of
+
+    return replace(options, inline_policy=str(path_of(value).absolute()))
+
+
+def _code_generation(options: DriverOptions, value: str) -> DriverOptions:
+    if value not in ("searched", "clang"):
+        raise UnknownName.among("code generation", value, ("searched", "clang"))
+    return replace(options, decides_code=value == "searched")
+
+
+def _speed_limit(options: DriverOptions, value: str) -> DriverOptions:
+    from burnish.core.limit import parse_most
+
+    return replace(options, speed_limit=parse_most(value))
+
+
+def _seed(options: DriverOptions, value: str) -> DriverOptions:
+    if not value.isdecimal():
+        raise InputError(f"--seed {value}: expected a whole number, 0 or more")
+    return replace(options, seed=int(value))
+
+
+def _remember(options: DriverOptions, value: str) -> DriverOptions:
+    if not (folder := Path(value).absolute().parent).is_dir():
+        raise InputError(f"--remember {value}: its folder does not exist; make it first: mkdir -p {folder}")
+    return replace(options, memory=Path(value).absolute())
+
+
+def _compiled(options: DriverOptions, value: str) -> DriverOptions:
+    return replace(options, compiled=Compiled(float(value), 0.0, frozenset()))  # this process began after it
+
+
+def _written(options: DriverOptions, value: str) -> DriverOptions:
+    assert options.compiled
+    written = options.compiled.written | {Path(value)}
+    return replace(options, compiled=replace(options.compiled, written=written))
+
+
+def _caller(options: DriverOptions, value: str) -> DriverOptions:
+    return replace(options, caller=int(value))
+
+
+def _libraries(options: DriverOptions, value: str) -> DriverOptions:
+    return replace(options, libraries=value)
+
+
+def _report(options: DriverOptions, value: str) -> DriverOptions:
+    file = Path(value)
+    try:
+        file.open("a").close()  # the only moment to say so: later nothing may be printed
+    except OSError as error:
+        raise InputError(f"--report {value}: {error.strerror}; expected a file that can be written") from None
+    return replace(options, log=file.absolute())
+
+
+# By hand rather than by argparse: whatever is not ours must reach clang untouched, and its import would be
+# a tenth of the time of a small compilation.
+_OF_USERS: dict[str, Reader] = {
+    "--objective": _objective,
+    "--code-generation": _code_generation,
+    "--speed-limit": _speed_limit,
+    "--budget": _budget,
+    "--build-budget": _build_budget,
+    "--search": _search,
+    "--policy": _policy,
+    "--inline-policy": _inline_policy,
+    "--remember": _remember,
+    "--seed": _seed,
+    "--report": _report,
+}
+_OF_THE_LAUNCHER: dict[str, Reader] = {  # native/launcher/main.cpp, words_of
+    "--compiled": _compiled,
+    "--written": _written,
+    "--libraries": _libraries,
+    "--caller": _caller,
+}
+_OPTIONS = _OF_USERS | _OF_THE_LAUNCHER
+KNOWN = (*_OF_USERS, "--whole-program", "--alone", "--help")
+"""Options that users give, as native/launcher/misspelled.cpp has them, too."""

@@ -1,0 +1,79 @@
+"""One command of a drop-in compiler, from its arguments to its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from burnish.cc import processes
+from burnish.cc.jobs import ClangJobs, make_plan
+from burnish.cc.requests import Compiled, DriverOptions, Optimizer
+from burnish.core.clock import PROCESSORS, Clock
+from burnish.llvm.toolchain import find_tool
+
+# What follows clang, whose objects and programs stand.
+Improve = Callable[[ClangJobs, Compiled, DriverOptions, Optimizer], None]
+
+
+def improve_objects(
+    plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
+) -> None:
+    """Do what follows clang by default; imported where it runs: most commands never get here."""
+    from burnish.cc import objects
+
+    objects.improve_objects(plan, compiled, options, optimizer)
+
+
+def compile_and_improve(
+    arguments: Sequence[str],
+    options: DriverOptions,
+    *,
+    cxx: bool,
+    optimizer: Optimizer,
+    improve: Improve = improve_objects,
+    clock: Clock = PROCESSORS,
+) -> int:
+    """Run clang with the arguments, then make its objects smaller; return clang's exit code.
+
+    Where clang compiles nothing to an object, this process becomes clang and does not return. A signal
+    that asks burnish to stop, or that ended clang, ends this process too.
+
+    Raises:
+        MissingTool: there is no clang.
+    """
+    clang = find_tool("clang++" if cxx else "clang")
+    plan = make_plan(clang, arguments)
+    if options.compiled:
+        return _improve_only(plan, options, optimizer, improve)
+    if plan is None or not (plan.compilations or plan.left_alone or (options.whole_program and plan.links)):
+        processes.replace_by([clang, *arguments])
+    try:
+        with processes.signals_raise():
+            before = {path: processes.stamp(path) for path in plan.outputs}
+            start = clock.now()
+            code = processes.run([clang, *arguments])
+            ended = clock.now()
+            compiled = Compiled(
+                ended - start,
+                ended,
+                frozenset(path for path in before if processes.stamp(path) not in (None, before[path])),
+                clock,
+            )
+            if code == 0:
+                improve(plan, compiled, options, optimizer)
+    except processes.Interrupted as interrupted:
+        code = -interrupted.signum
+    return code if code >= 0 else processes.die_of(-code)
+
+
+def _improve_only(
+    plan: ClangJobs | None, options: DriverOptions, optimizer: Optimizer, improve: Improve
+) -> int:
+    """Make smaller what clang wrote when the launcher ran it."""
+    if plan is None or options.compiled is None:
+        return 0
+    try:
+        with processes.signals_raise():
+            improve(plan, options.compiled, options, optimizer)
+    except processes.Interrupted as interrupted:
+        return processes.die_of(interrupted.signum)
+    return 0

@@ -1,0 +1,90 @@
+"""Functions that several objects define, inline ones and templates: of each a linker keeps one copy.
+
+What is saved in the others reaches no program, and what one object does without stays while another has it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from burnish.cc.build_log import Record
+from burnish.cc.symbols import grouped_functions
+
+
+def group_bytes(elf: bytes) -> dict[str, int]:
+    """Return the bytes that the functions of each COMDAT group load, with their unwind tables.
+
+    Raises:
+        ValueError: it is no object.
+    """
+    from burnish import _native
+
+    loaded = dict(_native.object_sizes(elf, True).functions_loaded)
+    places: dict[tuple[str, tuple[int, int]], int] = {}
+    for group, place, name in grouped_functions(elf):  # the table is with one of a function's names
+        places[group, place] = max(places.get((group, place), 0), loaded.get(name, 0))
+    found: dict[str, int] = defaultdict(int)
+    for (group, _), size in places.items():
+        found[group] += size
+    return dict(found)
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """The COMDAT groups of an object, compared with those of clang's own object."""
+
+    saved: Mapping[str, int]  # by how many bytes each group got smaller, where its size changed
+    elsewhere: int  # bytes of groups that it does without: a program loads them where another object has them
+
+
+def change_of_groups(before: bytes, after: bytes) -> GroupChange:
+    """Compare clang's object with another one of the same source.
+
+    Raises:
+        ValueError: one of them is no object.
+    """
+    old, new = group_bytes(before), group_bytes(after)
+    saved = {group: old.get(group, 0) - new.get(group, 0) for group in sorted(old.keys() | new.keys())}
+    return GroupChange(
+        {group: size for group, size in saved.items() if size},
+        sum(size for group, size in old.items() if group not in new),
+    )
+
+
+def saved_once_linked(records: Iterable[Record]) -> int | None:
+    """Return the bytes that a program of all these objects loads less than one of clang's objects.
+
+    Each group counts once: as the mean of its copies, since any of them may be kept.
+
+    Returns:
+        None where no two of the objects have a group in common.
+    """
+    own = 0
+    before: dict[str, list[int]] = defaultdict(list)
+    after: dict[str, list[int]] = defaultdict(list)
+    for record in records:
+        saved = record.saved_in_groups
+        if record.loaded_bytes is not None and record.loaded_bytes_before is not None:
+            own += record.loaded_bytes_before - record.loaded_bytes - sum(saved.values())
+        now = _groups_of(record)
+        for group, size in now.items():
+            after[group].append(size)
+        for group in now.keys() | saved.keys():
+            if size := now.get(group, 0) + saved.get(group, 0):
+                before[group].append(size)
+    if all(len(copies) < 2 for copies in before.values()):
+        return None
+    return own + round(sum(map(_mean, before.values())) - sum(map(_mean, after.values())))
+
+
+def _groups_of(record: Record) -> Mapping[str, int]:
+    try:
+        return group_bytes(record.output_path.read_bytes())
+    except (OSError, ValueError):  # a program, or not there any more
+        return {}
+
+
+def _mean(copies: list[int]) -> float:
+    return sum(copies) / len(copies)

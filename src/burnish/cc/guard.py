@@ -1,0 +1,114 @@
+"""The optimizer in a child process: it may crash, hang or print without harm to a build."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from burnish.cc.processes import STOPPING
+from burnish.cc.requests import Unimproved
+
+T = TypeVar("T")
+
+
+def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) -> T:
+    """Return what the call returns in a forked child, a process group of its own.
+
+    Its temporary files go to the workspace; its group ends with it, and with this process.
+
+    Raises:
+        Unimproved: it raised that or anything else, died, or did not answer before the deadline.
+    """
+    answers, answer = os.pipe()
+    lifeline, held = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(answers)
+        os.close(held)
+        _answer(call, answer, lifeline, workspace)
+    os.close(answer)
+    os.close(lifeline)
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)  # here as well as in the child, whichever is first
+    try:
+        message = _read(answers, time.monotonic() + deadline_seconds)
+        if message is None:
+            raise Unimproved(f"the optimizer did not answer within {deadline_seconds:.0f} s")
+    finally:
+        os.close(answers)
+        os.close(held)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    if not message:
+        raise Unimproved(f"the optimizer died: {_how(status)}")
+    kind, value = pickle.loads(message)
+    if kind == "unimproved":
+        raise Unimproved(*value)
+    if kind == "raised":
+        raise Unimproved(f"the optimizer failed: {value}")
+    result: T = value
+    return result
+
+
+def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path) -> NoReturn:
+    """Call, answer and end: the child's whole life."""
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        for signum in STOPPING:
+            signal.signal(signum, signal.SIG_DFL)
+        silence = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):
+            os.dup2(silence, standard)
+        tempfile.tempdir = os.environ["TMPDIR"] = str(workspace)
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # its threads would count as memory, and this process forks
+        threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
+        try:
+            message = pickle.dumps(("returned", call()))
+        except Unimproved as why:
+            message = pickle.dumps(("unimproved", (str(why), why.evaluations, why.crashes)))
+        except Exception as error:  # the sandbox's boundary: whatever it is, clang's object stays
+            message = pickle.dumps(("raised", f"{type(error).__name__}: {error}"))
+        with os.fdopen(answer, "wb") as pipe:
+            pipe.write(len(message).to_bytes(8, "little") + message)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _end_with_parent(lifeline: int) -> None:
+    os.read(lifeline, 1)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _read(answers: int, end: float) -> bytes | None:
+    """Return one message; b"" if the child is gone; None after the end of time.
+
+    The length comes first: a grandchild may keep the pipe open, so its end says nothing.
+    """
+    data = bytearray()
+    while len(data) < 8 or len(data) < 8 + int.from_bytes(data[:8], "little"):
+        ready, _, _ = select.select([answers], [], [], max(0.0, end - time.monotonic()))
+        if not ready:
+            return None
+        chunk = os.read(answers, 1 << 20)
+        if not chunk:
+            return b""
+        data += chunk
+    return bytes(data[8:])
+
+
+def _how(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
+    return f"exit code {os.WEXITSTATUS(status)}"

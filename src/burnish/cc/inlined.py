@@ -1,0 +1,50 @@
+"""Inlining by a policy, before the passes of an object. A policy that fails is never in a build's way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from burnish.cc.requests import OptimizeRequest
+from burnish.core.errors import BurnishError
+from burnish.core.trace import Trace
+from burnish.policies.answer import answers_of
+from burnish.search.problem import Problem
+from burnish.tasks.llvm_inlining import TASK
+from burnish.tasks.llvm_inlining.inlined import open_answered, other_answers
+from burnish.tasks.llvm_inlining.session import InliningOptions, open_inlining
+from burnish.tasks.llvm_passes import Options
+from burnish.workers.sandbox import Sandbox
+
+FAILED = "; the inlining policy did not answer: "
+
+
+def decide(problem: Problem, request: OptimizeRequest) -> tuple[Trace, str]:
+    """Return what a policy answers otherwise than LLVM's heuristic, where that is better for the objective.
+
+    Returns:
+        No answers where it is not better; with "; and why" where the policy fails.
+    """
+    assert request.inline_policy
+    try:
+        policy = answers_of(Path(request.inline_policy), TASK)
+        opener = partial(open_inlining, options=InliningOptions(request.level))
+        session = Sandbox(opener, problem.program, limits=problem.limits)
+        try:
+            cost = session.measure(problem.goal.name)
+            session.answer(policy)
+            return other_answers(session) if session.measure(problem.goal.name) < cost else (), ""
+        finally:
+            session.shutdown()
+    except BurnishError as error:
+        return (), f"{FAILED}{error}"
+    except Exception as error:  # a user's policy, which a build never fails because of
+        said = str(error).strip().splitlines() or [""]
+        return (), f"{FAILED}{type(error).__name__}: {said[-1]}"
+
+
+def behind(answers: Trace, problem: Problem, request: OptimizeRequest) -> Problem:
+    """Return the problem of passes whose inliner has these answers."""
+    opener = partial(open_answered, options=Options(level=request.level), answers=answers)
+    return replace(problem, task=replace(problem.task, open=opener))

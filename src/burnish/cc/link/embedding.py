@@ -1,0 +1,80 @@
+"""A unit into the object that clang made of it, and out of it where that is still the same object."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.cc import processes
+from burnish.cc.improve import front_end
+from burnish.cc.jobs import ClangJob
+from burnish.cc.link import elf
+from burnish.cc.link.unit_records import ProgramUnit, decode_units
+from burnish.core.clock import Clock
+
+SECTION = b".burnish.unit"
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """An object's unit, and what makes a linker copy it to its output."""
+
+    unit: ProgramUnit
+    flags_at: int  # of the section, in the object
+    flags: bytes  # that do not exclude it
+
+
+def seal(content: bytes) -> str:
+    """Return a digest of what an object is to a linker: its loaded sections and its symbols.
+
+    strip, ar and the like leave that as it is. objcopy with new names, or ld -r with another object, does
+    not; then the unit is not the object any more.
+
+    Raises:
+        ValueError: it is no ELF file.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for section in elf.sections(content):
+        if section.is_loaded:
+            digest.update(repr((section.name, section.header[1:3], section.header[5])).encode())
+            digest.update(section.content)
+    digest.update(repr(elf.symbols(content)).encode())
+    return digest.hexdigest()
+
+
+def read_unit(content: bytes) -> Embedded | None:
+    """Return the unit of an object; None where it has none or several, or was changed."""
+    if not elf.is_object(content) or SECTION not in content:
+        return None
+    try:
+        (section,) = (one for one in elf.sections(content) if one.name == SECTION)
+        (unit,) = decode_units(section.content)
+        if unit.seal != seal(content):
+            return None
+    except ValueError:
+        return None
+    return Embedded(unit, *elf.flags_of_section(content, section))
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a unit has cost in processor time."""
+
+    clang_seconds: float
+    began: float  # burnish's part, by the clock
+    clock: Clock
+
+
+def embed(job: ClangJob, content: bytes, costs: Costs, folder: Path, deadline_seconds: float) -> bytes:
+    """Return an object that clang made by a job with its unit in it.
+
+    Raises:
+        Unimproved: the front end fails where it did not before.
+        ValueError: it is no object that can have one.
+    """
+    front = folder / "unit.bc"
+    processes.run_quietly(front_end(job.silenced(), front).command, deadline_seconds)
+    spent = costs.clock.now() - costs.began
+    unit = ProgramUnit(front.read_bytes(), job.command, costs.clang_seconds, seal(content), spent)
+    return elf.with_section(content, SECTION, unit.encode())

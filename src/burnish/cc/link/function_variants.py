@@ -1,0 +1,170 @@
+"""What the code generator is told of each function, by one code generation of the module for each choice.
+
+An attribute of a function changes the code of no other, so a code generation of the module with it at every
+function is a trial for each of them (the bytes of a function are native/sizes.h's). That is few trials, where
+a search would take one for every function and choice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from burnish import _native
+from burnish.cc.requests import Optimized, OptimizeRequest
+from burnish.core.program import Program
+from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
+from burnish.tasks.llvm_passes import LANGUAGE
+from burnish.tasks.llvm_passes.actions import ACTIONS
+from burnish.tasks.llvm_passes.debug_info import check_code
+from burnish.tasks.llvm_passes.modules import emit_described, object_sizes, run_pass
+from burnish.tasks.llvm_passes.objectives import slowdown, slowdowns
+from burnish.tasks.llvm_passes.origin import RunTimes
+
+VARIANTS: tuple[Trace, ...] = (
+    ("frame-pointer<calls=0>",),
+    ("no-minsize",),
+    ("no-jump-tables",),
+    ("frame-pointer<calls=0>", "no-jump-tables"),
+)
+PASSES_FIRST = ("outline<call-cost=2>",)  # after the level's own, where the program is not much slower
+CPU = "x86-64"  # of functions that do not name their own
+
+
+@dataclass(frozen=True)
+class _Share:
+    """A function's part of a module."""
+
+    loaded_bytes: int
+    constant_bytes: int  # code and read-only data
+
+
+@dataclass(frozen=True)
+class _Generated:
+    """What a module's code came to."""
+
+    shares: Mapping[str, _Share]
+    constant_bytes: int
+    times: RunTimes
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A variant of a function, and what it saves and costs."""
+
+    function: str
+    variant: Trace
+    saved_bytes: int  # loaded
+    grown_bytes: int  # code and read-only data
+
+
+def by_functions(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Outline, and give each function the attributes that make it smallest.
+
+    Args:
+        bitcode: Of a module, after the level's own passes. Debug information has no say in what is chosen.
+        request: Its `code_growth` and `speed_limit` say how much more code there may be than after the
+            level's passes, and how much slower the program and each function may be.
+
+    Raises:
+        CompilerCrash: LLVM does not survive it, or does otherwise where there is debug information.
+    """
+    described = _native.Module(bitcode, request.name)
+    module = described.clone()
+    module.drop_debug_info()
+    before = _generated(module, request.level)
+    first: Trace = ()
+    outlined = module.clone()
+    for action in PASSES_FIRST:
+        run(outlined, action, WHOLE_PROGRAM, request.level)
+    now = _generated(outlined, request.level)
+    if slowdown(_slower(now, before), now.times) <= _limit(request):
+        module, first = outlined, PASSES_FIRST
+    else:
+        now = before
+    room = int(request.code_growth * before.constant_bytes - now.constant_bytes)
+    chosen = choose(_choices(module, request, now, before), room)
+    at_functions = [(action, one.function) for one in chosen for action in one.variant]
+    for action, function in at_functions:
+        run(module, action, function, request.level)
+    found = module.bitcode()
+    if described.has_debug_info:
+        for action, site in (*((action, WHOLE_PROGRAM) for action in first), *at_functions):
+            run(described, action, site, request.level)
+        plain, found = found, described.bitcode()
+        check_code(Program(request.name, LANGUAGE, plain), found, plain)
+    trace = (f"clang<{request.level}>", *first, *itertools.starmap(entry, at_functions))
+    return Optimized(found, trace, 1 + len(VARIANTS))
+
+
+def run(module: _native.Module, action: str, site: str, level: str) -> None:
+    """Run an action on a module or on one of its functions."""
+    run_pass(module, ACTIONS.index(action), site, level)
+
+
+def choose(choices: list[Choice], room: int) -> list[Choice]:
+    """Return the best choice for each function; those that grow are taken by what they save for each byte.
+
+    Args:
+        choices: Each saves something.
+        room: By how many bytes all of them may grow; what shrinks makes more.
+    """
+    best: dict[str, Choice] = {}
+    for one in choices:
+        now = best.get(one.function)
+        if now is None or (one.saved_bytes, -one.grown_bytes) > (now.saved_bytes, -now.grown_bytes):
+            best[one.function] = one
+    ordered = sorted(best.values(), key=lambda one: (max(0, one.grown_bytes) / one.saved_bytes, one.function))
+    taken = []
+    for one in ordered:
+        if one.grown_bytes <= max(0, room):
+            taken.append(one)
+            room -= one.grown_bytes
+    return taken
+
+
+def _choices(
+    module: _native.Module, request: OptimizeRequest, now: _Generated, reference: _Generated
+) -> list[Choice]:
+    """Return what saves bytes at a function, and keeps it within the limit on its expected run time."""
+    level, most = request.level, _limit(request)
+    found: list[Choice] = []
+    for variant in VARIANTS:
+        if request.until is not None and request.clock.now() > request.until:
+            break
+        other = module.clone()
+        for action in variant:
+            run(other, action, WHOLE_PROGRAM, level)
+        made = _generated(other, level)
+        slower = _slower(made, reference)
+        for name, share in made.shares.items():
+            if name not in now.shares or slower.get(name, 1.0) > most:
+                continue
+            saved = now.shares[name].loaded_bytes - share.loaded_bytes
+            if saved > 0:
+                grown = share.constant_bytes - now.shares[name].constant_bytes
+                found.append(Choice(name, variant, saved, grown))
+    return found
+
+
+def _limit(request: OptimizeRequest) -> float:
+    return math.inf if request.speed_limit is None else request.speed_limit
+
+
+def _slower(now: _Generated, reference: _Generated) -> dict[str, float]:
+    return slowdowns(now.times, reference.times.of_call, reference.times.gotos)
+
+
+def _generated(module: _native.Module, level: str) -> _Generated:
+    made = emit_described(module, level, CPU)
+    sizes = object_sizes(made.object, module)
+    constants = dict(sizes.functions_constant)
+    functions = set(module.functions)
+    shares = {
+        name: _Share(loaded, constants.get(name, 0))
+        for name, loaded in sizes.functions_loaded
+        if name in functions
+    }
+    return _Generated(shares, sizes.text_bytes + sizes.read_only_bytes, RunTimes.of(made))

@@ -1,0 +1,112 @@
+"""What a link command links that has units: objects, and archives of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from burnish.cc.link import archives
+from burnish.cc.link.archives import Member
+from burnish.cc.link.embedding import SECTION, Embedded, read_unit
+from burnish.cc.requests import Unimproved
+
+_BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+
+
+@dataclass(frozen=True)
+class LinkedFile:
+    """One input of a link command, of which at least one part is a unit's object."""
+
+    index: int  # of its word in the command
+    path: Path
+    content: bytes
+    parts: tuple[tuple[Member, Embedded | None], ...]  # an object has itself as its only part
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether the linker takes those parts that it needs, and not all."""
+        return self.content.startswith(archives.MAGIC)
+
+    def included(self) -> bytes:
+        """Return the file with units that a linker copies to its output."""
+        content = bytearray(self.content)
+        for member, found in self.parts:
+            if found:
+                at = member.start + found.flags_at
+                content[at : at + len(found.flags)] = found.flags
+        return bytes(content)
+
+
+@dataclass
+class _Search:
+    """How a linker finds -lNAME where it comes to it (ld(1), -l, -L and -Bstatic)."""
+
+    folders: list[str]
+    static: bool = False
+    stack: list[bool] = field(default_factory=list)
+
+    def note(self, word: str) -> None:
+        if word in ("-Bstatic", "-dn", "-non_shared", "-static"):
+            self.static = True
+        elif word in ("-Bdynamic", "-dy", "-call_shared"):
+            self.static = False
+        elif word == "--push-state":
+            self.stack.append(self.static)
+        elif word == "--pop-state" and self.stack:
+            self.static = self.stack.pop()
+
+    def find(self, name: str) -> Path | None:
+        """Return the static library that is found first; None where that is a shared one."""
+        wanted = [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]
+        for folder in self.folders:
+            for file in wanted[1:] if self.static else wanted:
+                path = Path(folder, file)
+                if path.is_file():
+                    return None if file.endswith(".so") else path
+        return None
+
+
+def linked_files(command: Sequence[str]) -> list[LinkedFile]:
+    """Return the inputs that have units, in order.
+
+    Raises:
+        Unimproved: one is for link-time optimization, or cannot be read.
+    """
+    found = []
+    for index, path in _paths(command):
+        try:
+            content = path.read_bytes()
+            if SECTION in content or content.startswith(_BITCODE) or content.startswith(archives.MAGIC):
+                file = LinkedFile(index, path, content, tuple(_parts(path, content)))
+                if any(part for _, part in file.parts):
+                    found.append(file)
+        except (OSError, ValueError) as error:
+            raise Unimproved(f"{path}: {error}") from None
+    return found
+
+
+def _paths(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
+    folders = [word[2:] for word in command if word.startswith("-L") and len(word) > 2]
+    folders += [new for old, new in pairwise(command) if old in ("-L", "--library-path")]
+    folders += [word.partition("=")[2] for word in command if word.startswith("--library-path=")]
+    search = _Search(folders)
+    for index, word in enumerate(command[1:], 1):
+        search.note(word)
+        if word.startswith(("-l", "--library=")) and len(word) > 2:
+            path = search.find(word.partition("=")[2] if word.startswith("--library=") else word[2:])
+            if path:
+                yield index, path
+        elif not word.startswith("-") and command[index - 1] != "-o" and Path(word).is_file():
+            yield index, Path(word)
+
+
+def _parts(path: Path, content: bytes) -> Iterator[tuple[Member, Embedded | None]]:
+    parts = [Member(path.name, 0, content)]
+    if content.startswith(archives.MAGIC):
+        parts = list(archives.members(content))
+    for part in parts:
+        if part.content.startswith(_BITCODE):
+            raise Unimproved(f"{path} is for clang's own link-time optimization")
+        yield part, read_unit(part.content)

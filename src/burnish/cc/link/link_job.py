@@ -1,0 +1,103 @@
+"""The linker's command as clang plans it, with other inputs and another output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from burnish.cc import processes
+from burnish.cc.jobs import ClangJob
+
+# What writes a file beside the program: a map of what went where, and the like.
+_SIDE_FILES = (
+    "Map",
+    "dependency-file",
+    "reproduce",
+    "why-extract",
+    "print-archive-stats",
+    "time-trace",
+    "out-implib",
+)
+# A script may say of sections by their names what no module shows.
+_SCRIPTS = ("-T", "--script", "-dT", "--default-script")
+# Where one of these is, what comes out is no program, or not the linker's alone to make.
+_UNLINKED = ("-r", "--relocatable", "-i", "-Ur", "--oformat", "-plugin", "--plugin")
+
+
+@dataclass(frozen=True)
+class LinkJob:
+    """One linker's command."""
+
+    command: tuple[str, ...]
+
+    @property
+    def output(self) -> Path:
+        """The program, or shared library."""
+        return Path(ClangJob(self.command).output or "a.out")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it makes a shared library."""
+        return bool({"-shared", "--shared", "-Bshareable"} & set(self.command))
+
+    @property
+    def why_not(self) -> str:
+        """Why what it links cannot be one module; "" where it can."""
+        name = PurePath(self.command[0]).name
+        if "ld" not in name:
+            return f"{name} is no linker that burnish knows"
+        if told := [word for word in self.command if word.partition("=")[0] in _UNLINKED]:
+            return f"{told[0]}: what comes out is no program"
+        if told := [word for word in self.command if word.startswith(_SCRIPTS)]:
+            return f"{told[0]}: a script lays out the program"
+        return ""
+
+    @property
+    def has_side_files(self) -> bool:
+        """Whether it writes a map, or another file beside the program."""
+        return len(_without_side_files(self.command)) < len(self.command)
+
+    def changed(
+        self, inputs: Mapping[int, Sequence[str | Path]], output: Path, *, side_files: bool = False
+    ) -> LinkJob:
+        """Return the command with other words in the place of some inputs.
+
+        Args:
+            inputs: By where a word is in the command; none in the place of one takes it away.
+            output: Of it.
+            side_files: Whether it is to write maps and the like, too.
+        """
+        words = [str(new) for index, word in enumerate(self.command) for new in inputs.get(index, (word,))]
+        job = ClangJob(tuple(words if side_files else _without_side_files(words)))
+        return LinkJob(job.with_output(output).command)
+
+    def run(self, deadline_seconds: float) -> None:
+        """Link, silently.
+
+        Raises:
+            Unimproved: it fails.
+        """
+        processes.run_quietly(self.command, deadline_seconds)
+
+
+def link_job_of(jobs: Sequence[ClangJob]) -> LinkJob | None:
+    """Return the last of clang's jobs where it links; None where none does, or more than one."""
+    others = [job for job in jobs if not job.belongs_to_clang]
+    if len(others) != 1 or jobs[-1] is not others[0] or not jobs[-1].output:
+        return None
+    return LinkJob(jobs[-1].command)
+
+
+def _without_side_files(command: Sequence[str]) -> list[str]:
+    return list(_kept(command))
+
+
+def _kept(command: Sequence[str]) -> Iterator[str]:
+    words = iter(command)
+    for word in words:
+        name, equals, _ = word.lstrip("-").partition("=")
+        if not word.startswith("-") or name not in _SIDE_FILES:
+            yield word
+        elif not equals and name != "time-trace":
+            next(words, None)

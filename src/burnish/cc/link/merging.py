@@ -1,0 +1,78 @@
+"""The units that a link takes, as one module."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.cc.improve import limits
+from burnish.cc.jobs import ClangJob
+from burnish.cc.link.admission import admitted
+from burnish.cc.link.generate import pattern
+from burnish.cc.link.inputs import linked_files
+from burnish.cc.link.link_job import LinkJob
+from burnish.cc.link.module_candidates import ProgramModule
+from burnish.cc.link.probe import taken_units
+from burnish.cc.link.resolve import Inputs, resolve, without_units
+from burnish.cc.link.unit_records import ProgramUnit
+from burnish.cc.requests import Compiled, DriverOptions, Optimizer, Unimproved
+
+
+@dataclass(frozen=True)
+class Link:
+    """What every step of one link needs."""
+
+    job: LinkJob
+    program: Path  # that the linker made of the objects
+    options: DriverOptions
+    optimizer: Optimizer
+    workspace: Path
+    compiled: Compiled  # clang's command that linked it
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The units of a link as one module."""
+
+    module: ProgramModule
+    units: tuple[ProgramUnit, ...]
+    inputs: Inputs  # of the link, without them
+    pattern: ClangJob  # by whose options the module's code is generated
+
+    @property
+    def level(self) -> str:
+        """The level of most units."""
+        return Counter(unit.job.level for unit in self.units).most_common(1)[0][0]
+
+    @property
+    def clang_seconds(self) -> float:
+        """What clang took for the units, in processor time."""
+        return sum(unit.seconds for unit in self.units)
+
+    @property
+    def spent_seconds(self) -> float:
+        """What burnish took for the units before the link."""
+        return sum(unit.spent_seconds for unit in self.units)
+
+
+def merge(link: Link) -> Merged:
+    """Make one module of what the linker took.
+
+    Raises:
+        Unimproved: there is nothing of it, or it cannot be one.
+    """
+    step_seconds = limits(link.compiled.clang_seconds, 0.0).step_seconds
+    files = linked_files(link.job.command)
+    if not files:
+        raise Unimproved("no object has a unit: they were made without --whole-program, or not for size")
+    taken = taken_units(link.job, files, link.workspace, step_seconds)
+    units = admitted(taken, link.workspace, step_seconds)
+    if not units:
+        raise Unimproved("the linker took no unit that can be part of a module")
+    inputs = without_units(files, units, link.workspace)
+    bitcode = resolve(link.job, inputs, units, link.workspace, step_seconds)
+    seconds = sum(unit.seconds for unit in units)
+    longest = link.options.build_seconds or link.options.budget.longest_seconds(seconds)
+    module = ProgramModule(bitcode, limits(seconds, longest), link.workspace)
+    return Merged(module, tuple(units), inputs, pattern(units, is_shared=link.job.is_shared))

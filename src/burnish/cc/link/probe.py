@@ -1,0 +1,41 @@
+"""Which units a linker takes, in which order: it says so itself, by copying their sections to its output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.cc.link import elf
+from burnish.cc.link.embedding import SECTION
+from burnish.cc.link.inputs import LinkedFile
+from burnish.cc.link.link_job import LinkJob
+from burnish.cc.link.unit_records import ProgramUnit, decode_units
+from burnish.cc.requests import Unimproved
+
+
+def taken_units(
+    job: LinkJob, files: Sequence[LinkedFile], folder: Path, deadline_seconds: float
+) -> list[ProgramUnit]:
+    """Return the units of the objects and members of archives that a link takes, in its order.
+
+    Raises:
+        Unimproved: the command does not link a second time, or does not say it.
+    """
+    output = folder / "probe"
+    inputs = {}
+    for file in files:
+        copy = folder / f"probed-{file.index}" / file.path.name
+        copy.parent.mkdir()
+        copy.write_bytes(file.included())
+        inputs[file.index] = (copy,)
+    job.changed(inputs, output).run(deadline_seconds)
+    try:
+        found = [section.content for section in elf.sections(output.read_bytes()) if section.name == SECTION]
+        units = [unit for content in found for unit in decode_units(content)]
+    except (OSError, ValueError) as error:
+        raise Unimproved(f"the linker does not say what it took: {error}") from None
+    finally:
+        output.unlink(missing_ok=True)
+        for (copy,) in inputs.values():
+            copy.unlink()
+    return units

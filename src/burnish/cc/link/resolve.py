@@ -1,0 +1,82 @@
+"""The units of a link as one module, in which lld has decided what must stay visible.
+
+lld does what it does for link-time optimization, with the user's own command: it takes one definition of each
+name by the rules of linking, keeps what objects without a unit, shared libraries, version scripts and options
+ask for, makes everything else internal (LTO::runRegularLTO in llvm/lib/LTO/LTO.cpp), and
+writes the module before any pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.cc.link.archives import archive_of
+from burnish.cc.link.inputs import LinkedFile
+from burnish.cc.link.link_job import LinkJob
+from burnish.cc.link.unit_records import ProgramUnit
+from burnish.cc.requests import Unimproved
+from burnish.llvm.toolchain import find_tool
+
+# No passes to speak of, no code, and the module as it is when all symbols are resolved.
+_OPTIONS = ("--lto-emit-llvm", "--lto-O0", "--save-temps=internalize")
+_WRITTEN = ".0.2.internalize.bc"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The words of a link command without some units' objects."""
+
+    words: dict[int, tuple[Path, ...]]  # by where they are
+    first: int  # where the first of those objects was
+
+
+def without_units(files: Sequence[LinkedFile], units: Sequence[ProgramUnit], folder: Path) -> Inputs:
+    """Return the inputs of a link without the objects of the units, which something else comes for.
+
+    Archives are written anew without them.
+    """
+    seals = {unit.seal for unit in units}
+    words: dict[int, tuple[Path, ...]] = {}
+    for file in files:
+        left = [member for member, found in file.parts if not (found and found.unit.seal in seals)]
+        if len(left) == len(file.parts):
+            continue
+        words[file.index] = ()
+        if left:
+            path = folder / f"rest-{file.index}" / file.path.name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(archive_of(left))
+            words[file.index] = (path,)
+    return Inputs(words, min(words))
+
+
+def resolve(
+    job: LinkJob, inputs: Inputs, units: Sequence[ProgramUnit], folder: Path, deadline_seconds: float
+) -> bytes:
+    """Return the bitcode of the units' module, before any pass.
+
+    Args:
+        job: The link.
+        inputs: Of it, without the units.
+        units: As the linker took them.
+        folder: For files in between.
+        deadline_seconds: After which it hangs.
+
+    Raises:
+        Unimproved: lld does not link them.
+    """
+    paths = []
+    for number, unit in enumerate(units):
+        paths.append(folder / f"unit-{number}.bc")
+        paths[-1].write_bytes(unit.bitcode)
+    output = folder / "resolved"
+    first = (*paths, *inputs.words[inputs.first])
+    changed = job.changed({**inputs.words, inputs.first: first}, output)
+    LinkJob((str(find_tool("ld.lld")), *changed.command[1:], *_OPTIONS)).run(deadline_seconds)
+    written = output.with_name(output.name + _WRITTEN)
+    try:
+        return written.read_bytes()
+    except OSError:
+        raise Unimproved("lld links nothing of the units") from None

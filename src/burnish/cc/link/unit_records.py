@@ -1,0 +1,66 @@
+"""A unit of a whole program: its bitcode before any pass, and how clang compiled it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from burnish.cc.jobs import ClangJob
+from burnish.files import json_object
+
+# What a record begins with; the size of what follows comes next, in 8 bytes.
+MAGIC = b"\0burnish-unit-1\0\n"
+
+
+@dataclass(frozen=True)
+class ProgramUnit:
+    """One translation unit as its object carries it."""
+
+    bitcode: bytes
+    command: tuple[str, ...]  # clang -cc1 as it made the object
+    seconds: float  # of processor time, that clang took
+    seal: str  # of the object that clang made: see burnish.cc.link.embedding
+    spent_seconds: float = 0.0  # that burnish has taken for the unit beyond that
+
+    @property
+    def job(self) -> ClangJob:
+        """How clang compiled it."""
+        return ClangJob(self.command)
+
+    def encode(self) -> bytes:
+        """Return the unit as a record, which may stand behind others in one section."""
+        seconds = {"seconds": round(self.seconds, 4), "spent_seconds": round(self.spent_seconds, 4)}
+        header = {"command": self.command, **seconds, "seal": self.seal}
+        body = zlib.compress(json.dumps(header).encode() + b"\n" + self.bitcode, 3)
+        return MAGIC + len(body).to_bytes(8, "little") + body
+
+
+def decode_units(section: bytes) -> Iterator[ProgramUnit]:
+    """Give the units of a section, in order; linkers may have put zeros between them.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    at = 0
+    while section[at:].strip(b"\0"):
+        start = section.find(MAGIC, at)
+        if start < 0 or section[at:start].strip(b"\0"):
+            raise ValueError("expected a unit of burnish")
+        size_at = start + len(MAGIC)
+        size = int.from_bytes(section[size_at : size_at + 8], "little")
+        at = size_at + 8 + size
+        if len(section) < at:
+            raise ValueError("a unit of burnish is cut off")
+        yield _decode(section[size_at + 8 : at])
+
+
+def _decode(body: bytes) -> ProgramUnit:
+    try:
+        header, _, bitcode = zlib.decompress(body).partition(b"\n")
+        row = json_object(header.decode())
+        seconds, spent = float(row["seconds"]), float(row.get("spent_seconds", 0.0))
+        return ProgramUnit(bitcode, tuple(row["command"]), seconds, str(row["seal"]), spent)
+    except (zlib.error, KeyError, TypeError) as error:
+        raise ValueError(f"not a unit of burnish: {error}") from None

@@ -1,0 +1,126 @@
+"""Running clang as a child process; signals become exceptions."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from burnish.cc.requests import Unimproved
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PATIENCE_SECONDS = 5.0  # for a child that was told to stop
+
+
+class Interrupted(BaseException):
+    """A signal asks burnish to stop: unwind, clean up, and die of it."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum
+
+
+@contextlib.contextmanager
+def signals_raise() -> Iterator[None]:
+    """Raise Interrupted where SIGINT, SIGTERM or SIGHUP arrives, once; those that were ignored stay so."""
+    heard = [signum for signum in STOPPING if signal.getsignal(signum) is not signal.SIG_IGN]
+
+    def interrupt(signum: int, _frame: FrameType | None) -> NoReturn:
+        for other in heard:
+            signal.signal(other, signal.SIG_IGN)  # nothing may break into the cleaning up
+        raise Interrupted(signum)
+
+    before = {signum: signal.signal(signum, interrupt) for signum in heard}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+def die_of(signum: int) -> int:
+    """End this process by the signal, as its parent expects; return a shell's code if it does not work."""
+    signal.signal(signum, signal.SIG_DFL)
+    os.kill(os.getpid(), signum)
+    return 128 + signum
+
+
+def replace_by(command: Sequence[str | Path]) -> NoReturn:
+    """Become the command."""
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these, and a program would inherit that
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    os.execv(command[0], [os.fspath(word) for word in command])
+
+
+def run(command: Sequence[str | Path]) -> int:
+    """Run a command on this process' own input and output; a negative code is the signal it died of."""
+    with _child(subprocess.Popen(command)) as process:
+        return process.wait()
+
+
+def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
+    """Run a command that speaks to nobody.
+
+    Raises:
+        Unimproved: it failed, or did not end before the deadline.
+    """
+    started = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=_plain_environment(),
+    )
+    with _child(started) as process:
+        try:
+            _, errors = process.communicate(timeout=deadline_seconds)
+        except subprocess.TimeoutExpired:
+            raise Unimproved(f"{_name(command)} did not end within {deadline_seconds:.0f} s") from None
+    if process.returncode:
+        lines = os.fsdecode(errors).splitlines()
+        said = next((line for line in lines if "error:" in line), lines[0] if lines else "without a word")
+        raise Unimproved(f"{_name(command)} failed with code {process.returncode}: {said}")
+
+
+def stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes when clang writes a file; None for /dev/null, a link, nothing."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+@contextlib.contextmanager
+def _child(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """Let no child outlive the block; an interrupted one gets the same signal, and time to clean up."""
+    try:
+        yield process
+    except Interrupted as interrupted:
+        process.send_signal(interrupted.signum)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_SECONDS)
+        raise
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        if process.stderr:
+            process.stderr.close()
+
+
+def _plain_environment() -> dict[str, str]:
+    """Leave out what makes clang write more files than its arguments name."""
+    noisy = {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "CC_PRINT_HEADERS", "CC_PRINT_HEADERS_FILE"}
+    return {name: value for name, value in os.environ.items() if name not in noisy}
+
+
+def _name(command: Sequence[str | Path]) -> str:
+    step = str(command[1]) if len(command) > 1 and str(command[1]).startswith("-cc1") else ""
+    return f"{Path(command[0]).name} {step}".rstrip()

@@ -1,0 +1,241 @@
+"""Which compilations burnish leaves to clang, and why."""
+
+from __future__ import annotations
+
+import itertools
+import platform
+
+from burnish.cc.jobs import ClangJob
+
+ASSEMBLY = "assembly has no passes to choose"  # the launcher says it, too: native/launcher/main.cpp
+LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
+SIZE_LEVELS = frozenset({"Os", "Oz"})
+KNOWN_LEVELS = frozenset({"O0", "O1", "O2", "O3", "Os", "Oz", "Og", "Ofast"})
+
+# What clang -cc1 tells its own passes (clang/lib/CodeGen/BackendUtil.cpp: RunOptimizationPipeline and what
+# it registers), and what ties an object to one run of them. A final * stands for any ending. Options that
+# live in the front end, in function attributes or in the code generator are not here: they hold for
+# burnish's objects as well.
+REFUSED: dict[str, tuple[str, ...]] = {
+    "sanitizers are inserted by passes of clang's own": (
+        "-fsanitize*",
+        "-fexperimental-sanitize-metadata*",
+        "-falloc-token*",
+    ),
+    "profiles are collected and used by passes of clang's own": (
+        "-fprofile-*",
+        "-fmemory-profile*",
+        "-fpseudo-probe-for-profiling",
+        "-fdebug-info-for-profiling",
+        "-fsample-profile-use-profi",
+    ),
+    "coverage counters are inserted by passes of clang's own": (
+        "-fcoverage-mapping",
+        "-fcoverage-mcdc",
+        "-coverage-notes-file*",
+        "-coverage-data-file*",
+    ),
+    "calls at function entry and exit are inserted by passes of clang's own": (
+        "-finstrument-function*",
+        "-pg",
+        "-mfentry",
+        "-fxray-*",
+    ),
+    "with link-time optimization the object is not final": (
+        "-flto*",
+        "-ffat-lto-objects",
+        "-funified-lto",
+        "-fthinlto-index*",
+        "-fthin-link-bitcode*",
+        "-fwhole-program-vtables",
+        "-fvirtual-function-elimination",
+        "-fembed-bitcode*",
+    ),
+    "plugins and options of other layers change passes in ways that burnish does not see": (
+        "-mmlir",
+        "-load",
+        "-fpass-plugin*",
+        "-plugin",
+        "-add-plugin",
+        "-plugin-arg-*",
+        "-fenable-matrix",
+        "-disable-llvm-passes",
+        "-fclangir",
+    ),
+    "code is added between the front end and the passes": (
+        "-mlink-bitcode-file",
+        "-mlink-builtin-bitcode*",
+    ),
+    "code for another device is embedded in the object": (
+        "-fembed-offload-object*",
+        "-foffload*",
+        "-fopenmp-targets*",
+        "-fopenmp-is-target-device",
+        "-fopenmp-host-ir-file-path",
+        "-fcuda-*",
+        "-fgpu-*",
+        "-fsycl-*",
+        "-fopenacc",
+    ),
+    "modules are compiled together with what imports them": (
+        "-fmodules*",
+        "-fmodule-file*",
+        "-fmodule-output*",
+        "-fmodule-map-file*",
+        "-fimplicit-module-maps",
+        "-fprebuilt-*",
+        "-building-pch-with-obj",
+        "-fpch-codegen",
+        "-fpch-debuginfo",
+    ),
+    "a second file describes clang's object": (
+        "-split-dwarf-output",
+        "-split-dwarf-file",
+        "-stack-usage-file",
+        "-opt-record-file",
+        "-save-temps*",
+        "-as-secure-log-file",
+    ),
+    "clang's own passes were to be watched": (
+        "-Rpass*",
+        "-ftime-trace*",
+        "-ftime-report*",
+        "-stats-file*",
+        "-print-stats",
+        "-fdebug-pass-manager",
+        "-mdebug-pass",
+        "-llvm-verify-each",
+        "-fverify-debuginfo-preserve*",
+    ),
+    "burnish's passes may unroll loops": ("-fno-unroll-loops",),
+}
+
+# Options of LLVM itself (-mllvm) that the code generator alone reads: it is clang's, and it gets them. What
+# ends in * stands for any ending. Any other may speak to a pass, and burnish's passes would not hear it.
+CODE_GENERATION = (
+    "-align-all-*",
+    "-disable-block-placement",
+    "-disable-branch-fold",
+    "-disable-machine-*",
+    "-disable-post-ra",
+    "-disable-tail-duplicate",
+    "-dwarf-*",
+    "-emit-dwarf-*",
+    "-enable-machine-outliner*",
+    "-enable-misched",
+    "-enable-post-misched",
+    "-enable-shrink-wrap*",
+    "-enable-tail-merge*",
+    "-generate-arange-section",
+    "-jump-table-density",
+    "-machine-outliner-*",
+    "-max-jump-table-size",
+    "-min-jump-table-entries",
+    "-misched*",
+    "-no-stack-coloring",
+    "-no-stack-slot-sharing",
+    "-optsize-jump-table-density",
+    "-regalloc*",
+    "-split-spill-mode",
+    "-tail-dup-*",
+    "-tail-merge-*",
+    "-verify-machineinstrs",
+    "-x86-*",
+)
+NOT_CODE_GENERATION = (
+    "it is not known to be the code generator's alone, and burnish's passes would not follow it"
+)
+
+# What the driver gives to cc1 at a level, and what was asked for where it is missing.
+_VECTORIZE = {"-vectorize-loops": "-fno-vectorize", "-vectorize-slp": "-fno-slp-vectorize"}
+_EXPECTED = {"Oz": ("-vectorize-slp",), **dict.fromkeys(("O2", "O3", "Os", "Ofast"), tuple(_VECTORIZE))}
+
+_EXACT = {option: why for why, options in REFUSED.items() for option in options if not option.endswith("*")}
+_PREFIXES = {
+    option[:-1]: why for why, options in REFUSED.items() for option in options if option.endswith("*")
+}
+
+
+def refusal(job: ClangJob, *, every_level: bool) -> str | None:
+    """Return why burnish leaves the compilation to clang; None where it does not.
+
+    Args:
+        job: A compilation.
+        every_level: Whether an objective was given, for all levels; else only -Os and -Oz say one.
+    """
+    if job.is_assembler:
+        return (
+            ASSEMBLY
+            if job.source.endswith((".s", ".S", ".sx"))
+            else "clang makes the object in several steps"
+        )
+    if job.makes_header:
+        return "a precompiled header has no code"
+    if job.language not in LANGUAGES:
+        return f"the language is {job.language or 'unknown'}, not C or C++"
+    if job.source == "-":
+        return "the program was read from standard input"
+    if job.level not in KNOWN_LEVELS:
+        return f"-{job.level} is a level that burnish does not know"
+    if not every_level and job.level not in SIZE_LEVELS:
+        return f"-{job.level}: no objective for speed yet; --objective loaded-bytes makes every level smaller"
+    missing = [option for option in _EXPECTED.get(job.level, ()) if option not in job.command]
+    if missing:
+        return f"{_VECTORIZE[missing[0]]}: burnish's passes may vectorize"
+    if (triple := job.value("-triple")) and not is_native(triple):
+        return f"the target is {triple}: burnish's LLVM has {NATIVE} alone"
+    return _refused_option(job)
+
+
+def table() -> str:
+    """Return what is refused and why as a table in Markdown, for the documentation."""
+    rows = [(f"`{option}`" for option in options) for options in REFUSED.values()]
+    lines = [f"| {', '.join(options)} | {why} |" for options, why in zip(rows, REFUSED, strict=True)]
+    known = ", ".join(f"`{option}`" for option in CODE_GENERATION)
+    lines.append(f"| `-mllvm OPTION`, but for {known} | {NOT_CODE_GENERATION} |")
+    vectorizers = ", ".join(f"`{option}`" for option in dict.fromkeys(_VECTORIZE.values()))
+    lines.append(f"| {vectorizers} | burnish's passes may vectorize |")
+    lines.append(
+        "| levels other than -Os and -Oz, without `--objective` | there is no objective for speed yet |"
+    )
+    lines.append(
+        "| languages other than C, C++ (preprocessed, too) and LLVM IR | burnish was not tried on them |"
+    )
+    lines.append(f"| assembly | {ASSEMBLY} |")
+    lines.append("| what becomes a precompiled header | it has no code |")
+    lines.append("| a program on standard input | it can be read once |")
+    lines.append("| a target that is not this machine's | burnish's LLVM has no other |")
+    return "\n".join(["| clang -cc1 is told | why the object stays clang's |", "|---|---|", *lines]) + "\n"
+
+
+def _refused_option(job: ClangJob) -> str | None:
+    for argument, value in itertools.pairwise([*job.command[2:], ""]):
+        if argument == "-mllvm" and not _is_code_generation(value):
+            return f"-mllvm {value.partition('=')[0]}: {NOT_CODE_GENERATION}"
+        why = _EXACT.get(argument)
+        if why is None and argument.startswith("-"):
+            why = next((why for prefix, why in _PREFIXES.items() if argument.startswith(prefix)), None)
+        if why:
+            return f"{argument.partition('=')[0]}: {why}"
+    return None
+
+
+def _is_code_generation(option: str) -> bool:
+    name = option.partition("=")[0]
+    name = f"-{name.lstrip('-')}"
+    return any(
+        name.startswith(known[:-1]) if known.endswith("*") else name == known for known in CODE_GENERATION
+    )
+
+
+# Of the machine's processors, and what triples call them.
+_PROCESSORS = {
+    "x86_64": ("x86", ("x86_64", "i386", "i486", "i586", "i686", "amd64")),
+    "aarch64": ("AArch64", ("aarch64", "arm64")),
+}
+NATIVE, _TRIPLES = _PROCESSORS.get(platform.machine(), (platform.machine(), (platform.machine(),)))
+
+
+def is_native(triple: str) -> bool:
+    """Say whether a target's code is for this machine's processors."""
+    return triple.startswith(_TRIPLES)

@@ -1,0 +1,61 @@
+"""What a memory has of a program, looked up and applied: no search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from burnish.cc.requests import Unimproved
+from burnish.core.errors import CompilerCrash
+from burnish.core.guide import Adviser, Guide, in_order
+from burnish.core.session import Session
+from burnish.core.trace import Trace
+from burnish.search import Method
+from burnish.search.evaluator import Evaluator
+from burnish.search.memory import Memory
+from burnish.search.problem import Problem
+from burnish.search.space import Proposals, SearchSpace
+
+T = TypeVar("T")
+
+NOTHING = "nothing is remembered that makes it smaller"
+MOST = 1  # traces of programs that are alike; each is a compilation
+
+
+def applied(problem: Problem, trace: Trace, look: Callable[[Session], T]) -> T | str:
+    """Return what a function sees after a trace of this very program, or what the compiler says against it.
+
+    Nothing is measured: it was when it was found.
+
+    Raises:
+        ProgramError: the program cannot be read.
+    """
+    evaluator = Evaluator(problem, workers=1)
+    try:
+        return evaluator.look(trace, look)
+    except CompilerCrash as error:
+        return str(error)
+    finally:
+        evaluator.close()
+
+
+def alike(memory: Memory) -> Adviser:
+    """Return the adviser that names what is remembered of programs that are alike, or ends."""
+
+    def advise(session: Session) -> Guide:
+        traces = memory.look_up(session)[:MOST]
+        if not traces:
+            raise Unimproved(NOTHING)
+        return Guide(initial_traces=in_order(traces))
+
+    return advise
+
+
+def no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:
+    """End where a search would begin: what was remembered has been tried."""
+    yield from ()
+
+
+REMEMBERED = Method("remembered", no_search)

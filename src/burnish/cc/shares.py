@@ -1,0 +1,136 @@
+"""One budget for a whole build, shared out among its files: a small file with a lock beside the build log.
+
+Nobody knows how many files are to come. So each file gets its part by clang's own time: of what the largest
+build in this folder took, less what this one has done, or, where that is not known, of as much again as was
+done and ten times the file at least. It sets that aside at once and gives back what it does not use. A part
+in which nothing can be found is of no use, so that a budget that is too small for all is for the first files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from burnish.cc.build_log import default_log
+from burnish.cc.requests import DriverOptions
+from burnish.core.clock import Clock
+
+UNSEEN = 10.0  # times the file at hand that is assumed to come at least, in a first build
+LEAST_SECONDS = 0.05  # shorter searches are none
+LEAST_MULTIPLE = 2.0  # times what clang takes for a file: a search's reference, and what it begins with
+MOST_PLACES = 64  # whose builds are known, the latest
+
+
+@dataclass
+class BuildShare:
+    """What a build has left, and how much of it is done."""
+
+    build: str  # which build: see build_of
+    seconds: float  # the whole budget
+    left: float  # of it
+    done: float = 0.0  # seconds of clang's for the files that came by
+    last: float = 0.0  # what that came to in the largest build before this one in its folder; 0: unknown
+    place: str = ""  # that folder
+    largest: dict[str, float] = field(default_factory=dict)  # builds before this one, by folder
+
+    def share(self, clang_seconds: float) -> float:
+        """Set aside and return what a file gets for which clang took so long; 0 where that is too little."""
+        to_come = max(self.last - self.done, 0.0) or max(self.done, UNSEEN * clang_seconds)
+        share = self.left * min(1.0, clang_seconds / max(to_come, clang_seconds, 1e-9))
+        share = max(share, LEAST_MULTIPLE * clang_seconds)
+        self.done += clang_seconds
+        if share < LEAST_SECONDS or share > self.left:
+            return 0.0
+        self.left -= share
+        return share
+
+
+@contextmanager
+def share(options: DriverOptions, clang_seconds: float, clock: Clock) -> Iterator[float]:
+    """Give a file's share of the build's budget, in seconds; what it does not take of it goes back."""
+    assert options.build_seconds is not None
+    path = _beside(options.log or default_log())
+    build = build_of(options.caller or os.getpid())
+    with _locked(path, build, options.build_seconds) as state:
+        seconds = state.share(clang_seconds)
+    start = clock.now()
+    try:
+        yield seconds
+    finally:
+        unused = max(0.0, seconds - (clock.now() - start))
+        with _locked(path, build, options.build_seconds) as state:
+            state.left += unused
+
+
+class BuildOrigin(NamedTuple):
+    """A build, and where it was started."""
+
+    name: str
+    place: str
+
+
+def build_of(pid: int) -> BuildOrigin:
+    """Return the build that a process belongs to: its ancestor below the session's first process.
+
+    That is the make, ninja or script that a shell started, by its number and when it began.
+    """
+    while True:
+        parent, session, began = _status(pid)
+        if parent <= 1 or pid == session or parent == session:
+            return BuildOrigin(f"{pid} {began}", _folder_of(pid))
+        pid = parent
+
+
+def _folder_of(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/cwd").readlink())
+    except OSError:  # it has ended, or is another user's
+        return ""
+
+
+def _status(pid: int) -> tuple[int, int, str]:
+    """Return a process' parent, its session and when it began (proc(5), /proc/pid/stat)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return 0, 0, ""
+    return int(fields[1]), int(fields[3]), fields[19]
+
+
+def _beside(log: Path) -> Path:
+    return log.with_name(f"{log.name}.budget")
+
+
+@contextmanager
+def _locked(path: Path, build: BuildOrigin, seconds: float) -> Iterator[BuildShare]:
+    """Open the state, and write it back, while no other process of the build does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        state = read_state(file.read(), build, seconds)
+        yield state
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(asdict(state)) + "\n")
+
+
+def read_state(text: str, build: BuildOrigin, seconds: float) -> BuildShare:
+    """Return what a file says of a build; a new budget where it is of another one."""
+    try:
+        state = BuildShare(**json.loads(text))
+    except (ValueError, TypeError):  # a new file, or one of another version
+        return BuildShare(build.name, seconds, seconds, place=build.place)
+    if state.build == build.name and state.seconds == seconds:
+        return state
+    largest = {place: total for place, total in state.largest.items() if place != state.place}
+    largest[state.place] = max(state.done, state.last)
+    largest = dict(list(largest.items())[-MOST_PLACES:])
+    last = largest.get(build.place, 0.0)
+    return BuildShare(build.name, seconds, seconds, last=last, place=build.place, largest=largest)

@@ -1,0 +1,1 @@
+"""What all commands have in common: how words are parsed, and how numbers, tables and progress are shown."""

@@ -1,0 +1,80 @@
+"""The live line of a running search, and what other live lines have in common."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import Progress as RichProgress
+from rich.status import Status
+
+from burnish.console.numbers import cost_text
+from burnish.search import Progress
+
+QUIET_SECONDS = 1.0  # nothing is shown for what takes less
+
+
+class Bars:
+    """Bars that are there within a `with` statement."""
+
+    _bars: RichProgress
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+
+class SearchProgress:
+    """Shows the best so far, the evaluations and the time, on a terminal, for anything that lasts."""
+
+    def __init__(self, name: str, reference: str, *, quiet: bool) -> None:
+        self._console = Console(stderr=True)
+        self._name = name
+        self._reference_name = reference
+        self._reference = 0.0
+        self._quiet = quiet or not self._console.is_terminal
+        self._start = self._shown = time.monotonic()
+        self._status: Status | None = None
+
+    def __enter__(self) -> SearchProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status:
+            self._status.stop()
+
+    def reference(self, name: str, cost: float) -> None:
+        """Say what the reference is called, and what it costs."""
+        self._reference_name, self._reference = name, cost
+
+    def note(self, text: str) -> None:
+        """Show what happens now."""
+        now = time.monotonic()
+        if self._quiet or now - self._start < QUIET_SECONDS:
+            return
+        line = f"{self._name}  {text}  {now - self._start:.0f} s"
+        if self._status is None:
+            self._status = self._console.status(line)
+            self._status.start()
+        self._status.update(line)
+
+    def __call__(self, progress: Progress) -> None:
+        """Show a search's progress, ten times a second at most."""
+        if time.monotonic() - self._shown < 0.1:
+            return
+        self._shown = time.monotonic()
+        change = 100 * (progress.best.cost / self._reference - 1) if self._reference else 0.0
+        crashes = f"  {progress.crashes} crashes" if progress.crashes else ""
+        self.note(
+            f"{cost_text(progress.best.cost)} ({change:+.1f} % of {self._reference_name})  "
+            f"{progress.evaluations} evaluations{crashes}"
+        )

@@ -1,0 +1,198 @@
+"""How a table fits a width: names are shortened in the middle, texts broken between words, figures whole.
+
+Where that is not enough, columns that are spare are left out, then each cell gets a line of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len
+
+from burnish.console.tables import Column, TableRow, TextTable
+
+EDGES, GAP = 2, 2  # columns of a terminal: at both ends of a line; between two cells
+LEAST_NAME, LEAST_TEXT = 12, 12  # of what may be shortened or broken
+LEAST_HEADING = 8
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table that fits: the width of each column, and lines of cells."""
+
+    columns: tuple[Column, ...]
+    widths: tuple[int, ...]
+    headings: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+
+    @property
+    def width(self) -> int:
+        """Return its width on a terminal."""
+        return EDGES + sum(self.widths) + GAP * (len(self.widths) - 1)
+
+
+def clean(text: str) -> str:
+    """Return a cell's text on one line; bytes of file names that are no text become question marks."""
+    return _CONTROL.sub(lambda found: " " if found[0].isspace() else "?" * len(found[0]), text)
+
+
+def shortened(name: str, width: int, dots: str = "…") -> str:
+    """Leave out what is in the middle of a name; the end, where files have theirs, keeps two thirds."""
+    if cell_len(name) <= width:
+        return name
+    kept = max(width - cell_len(dots), 1)
+    head, tail = kept // 3, kept - kept // 3
+    while head and cell_len(name[:head]) > kept // 3:
+        head -= 1
+    while tail > 1 and cell_len(name[-tail:]) > kept - kept // 3:
+        tail -= 1
+    return f"{name[:head]}{dots}{name[-tail:]}"
+
+
+def fitted(table: TextTable, width: int | None, dots: str = "…") -> Grid | None:
+    """Return a table that fits a width; None where it does not. Without a width nothing is shortened."""
+    grid = _natural(table)
+    if width is None or grid.width <= width:
+        return grid
+    for left_out in (False, True):
+        if left_out:
+            grid = _without_spare(grid)
+        if widths := _narrowed(grid, width):
+            return _shortened(grid, widths, dots)
+    return None
+
+
+def lines_of_rows(table: TextTable, width: int, dots: str = "…") -> list[str]:
+    """Return each row as lines of its own, a cell on each, for what is narrower than any table."""
+    label = max((cell_len(column.name) for column in table.columns if column.heading), default=0)
+    label = min(label, width // 3)
+    blocks = [
+        lines for row in _once(table.rows, table.columns) if (lines := _block(row, table, label, width, dots))
+    ]
+    return "\n\n".join("\n".join(lines) for lines in blocks).split("\n")
+
+
+def _block(row: TableRow, table: TextTable, label: int, width: int, dots: str) -> list[str]:
+    lines: list[str] = []
+    for column, cell in zip(table.columns, row.cells, strict=True):
+        if not (text := clean(cell)):
+            continue
+        heading = shortened(column.name, label, dots) if column.heading else ""
+        room = max(width - label - GAP, LEAST_HEADING)
+        if column.kind == "figure":
+            parts = [text]
+        elif column.kind == "name":
+            parts = [shortened(text, room, dots)]
+        else:
+            parts = textwrap.wrap(text, room)
+        first = heading + " " * (label - cell_len(heading) + GAP)
+        if column.kind == "figure" and cell_len(text) > room:  # whole, on a line of its own
+            lines += [heading, f"  {text}"]
+        else:
+            lines += [
+                f"{first if not number else ' ' * (label + GAP)}{part}" for number, part in enumerate(parts)
+            ]
+    return lines
+
+
+def _natural(table: TextTable) -> Grid:
+    """Return a table of which nothing is shortened."""
+    rows = tuple(replace(row, cells=tuple(map(clean, row.cells))) for row in _once(table.rows, table.columns))
+    headings = tuple("\n".join(map(clean, column.heading.split("\n"))) for column in table.columns)
+    widths = tuple(
+        max([_lines_len(heading), *(cell_len(row.cells[number]) for row in rows)])
+        for number, heading in enumerate(headings)
+    )
+    return Grid(table.columns, widths, headings, rows)
+
+
+def _once(rows: Sequence[TableRow], columns: Sequence[Column]) -> list[TableRow]:
+    """Return rows without what the row before has shown for all that belong together."""
+    shown: list[TableRow] = []
+    before: object = None
+    for row in rows:
+        cells = row.cells
+        if row.group == before:
+            cells = tuple("" if column.once else cell for column, cell in zip(columns, cells, strict=True))
+        shown.append(replace(row, cells=cells))
+        before = row.group
+    return shown
+
+
+def _without_spare(grid: Grid) -> Grid:
+    kept = [number for number, column in enumerate(grid.columns) if not column.spare]
+    return Grid(
+        tuple(grid.columns[i] for i in kept),
+        tuple(grid.widths[i] for i in kept),
+        tuple(grid.headings[i] for i in kept),
+        tuple(replace(row, cells=tuple(row.cells[i] for i in kept)) for row in grid.rows),
+    )
+
+
+def _narrowed(grid: Grid, width: int) -> list[int] | None:
+    """Return widths that fit, the widest columns narrowed first; None where none do."""
+    widths, least = list(grid.widths), _least(grid)
+    excess = grid.width - width
+    while excess > 0:
+        shrinkable = [i for i in range(len(widths)) if widths[i] > least[i]]
+        if not shrinkable:
+            return None
+        widths[max(shrinkable, key=lambda i: widths[i])] -= 1
+        excess -= 1
+    return widths
+
+
+def _least(grid: Grid) -> list[int]:
+    """Return how narrow each column may be."""
+    least = []
+    for number, column in enumerate(grid.columns):
+        cells = [row.cells[number] for row in grid.rows]
+        widest = max(map(cell_len, cells), default=0)
+        if column.kind == "figure":
+            found = widest
+        elif column.kind == "name":
+            found = min(widest, LEAST_NAME)
+        else:
+            words = (word for cell in cells for word in cell.split())
+            found = min(widest, max(LEAST_TEXT, *map(cell_len, words), 0)) if widest else 0
+        least.append(max(found, min(_lines_len(grid.headings[number]), LEAST_HEADING)))
+    return least
+
+
+def _shortened(grid: Grid, widths: Sequence[int], dots: str) -> Grid:
+    headings = tuple(
+        "\n".join(_heading(heading, width, dots))
+        for heading, width in zip(grid.headings, widths, strict=True)
+    )
+    fit: list[Callable[[str, int], str]] = [
+        (lambda cell, width: shortened(cell, width, dots)) if column.kind == "name" else _wrapped
+        for column in grid.columns
+    ]
+    rows = tuple(
+        replace(
+            row, cells=tuple(do(cell, width) for do, cell, width in zip(fit, row.cells, widths, strict=True))
+        )
+        for row in grid.rows
+    )
+    return Grid(grid.columns, tuple(widths), headings, rows)
+
+
+def _heading(heading: str, width: int, dots: str) -> list[str]:
+    lines = [
+        part
+        for line in heading.split("\n")
+        for part in textwrap.wrap(line, max(width, 1), break_long_words=False) or [""]
+    ]
+    return [shortened(line, width, dots) for line in lines]
+
+
+def _wrapped(cell: str, width: int) -> str:
+    return "\n".join(textwrap.wrap(cell, width)) if cell_len(cell) > width else cell
+
+
+def _lines_len(text: str) -> int:
+    return max(map(cell_len, text.split("\n")))

@@ -1,0 +1,354 @@
+"""The one Gymnasium environment, for every task."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import gymnasium
+
+from burnish.core.argument_checks import names_in, path_in
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.task import Task
+from burnish.core.trace import WHOLE_PROGRAM, entry
+from burnish.core.view import Mask, Start, Step, View
+from burnish.envs.env_arguments import check_kinds, check_reset_options, steps_in
+from burnish.envs.env_spaces import ActionSpace, ObservationSpace
+from burnish.envs.episodes import EpisodeLog, EpisodeRecord
+from burnish.envs.opened import OpenProgram, check_language
+from burnish.envs.program_sampler import Order, Programs, ProgramSampler
+from burnish.envs.reward import FAILURE_REWARD, FailureReward, failure_rewards, reward_named
+from burnish.workers.worker import Limits, Worker
+
+First = tuple[Any, dict[str, Any]]
+Next = tuple[Any, float, bool, bool, dict[str, Any]]
+
+MOST_SKIPPED = 20  # programs in a row that cannot be opened
+
+
+class Env(gymnasium.Env[Any, int]):
+    """One program per episode; an action per step; the reward is log(cost before / cost after).
+
+    Action: Discrete((1 + sites) * n). Index `s * n + a` is action `a` of the n at the whole program
+    (s = 0) or at the s-th of the program's sites, in the order in which the session names them.
+
+    Observation: one of the task's observations, or a Dict of several.
+
+    `info` has `mask` (bool[(1 + sites) * n]: what is legal now; also `action_masks()`), `cost` (where it was
+    measured), `program`, `question` (the site that is asked about); after reset `baselines` (where any
+    is asked for), `skipped` (programs that cannot be opened); after a crash `error`, `failure` (its class).
+
+    terminated: nothing is legal any more, or the compiler crashed: the reward is `failure_reward`, the
+    observation the last that there was. truncated: `max_steps` reached.
+    """
+
+    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium's own form
+
+    def __init__(
+        self,
+        task: Task,
+        programs: Programs,
+        *,
+        observation: str | Sequence[str] | None = None,
+        objective: str | None = None,
+        reward: str = "log",
+        baselines: Sequence[str] = (),
+        actions: Sequence[str] | None = None,
+        sites: int = 0,
+        max_steps: int | None = None,
+        order: Order = "cycle",
+        weights: Sequence[float] | None = None,
+        dense: bool | None = None,
+        failure_reward: FailureReward = FAILURE_REWARD,
+        log: str | os.PathLike[str] | None = None,
+        limits: Limits | None = Limits(),
+        render_mode: str | None = None,
+    ) -> None:
+        """Make an environment.
+
+        Args:
+            task: What the programs are optimized by.
+            programs: One, several, or a function from a number to a program, for an endless supply.
+                What a sequence holds is looked at when it is its turn.
+            observation: Its name in the task, or several names; the task's first one by default.
+            objective: Its name in the task; the first one by default.
+            reward: "log", "difference" or "over-<a baseline>": see burnish.envs.reward.
+            baselines: Those whose costs are to be in `info`, once in an episode.
+            actions: The names of those to choose from; all of the task's by default.
+            sites: How many of a program's sites can be acted on, beside the whole program.
+            max_steps: Steps per episode; the task's own number by default.
+            order: How the programs take turns: "cycle", "shuffle" or "sample". reset(seed=) seeds it.
+            weights: Of the programs, for "sample"; equal ones by default.
+            dense: Reward every step, or only the last; by default as the objective says.
+            failure_reward: What a crash costs; by class of failure, too: see burnish.envs.reward.
+            log: A file to which each episode is appended as a line of JSON.
+            limits: Of the worker process; None runs the compiler in this process: nothing is caught.
+            render_mode: "ansi": render() returns the program, the cost and the trace as text.
+
+        Raises:
+            InputError: there is no program, one is of another language, or the weights do not fit.
+            UnknownName: no such observation, objective, reward, baseline, action or order.
+        """
+        self.task = task
+        self.sampler = ProgramSampler(programs, order, weights)
+        if isinstance(self.programs, (list, tuple)):
+            for program in self.programs:
+                check_language(task, program)
+        self.objective = task.objective(objective)
+        self._observations = ObservationSpace(task, observation)
+        self.observation_space = self._observations.space
+        self._reward = reward_named(task, reward)
+        wanted = dict.fromkeys((*self._reward.baselines, *names_in("baselines", baselines)))
+        openers = {name: task.baseline(name) for name in wanted}
+        self._choice = ActionSpace(task, actions, sites)
+        self.actions = self._choice.names
+        self.action_space = self._choice.space  # type: ignore[assignment]
+        self.max_steps = steps_in(max_steps) or task.max_steps  # None: the program's own number
+        self.dense = self.objective.dense if dense is None else dense
+        self._failure_reward = failure_rewards(failure_reward)
+        self.render_mode = render_mode
+        check_kinds(dense, limits, render_mode)
+        self.worker = Worker(limits) if limits else None
+        self._view = View(self._observations.names, self.objective.name, sites)
+        self._unmeasured = View(self._observations.names, None, sites)
+        self._opened = OpenProgram(task, self.worker, self._view, openers)
+        self._log = EpisodeLog(path_in("log", log, "episodes.jsonl")) if log else None
+        self._program: Program | None = None
+        self._session: Session | None = None
+        self.sites: tuple[str, ...] = (WHOLE_PROGRAM,)
+        self._mask: Mask = self._choice.nothing()
+        self._last: Any = None
+        self._cost = self._unit = math.nan
+        self._steps, self.question, self._forked = 0, "", False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> First:
+        """Open the next program, or the one that `options["program"]` names or is.
+
+        A seed restarts the order: the same seed gives the same episodes. Where they cycle, it is also the
+        first program's number (modulo how many there are). Those that cannot be opened are skipped.
+
+        Raises:
+            InputError: `options["program"]` is not the name of one of the programs.
+            UnknownName: there is no such option.
+            ProgramError: it cannot be opened; nor can the only program, or many in a row.
+        """
+        return self.begin_reset(seed=seed, options=options)()
+
+    def step(self, action: int) -> Next:
+        """Apply one action.
+
+        Raises:
+            IllegalAction: the mask forbids it; nothing happened.
+        """
+        return self.begin_step(action)()
+
+    def multistep(self, actions: Sequence[int]) -> Next:
+        """Apply several actions, and measure and look once: a step whose reward is their sum.
+
+        Raises:
+            IllegalAction: one is illegal where it comes; those before it are applied.
+            InputError: there is none.
+        """
+        if not len(actions):
+            raise InputError("multistep needs at least one action")
+        session = self.session
+        for action in actions[:-1]:
+            index, site = self._choice.decode(action, self.sites)
+            try:
+                session.apply(index, site)
+            except CompilerCrash as error:
+                return self._crashed(error, index, site)
+            self._steps += 1
+        return self.step(actions[-1])
+
+    def begin_reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> Callable[[], First]:
+        """Start what reset() does, and return the function that waits for it: for many at a time."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self.sampler.restart(seed)
+        wanted = check_reset_options(options).get("program")
+        program = self.sampler.next(self.np_random) if wanted is None else self.sampler.find(wanted)
+        return partial(self._finish_reset, program, self._begin(program), wanted is None)
+
+    def begin_step(self, action: int) -> Callable[[], Next]:
+        """Start what step() does, and return the function that waits for it: for many at a time."""
+        index, site = self._choice.decode(action, self.sites)
+        last = self.max_steps is not None and self._steps + 1 >= self.max_steps
+        view = self._view if self.dense or last else self._unmeasured
+        if self._log:
+            self._log.expect()
+        begun = self.session.begin_step(index, site, view, self.sites)
+        return partial(self._finish_step, begun, index, site, last)
+
+    def action_masks(self) -> Mask:
+        """Return what is legal now: bool[action_space.n]. The name is sb3-contrib's."""
+        return self._mask
+
+    def render(self) -> str:
+        """Return the program, its cost and the trace as text."""
+        return "\n".join([f"{self.session.digest()[:8]}  {self._cost:g} {self.objective.unit}", *self.trace])
+
+    def commandline(self) -> str:
+        """Return the command that leads from the program to this state, without burnish.
+
+        Raises:
+            InputError: there is none: the task has no such tool, or the tool no text for an action.
+        """
+        if not self.task.commandline:
+            raise InputError(f"{self.task.id}: no command leads to a state")
+        return self.task.commandline(self.trace)
+
+    def fork(self) -> Env:
+        """Return a second environment in the same state of the same episode.
+
+        Both go on independently, in one worker process: closing the original ends it for both.
+        """
+        twin = copy.copy(self)
+        twin._session = self.session.fork()
+        twin._opened = copy.copy(self._opened)
+        twin.sampler = copy.deepcopy(self.sampler)
+        twin._np_random = copy.deepcopy(self._np_random)
+        twin._log = None
+        twin._forked = True
+        return twin
+
+    def close(self) -> None:
+        """End the worker process; of a fork, only the session."""
+        if self._log:
+            self._log.abandon()
+        if self._forked and self._session:
+            self._session.close()
+        self._session = None
+        self._opened.close()
+        if self.worker and not self._forked:
+            self.worker.close()
+
+    def work_with(self, other: Env) -> None:
+        """Move to another environment's worker, and share its open programs; call it before an episode."""
+        self.worker = other.worker
+        self._opened.share(other._opened)
+
+    @property
+    def programs(self) -> Sequence[Program] | Callable[[int], Program]:
+        """What the programs are taken from."""
+        return self.sampler.programs
+
+    @property
+    def session(self) -> Session:
+        """The open session: fork it, observe it in other ways."""
+        if self._session is None:
+            raise gymnasium.error.ResetNeeded("call reset() first")
+        return self._session
+
+    @property
+    def program(self) -> Program:
+        """The program of this episode."""
+        if self._program is None:
+            raise gymnasium.error.ResetNeeded("call reset() first")
+        return self._program
+
+    @property
+    def trace(self) -> tuple[str, ...]:
+        """What was applied in this episode."""
+        return tuple(self.session.trace)
+
+    @property
+    def cost(self) -> float:
+        """The cost that was measured last."""
+        return self._cost
+
+    def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
+        check_language(self.task, program)
+        if self._log:
+            self._log.abandon()
+        if self._session:
+            self._session.close()
+            self._session = None
+        return self._opened.begin(program)
+
+    def _finish_reset(
+        self, program: Program, begun: Callable[[], tuple[Session, Start]], in_turn: bool
+    ) -> First:
+        skipped: list[str] = []
+        most = min(self.sampler.count or MOST_SKIPPED, MOST_SKIPPED)
+        while True:
+            try:
+                self._session, start = begun()
+                break
+            except ProgramError as error:
+                skipped.append(program.name)
+                if not in_turn or len(skipped) == most:
+                    raise
+                gymnasium.logger.warn(f"skipped: {error}")
+                program = self.sampler.next(self.np_random)
+                begun = self._begin(program)
+        self._program = program
+        self.sites, self.question = start.sites, start.question
+        self._steps, self._cost = 0, start.cost
+        self._last = self._observations.member(start.observed)
+        self._mask = self._choice.legal(start.mask)
+        costs = self._opened.baseline_costs(program)
+        self._unit = self._reward.unit([costs[name] for name in self._reward.baselines])
+        if self._log:
+            self._log.begin(self._episode(costs))
+        more = {"baselines": costs} if costs else {}
+        return self._last, self._info(self._cost) | more | ({"skipped": skipped} if skipped else {})
+
+    def _finish_step(self, begun: Callable[[], Step], index: int, site: str, last: bool) -> Next:
+        try:
+            step = begun()
+            self.sites, self.question = step.sites, step.question
+            self._mask = self._choice.legal(step.mask)
+            terminated = not self._mask.any()
+            cost = step.cost
+            if cost is None and terminated:
+                cost = self.session.measure(self.objective.name)
+        except CompilerCrash as error:
+            return self._crashed(error, index, site)
+        self._steps += 1
+        self._last = self._observations.member(step.observed)
+        reward = 0.0 if cost is None else self._reward.of(self._cost, cost, self._unit)
+        self._cost = self._cost if cost is None else cost
+        self._write(step.entry, reward, cost)
+        if self._log and (terminated or last):
+            self._log.end("terminated" if terminated else "truncated")
+        return self._last, reward, terminated, last, self._info(cost)
+
+    def _crashed(self, error: CompilerCrash, index: int, site: str) -> Next:
+        self._mask = self._choice.nothing()
+        reward = self._failure_reward(error)
+        self._write(entry(self.task.actions[index], site or self.question), reward, None)
+        if self._log:
+            self._log.end("crashed", str(error))
+        said = {"error": str(error), "failure": type(error).__name__}
+        return self._last, reward, True, False, self._info(None) | said
+
+    def _info(self, cost: float | None) -> dict[str, Any]:
+        asked = {"question": self.question} if self.question else {}
+        measured = {} if cost is None else {"cost": cost}
+        return {"mask": self._mask, "program": self.program.name} | measured | asked
+
+    def _episode(self, costs: dict[str, float]) -> EpisodeRecord:
+        return EpisodeRecord(
+            task=self.task.id,
+            program=self.program.name,
+            digest=self.program.digest,
+            objective=self.objective.name,
+            reward=self._reward.name,
+            start=self._cost,
+            baselines=costs,
+            began=time.time(),
+        )
+
+    def _write(self, text: str, reward: float, cost: float | None) -> None:
+        if self._log:
+            self._log.step(text, reward, cost)

@@ -1,0 +1,132 @@
+"""The action space of an environment, and its observations, from its task."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from burnish.core.argument_checks import names_in, whole_number_in
+from burnish.core.errors import IllegalAction, InputError, UnknownName
+from burnish.core.task import Task
+from burnish.core.trace import WHOLE_PROGRAM, entry
+from burnish.core.view import Mask, Observed
+from burnish.envs.spaces import as_member, space_of
+
+
+class ActionSpace:
+    """Actions as the numbers of a space.
+
+    Number `s * n + a` is action `a` of the n, at the whole program (s = 0) or at the s-th site.
+
+    Attributes:
+        names: Of the n actions.
+        sites: How many can be acted on, beside the whole program.
+        texts: Of all numbers: `gvn` on the whole program, `#2: gvn` at the second site.
+        space: Discrete((1 + sites) * n).
+    """
+
+    def __init__(self, task: Task, names: Sequence[str] | None, sites: int) -> None:
+        """Choose among some of a task's actions, or all of them.
+
+        Raises:
+            InputError: there is none, or one of them twice.
+            UnknownName: the task has no such action.
+        """
+        self.names = task.actions if names is None else names_in("actions", names)
+        self.sites = sites = whole_number_in("sites", sites, 0)
+        self.texts = tuple(
+            entry(name, f"#{place}" if place else WHOLE_PROGRAM)
+            for place in range(1 + sites)
+            for name in self.names
+        )
+        self._indices = _indices(task.actions, self.names)
+        self._count = (1 + sites) * len(self.names)
+        self.space = gymnasium.spaces.Discrete(self._count)
+        self._task_count = len(task.actions)
+
+    def decode(self, number: int, sites: Sequence[str]) -> tuple[int, str]:
+        """Return an action's index in the task, and its site.
+
+        Raises:
+            IllegalAction: there is no such action, or the program has fewer sites.
+        """
+        try:
+            at, choice = divmod(operator.index(number), len(self.names))
+        except TypeError:
+            raise IllegalAction(f"action {number!r}: expected {self._expected}") from None
+        if not 0 <= at < len(sites):
+            if not 0 <= number < self._count:
+                raise IllegalAction(f"action {number}: expected {self._expected}")
+            raise IllegalAction(
+                f"action {number} is {self.texts[number]!r}, and the program has {len(sites) - 1} sites; "
+                "info['mask'] has the legal ones"
+            )
+        return int(self._indices[choice]), sites[at]
+
+    @property
+    def _expected(self) -> str:
+        return f"a whole number, 0 to {self._count - 1}; info['mask'] has the legal ones"
+
+    def nothing(self) -> Mask:
+        """Return a mask in which nothing is legal."""
+        return np.zeros(self._count, dtype=bool)
+
+    def legal(self, mask: Mask) -> Mask:
+        """Return a session's mask as one of the space: False where the program has fewer sites.
+
+        Args:
+            mask: bool[(1 + the program's sites) * the task's actions].
+        """
+        if len(self.names) != self._task_count:
+            mask = mask.reshape(-1, self._task_count)[:, self._indices].ravel()
+        if len(mask) == self._count:
+            return mask
+        whole = self.nothing()  # np.pad takes ten times as long
+        whole[: len(mask)] = mask
+        return whole
+
+
+class ObservationSpace:
+    """One observation, or a Dict of several.
+
+    Attributes:
+        names: Of what is observed, each of them once.
+        space: What `member` returns is in it.
+    """
+
+    def __init__(self, task: Task, names: str | Sequence[str] | None) -> None:
+        """Choose some of a task's observations, or the first one.
+
+        Raises:
+            InputError: there is none.
+            UnknownName: the task has no such observation.
+        """
+        self._several = not (names is None or isinstance(names, str))
+        wanted = (names,) if names is None or isinstance(names, str) else names_in("observation", names)
+        self.names = tuple(dict.fromkeys(task.observation(name).name for name in wanted))
+        if not self.names:
+            raise InputError("an environment needs at least one observation")
+        spaces = {name: space_of(task.observation(name)) for name in self.names}
+        self.space: gymnasium.Space[Any] = (
+            gymnasium.spaces.Dict(list(spaces.items())) if self._several else spaces[self.names[0]]
+        )
+
+    def member(self, observed: Sequence[Observed]) -> Any:
+        """Return what a session observed, in the order of the names, as a member of the space."""
+        if self._several:
+            return {name: as_member(value) for name, value in zip(self.names, observed, strict=True)}
+        return as_member(observed[0])
+
+
+def _indices(known: Sequence[str], names: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    index = {name: i for i, name in enumerate(known)}
+    if not names or len(set(names)) != len(names):
+        raise InputError(f"actions={list(names)!r:.80}: expected one or more, each of them once")
+    for name in names:
+        if name not in index:
+            raise UnknownName.among("action", name, index)
+    return np.array([index[name] for name in names], dtype=np.int64)

@@ -1,0 +1,123 @@
+"""The program that is open in an environment, and the forks of it that episodes begin with."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError, ProgramError
+from burnish.core.program import Program
+from burnish.core.recent import Recent
+from burnish.core.session import Session
+from burnish.core.task import Opener, Task
+from burnish.core.view import Start, View
+from burnish.envs.reward import baseline_cost
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import Worker
+
+KNOWN_BASELINES = 10_000  # programs whose baselines' costs are kept
+
+
+def check_language(task: Task, program: Program) -> None:
+    """Check that a program is written in what a task opens.
+
+    Raises:
+        InputError: it is not.
+    """
+    if program.language != task.language:
+        raise InputError(f"{program.name}: {task.id} opens {task.language!r}, not {program.language!r}")
+
+
+@dataclass
+class _Kept:
+    """What environments that share a worker have open, and know."""
+
+    most: int = 1  # open programs: as many as there are environments
+    roots: OrderedDict[str, Session] = field(default_factory=OrderedDict)  # by Program.key
+    costs: Recent[str, tuple[float, ...]] = field(default_factory=lambda: Recent(KNOWN_BASELINES))
+    """Of the baselines, by Program.key."""
+
+
+class OpenProgram:
+    """Begins episodes, in a worker or in this process: a program that is open is not read again."""
+
+    def __init__(
+        self,
+        task: Task,
+        worker: Worker | None,
+        view: View,
+        baselines: Mapping[str, Opener],
+    ) -> None:
+        self._task = task
+        self._worker = worker
+        self._view = view
+        self._baselines = baselines
+        self._kept = _Kept()
+
+    def begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
+        """Begin an episode and return the function that waits for it.
+
+        That raises:
+            ProgramError: the program cannot be opened; a compiler that dies of it counts as that.
+        """
+        begun = self._begin(program)
+
+        def finish() -> tuple[Session, Start]:
+            try:
+                try:
+                    session, start = begun()
+                except CompilerTimeout:
+                    raise
+                except CompilerCrash:  # once more: the worker may have died before this began
+                    session, start = self._begin(program)()
+            except CompilerCrash as error:
+                raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
+            self._keep(program, start.baselines)
+            return session, start
+
+        return finish
+
+    def baseline_costs(self, program: Program) -> dict[str, float]:
+        """Return what the baselines cost on a program that an episode began with."""
+        return dict(zip(self._baselines, self._kept.costs.get(program.key) or (), strict=True))
+
+    def share(self, other: OpenProgram) -> None:
+        """Work in another's worker; where both look at the same, with what is open and known there."""
+        self._worker, self._kept = other._worker, _Kept()
+        theirs = other._task, other._view, other._baselines
+        if self._task is theirs[0] and (self._view, self._baselines) == theirs[1:]:
+            self._kept = other._kept
+            self._kept.most += 1
+
+    def close(self) -> None:
+        """Forget the program."""
+        self._kept = _Kept(costs=self._kept.costs)
+
+    def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
+        objective = self._view.objective
+        assert objective is not None
+        openers = () if self._kept.costs.get(program.key) is not None else self._baselines.values()
+        costs = [partial(baseline_cost, opener, program.remembered(), objective) for opener in openers]
+        if self._worker is None:  # this process opens it when it is waited for, so that it fails there
+            return lambda: self._open(program).begin_fork(self._view, costs)()
+        return self._open(program).begin_fork(self._view, costs)
+
+    def _open(self, program: Program) -> Session:
+        roots = self._kept.roots
+        if program.key not in roots:
+            while len(roots) >= self._kept.most:
+                roots.popitem(last=False)[1].close()
+            roots[program.key] = self._session(program)
+        roots.move_to_end(program.key)
+        return roots[program.key]
+
+    def _session(self, program: Program) -> Session:
+        if self._worker is None:
+            return self._task.open(program.remembered())
+        return Sandbox(self._task.open, program.remembered(), worker=self._worker, actions=self._task.actions)
+
+    def _keep(self, program: Program, costs: tuple[float, ...]) -> None:
+        if self._kept.costs.get(program.key) is None:
+            self._kept.costs.put(program.key, costs)

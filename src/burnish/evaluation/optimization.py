@@ -1,0 +1,118 @@
+"""The whole job for one program: baselines, search, and a result that was measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from burnish.core.argument_checks import check_class, whole_number_in
+from burnish.core.errors import InputError
+from burnish.core.guide import Adviser
+from burnish.core.result import Result
+from burnish.evaluation.confirm import confirm, measure_baselines, reference_of
+from burnish.evaluation.timing import Effort
+from burnish.policies import find as policies
+from burnish.search import DEFAULT, Budget, Progress
+from burnish.search.memory import Memory
+from burnish.search.problem import Problem
+from burnish.search.stages import search_stages
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How to search.
+
+    Attributes:
+        method: One of burnish.search.SEARCHES.
+        policy: What guides the search: see burnish.policies.find.
+        seed: Of every random choice.
+        memory: A file of what was found before, which the search begins with and adds to: see
+            burnish.search.memory. The result then depends on it.
+    """
+
+    method: str = DEFAULT
+    policy: str = policies.DEFAULT
+    seed: int = 0
+    memory: Path | None = None
+
+    def __post_init__(self) -> None:
+        whole_number_in("seed", self.seed, 0)
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who is told how the job goes on.
+
+    Attributes:
+        reference: Told which baseline the result is compared with and what it costs, before the search.
+        progress: Called after every evaluation.
+        note: Told what happens before and after the search.
+    """
+
+    reference: Callable[[str, float], None] = lambda *_: None
+    progress: Callable[[Progress], None] | None = None
+    note: Callable[[str], None] = lambda _: None
+
+
+def optimize(
+    problem: Problem,
+    budget: Budget,
+    *,
+    strategy: Strategy = Strategy(),
+    baselines: Sequence[str] | None = None,
+    effort: Effort = Effort(),
+    audience: Audience = Audience(),
+) -> Result:
+    """Search, replay what was found in new processes, and keep the reference where that is not better.
+
+    Args:
+        problem: What to optimize.
+        budget: Of the search alone.
+        strategy: How to search.
+        baselines: Which ones to compare with; all of the task's by default.
+        effort: How thoroughly to compare what is noisy in the end.
+        audience: Who is told how it goes on.
+
+    Raises:
+        ProgramError: the program cannot be read.
+        UnknownName: no such objective, baseline or search.
+        InputError: the objective takes a run, and it is not known how to run the program.
+    """
+    check_class("problem", problem, Problem, "Problem(load_task(NAME), load_program(FILE))")
+    check_class("budget", budget, Budget, "Budget(seconds=10) or Budget.parse('10s')")
+    check_class("strategy", strategy, Strategy, "Strategy('genetic')")
+    task, goal = problem.task, problem.goal
+    if strategy.memory and task.stages:
+        raise InputError(f"{task.name} is of several stages, whose traces are not remembered")
+    guides: list[str] = []
+    remembered: list[Memory] = []
+
+    def advise(part: Problem) -> Adviser | None:
+        adviser, guide = policies.find_adviser(strategy.policy, part.task, goal.name) or (None, "")
+        guides.append(guide)
+        if strategy.memory:
+            adviser = Memory(strategy.memory, task, part.program, goal.name, adviser)
+            remembered.append(adviser)
+        return adviser
+
+    audience.note("measuring the baselines")
+    names = dict.fromkeys([*(baselines or task.baselines), task.reference])
+    costs = measure_baselines(problem, list(names))
+    against = reference_of(task, goal, costs)
+    audience.reference(against, costs[against][goal.name])
+    found = search_stages(
+        replace(problem, program=problem.program.remembered()),
+        budget,
+        advise,
+        method=strategy.method,
+        seed=strategy.seed,
+        progress=audience.progress,
+    )
+    audience.note(f"measuring anew and comparing with {task.label(against)}")
+    method = policies.named(strategy.method, next(filter(None, guides), ""))
+    found = replace(found, method=method, budget=budget.text)
+    confirmed = confirm(problem, found, costs, effort=effort)
+    if remembered and confirmed.valid and not confirmed.fallback:
+        remembered[0].keep(confirmed.trace, confirmed.cost)
+    return confirmed

@@ -1,0 +1,1 @@
+"""An evaluation as pictures and as a page."""

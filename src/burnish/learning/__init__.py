@@ -1,0 +1,1 @@
+"""What is learned, with torch: agents and their networks, trainings, portfolios of sequences."""

@@ -1,0 +1,251 @@
+"""From observations to a distribution over legal actions, and to values.
+
+Algorithms see log-probabilities float32[B, n] of the n actions, whatever the head is.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from burnish.core.action import Action
+from burnish.core.errors import InputError
+from burnish.learning.agents.sums import SummedLogits
+from burnish.learning.networks.encoder import Encoder
+from burnish.learning.networks.mlp import orthogonal
+
+ILLEGAL: Final = -1e9
+"""The logit of what is illegal: a probability of exactly 0, and products that are no NaN, as of -inf."""
+
+Head = Literal["flat", "summed", "factorised", "factorised-summed"]
+Critic = Literal["none", "shared", "separate"]
+Masks = NDArray[np.bool_] | Sequence[NDArray[np.bool_]] | Tensor
+
+
+def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
+    """Return log-probabilities over the last axis, about ILLEGAL where `mask`, of the same shape, is False.
+
+    Where nothing is legal they are uniform: finite, and of no meaning.
+    """
+    return torch.log_softmax(logits.masked_fill(~mask, ILLEGAL), dim=-1)
+
+
+def entropy(log_probs: Tensor, mask: Tensor) -> Tensor:
+    """Return the entropy in nats of each distribution: float32[B], of float32[B, n] and bool[B, n]."""
+    terms = log_probs.exp() * log_probs
+    return -torch.where(mask, terms, torch.zeros_like(terms)).sum(dim=-1)
+
+
+def sample(log_probs: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw an action from each row of float32[B, n]: int64[B]; never one with a log-probability of ILLEGAL.
+
+    It adds Gumbel noise and takes the largest. `torch.multinomial` may return what has probability 0.
+    """
+    noise = torch.empty(log_probs.shape, device=generator.device).exponential_(generator=generator)
+    gumbel = -noise.clamp_min(torch.finfo(noise.dtype).tiny).log()
+    return (log_probs + gumbel.to(log_probs.device)).argmax(dim=-1)
+
+
+class FlatHead(nn.Module):
+    """A logit for each action."""
+
+    def __init__(self, width: int, actions: Sequence[str]) -> None:
+        super().__init__()
+        self.logits: nn.Linear = orthogonal(nn.Linear(width, len(actions)), gain=0.01)
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """Return log-probabilities float32[B, n] of float32[B, width] and bool[B, n]."""
+        return masked_log_softmax(self.logits(vectors), mask)
+
+
+class SummedHead(nn.Module):
+    """A logit for each kind of action, and for each parameter of it; an action's is their sum."""
+
+    def __init__(self, width: int, actions: Sequence[str]) -> None:
+        super().__init__()
+        self.logits = SummedLogits(width, actions)
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """Return log-probabilities float32[B, n] of float32[B, width] and bool[B, n]."""
+        return masked_log_softmax(self.logits(vectors), mask)
+
+
+class FactorisedHead(nn.Module):
+    """First the kind, then its parameters: log p(a) = log p(kind of a) + log p(a | kind of a).
+
+    The actions of a kind have a logit each, or `summed` ones: see sums.py. Kinds without a legal
+    action have probability 0. Kinds are in the order of their first action.
+    """
+
+    kind: Tensor  # int64[n]: of each action
+    place: Tensor  # int64[n]: of each action among those of its kind
+    members: Tensor  # int64[kinds, most of a kind]: actions, filled up with 0
+    there: Tensor  # bool[kinds, most of a kind]: False where it is filled up
+
+    def __init__(self, width: int, actions: Sequence[str], *, summed: bool = False) -> None:
+        super().__init__()
+        groups: dict[str, list[int]] = {}
+        for number, action in enumerate(actions):
+            groups.setdefault(Action.parse(action).kind, []).append(number)
+        self.kinds = tuple(groups)
+        kind, place = torch.zeros(2, len(actions), dtype=torch.int64)
+        members = torch.zeros(len(groups), max(map(len, groups.values())), dtype=torch.int64)
+        there = torch.zeros(members.shape, dtype=torch.bool)
+        for row, numbers in enumerate(groups.values()):
+            kind[numbers] = row
+            place[numbers] = torch.arange(len(numbers))
+            members[row, : len(numbers)] = torch.tensor(numbers)
+            there[row, : len(numbers)] = True
+        for name, value in (("kind", kind), ("place", place), ("members", members), ("there", there)):
+            self.register_buffer(name, value, persistent=False)  # it follows from the actions
+        self.kind_logits = orthogonal(nn.Linear(width, len(groups)), gain=0.01)
+        self.action_logits: nn.Linear | SummedLogits = (
+            SummedLogits(width, actions) if summed else orthogonal(nn.Linear(width, len(actions)), gain=0.01)
+        )
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """Return log-probabilities float32[B, n] of float32[B, width] and bool[B, n]."""
+        legal = mask[:, self.members] & self.there  # [B, kinds, most]
+        of_kind = masked_log_softmax(self.kind_logits(vectors), legal.any(dim=-1))
+        given_kind = masked_log_softmax(self.action_logits(vectors)[:, self.members], legal)
+        log_probs = of_kind[:, self.kind] + given_kind[:, self.kind, self.place]
+        return log_probs.masked_fill(~mask, ILLEGAL)
+
+
+HEADS: dict[str, Callable[[int, Sequence[str]], FlatHead | SummedHead | FactorisedHead]] = {
+    "flat": FlatHead,
+    "summed": SummedHead,
+    "factorised": FactorisedHead,
+    "factorised-summed": partial(FactorisedHead, summed=True),
+}
+
+
+class Policy(nn.Module):
+    """An encoder, a head for actions, and perhaps a critic.
+
+    A shared critic is a head on the same vectors; a separate one has an encoder of its own, which begins
+    as a copy of the actor's.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        actions: Sequence[str],
+        *,
+        head: Head = "flat",
+        critic: Critic = "shared",
+    ) -> None:
+        """Make the heads.
+
+        Raises:
+            InputError: there is no action, or an unknown head or critic.
+        """
+        super().__init__()
+        if not actions:
+            raise InputError("a policy needs at least one action")
+        if critic not in ("none", "shared", "separate"):
+            raise InputError(f"critic: expected 'none', 'shared' or 'separate', not {critic!r}")
+        if head not in HEADS:
+            raise InputError(f"head: expected {', '.join(map(repr, HEADS))}, not {head!r}")
+        self.actions = tuple(actions)
+        self.encoder = encoder
+        self.critic_encoder = copy.deepcopy(encoder) if critic == "separate" else None
+        self.head: FlatHead | SummedHead | FactorisedHead = HEADS[head](encoder.width, actions)
+        self.critic = None if critic == "none" else orthogonal(nn.Linear(encoder.width, 1), gain=1.0)
+
+    def collate(self, observations: Sequence[Any]) -> Any:
+        """Return a batch of the observations of B environments."""
+        return self.encoder.collate(observations)
+
+    def log_probs(self, batch: Any, mask: Tensor) -> Tensor:
+        """Return log-probabilities float32[B, n] of a batch and bool[B, n], about ILLEGAL where False."""
+        log_probs: Tensor = self.head(self.encoder(batch), mask)
+        return log_probs
+
+    def values(self, batch: Any) -> Tensor:
+        """Return float32[B].
+
+        Raises:
+            InputError: there is no critic.
+        """
+        return self._values(batch, None)
+
+    def evaluate(self, batch: Any, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what `log_probs` and `values` do; a shared encoder runs once.
+
+        Raises:
+            InputError: there is no critic.
+        """
+        vectors = self.encoder(batch)
+        return self.head(vectors, mask), self._values(batch, vectors)
+
+    def act(
+        self, observations: Sequence[Any], masks: Masks, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Choose an action for each of B environments: int64[B]; the most probable one without generator."""
+        with torch.no_grad():
+            log_probs = self.log_probs(self.collate(observations), as_mask(masks, self.encoder.device))
+            return log_probs.argmax(dim=-1) if generator is None else sample(log_probs, generator)
+
+    def _values(self, batch: Any, shared: Tensor | None) -> Tensor:
+        if self.critic is None:
+            raise InputError("this policy has no critic; make it with critic='shared' or 'separate'")
+        if self.critic_encoder is not None:
+            shared = self.critic_encoder(batch)
+        elif shared is None:
+            shared = self.encoder(batch)
+        values: Tensor = self.critic(shared)
+        return values.squeeze(-1)
+
+
+class QNetwork(nn.Module):
+    """An encoder, and a value for each action."""
+
+    def __init__(self, encoder: Encoder, actions: int) -> None:
+        """Make the head for a number of actions."""
+        super().__init__()
+        self.encoder = encoder
+        self.head = orthogonal(nn.Linear(encoder.width, actions), gain=1.0)
+
+    def collate(self, observations: Sequence[Any]) -> Any:
+        """Return a batch of the observations of B environments."""
+        return self.encoder.collate(observations)
+
+    def forward(self, batch: Any) -> Tensor:
+        """Return float32[B, n], of illegal actions too."""
+        values: Tensor = self.head(self.encoder(batch))
+        return values
+
+    def act(
+        self,
+        observations: Sequence[Any],
+        masks: Masks,
+        generator: torch.Generator | None = None,
+        *,
+        epsilon: float = 0.0,
+    ) -> Tensor:
+        """Choose the legal action of the largest value for each of B environments: int64[B].
+
+        With a generator, any legal one with probability `epsilon`.
+        """
+        with torch.no_grad():
+            mask = as_mask(masks, self.encoder.device)
+            best = self(self.collate(observations)).masked_fill(~mask, -torch.inf).argmax(dim=-1)
+            if generator is None:
+                return torch.as_tensor(best)
+            explore = torch.rand(best.shape, generator=generator, device=generator.device) < epsilon
+            uniform = sample(masked_log_softmax(torch.zeros(mask.shape, device=mask.device), mask), generator)
+            return torch.where(explore.to(mask.device), uniform, best)
+
+
+def as_mask(masks: Masks, device: torch.device) -> Tensor:
+    """Return the masks of B environments as bool[B, n] on a device."""
+    rows = masks if isinstance(masks, Tensor) else torch.from_numpy(np.asarray(masks, dtype=bool))
+    return rows.to(device)

@@ -1,0 +1,307 @@
+"""Proximal policy optimization (Schulman et al. 2017), with masks.
+
+The details are those of Stable-Baselines3, with which the tests compare parameters after an update. What is
+played differs: whole episodes, so that an iteration depends on nothing that environments remember.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from burnish.envs.vector import VectorEnv
+from burnish.learning.agents.checkpoints import Saved
+from burnish.learning.agents.learner import (
+    check_ranges,
+    descend,
+    first_program,
+    generator,
+    means,
+    seeded_torch,
+)
+from burnish.learning.agents.moving_averages import MovingAverages
+from burnish.learning.agents.policy import Policy, as_mask, entropy
+from burnish.learning.agents.rollout import EarlyEnd, Episode, Notes, draw, play, summary
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """What a training file's table may set."""
+
+    steps: int = 180  # of each environment in an iteration, at least: the last episode is played to its end
+    episodes: int = 1  # of all environments in an iteration, at least: played anew until there are so many
+    early_end_seconds: float | None = None  # a deadline for playing them, with MLGO's rule: see EarlyEnd
+    act_together: int = 1  # environments that share a forward pass, and wait for each other
+    epochs: int = 4
+    minibatch: int = 256
+    learning_rate: float = 3e-4
+    anneal_steps: int | None = None  # of all environments, in which the learning rate falls linearly to 0
+    discount: float = 0.95
+    gae_lambda: float = 0.95
+    bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
+    normalize_advantages: bool = True  # in each minibatch
+    clip: float = 0.2
+    value_clip: float | None = None  # how far a value may move from the one when playing; None: any
+    value_coefficient: float = 0.5
+    entropy_coefficient: float = 0.01
+    max_gradient_norm: float = 0.5
+    moving_average: float | None = None  # see MovingAverages; with discount 0, as MLGO has it
+    target_kl: float | None = None  # an iteration's updates end where 1.5 times this is passed
+
+    def __post_init__(self) -> None:
+        """Raise InputError for what cannot be."""
+        counts = "steps episodes act_together epochs minibatch anneal_steps".split()
+        shares = "discount gae_lambda clip moving_average".split()
+        rest = "learning_rate value_clip value_coefficient entropy_coefficient max_gradient_norm".split()
+        check_ranges(self, **dict.fromkeys(counts, (1, math.inf)), **dict.fromkeys(shares, (0.0, 1.0)))
+        check_ranges(self, **dict.fromkeys(rest, (0.0, math.inf)))
+
+
+@dataclass(frozen=True)
+class RolloutBatch:
+    """N steps to learn from."""
+
+    observations: Sequence[Any]  # N
+    masks: Tensor  # bool[N, n]
+    actions: Tensor  # int64[N]
+    log_probs: Tensor  # float32[N]: of the actions, when they were chosen
+    values: Tensor  # float32[N]: then
+    advantages: Tensor  # float32[N]
+    returns: Tensor  # float32[N]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What happened in T steps of episodes, one after the other; the time is the first axis of all arrays."""
+
+    rewards: Floats
+    values: Floats  # V(s_t)
+    next_values: Floats  # V(s_{t+1})
+    terminated: NDArray[np.bool_]  # whether an episode terminated with the step,
+    over: NDArray[np.bool_]  # or was truncated
+
+
+def gae(trajectory: Trajectory, *, discount: float, gae_lambda: float) -> Floats:
+    """Return generalized advantage estimates (Schulman et al. 2015), with the time as first axis.
+
+    A_t = d_t + discount gae_lambda A_{t+1}, without the second term where an episode is `over`, and
+    d_t = r_t + discount V(s_{t+1}) - V(s_t), without the second term where it `terminated`. After the last
+    step, and where an episode was truncated, `next_values` therefore stand for all that would follow.
+    """
+    following_values = trajectory.next_values * ~trajectory.terminated
+    deltas = trajectory.rewards + discount * following_values - trajectory.values
+    keep = discount * gae_lambda * ~trajectory.over
+    advantages = np.zeros_like(deltas)
+    following = np.zeros_like(deltas[0])
+    for t in range(len(deltas) - 1, -1, -1):
+        following = deltas[t] + keep[t] * following
+        advantages[t] = following
+    return advantages
+
+
+def policy_loss(log_probs: Tensor, before: Tensor, advantages: Tensor, clip: float) -> Tensor:
+    """Return -mean(min(r A, clamp(r, 1 - clip, 1 + clip) A)) with r = exp(log_probs - before), all [B]."""
+    ratio = torch.exp(log_probs - before)
+    return -torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages).mean()
+
+
+def value_loss(values: Tensor, before: Tensor, returns: Tensor, clip: float | None) -> Tensor:
+    """Return the mean squared error of values that count as no further from those `before` than `clip`."""
+    if clip is not None:
+        values = before + (values - before).clamp(-clip, clip)
+    return torch.nn.functional.mse_loss(values, returns)
+
+
+def kl_divergence(log_probs: Tensor, before: Tensor) -> Tensor:
+    """Estimate KL(before || now) from actions drawn before: mean(r - 1 - log r), never negative."""
+    log_ratio = log_probs - before
+    return (torch.expm1(log_ratio) - log_ratio).mean()
+
+
+def normalized(advantages: Tensor) -> Tensor:
+    """Return them with mean 0 and deviation 1; a single one as it is."""
+    if len(advantages) < 2:
+        return advantages
+    return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+
+SAVED = Saved("ppo", ("policy", "optimizer", "averages"))
+
+
+class PPO:
+    """A learner: see burnish.learning.agents.learner.Learner."""
+
+    def __init__(
+        self,
+        envs: VectorEnv,
+        make_policy: Callable[[], Policy],
+        config: PPOConfig | None = None,
+        *,
+        seed: int,
+    ) -> None:
+        """Make the policy, which needs a critic, and its optimizer."""
+        self.envs = envs
+        self.config = config or PPOConfig()
+        self.seed = seed
+        with seeded_torch(seed, 0):
+            self.policy = make_policy()
+        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=self.config.learning_rate, eps=1e-5)
+        self.averages = MovingAverages(self.config.moving_average)
+        self.iterations = self.steps = self.episodes = 0
+
+    def iterate(self) -> dict[str, float]:
+        """Play episodes in all environments, and learn from them for some epochs."""
+        self._set_learning_rate()
+        self.iterations += 1
+        with seeded_torch(self.seed, self.iterations):
+            self.policy.eval()
+            played = self._play()
+            batch = self.batch(self.averages.rewarded(played))
+            self.policy.train()
+            losses = self.update(batch, generator(self.seed, self.iterations, self.envs.num_envs))
+        self.steps += len(batch.actions)
+        self.episodes += len(played)
+        rate = self.optimizer.param_groups[0]["lr"]
+        return SAVED.counted(self) | summary(played) | losses | {"learning_rate": rate}
+
+    def batch(self, played: Sequence[Episode]) -> RolloutBatch:
+        """Return what there is to learn from episodes whose notes are log-probability and value."""
+        notes = np.concatenate([episode.notes for episode in played])
+        values = notes[:, 1] * (self.config.value_coefficient > 0)  # without a critic, they are 0
+        last = np.cumsum([len(episode) for episode in played]) - 1
+        terminated, over = np.zeros((2, len(values)), dtype=bool)
+        over[last] = True
+        terminated[last] = [episode.terminated or not self.config.bootstrap for episode in played]
+        next_values = np.append(values[1:], 0.0)
+        cut = np.flatnonzero(over & ~terminated)
+        if len(cut):
+            ends = [e.observations[-1] for e, i in zip(played, last, strict=True) if not terminated[i]]
+            next_values[cut] = self._values(ends)
+        rewards = np.concatenate([episode.rewards for episode in played])
+        advantages = gae(
+            Trajectory(rewards, values, next_values, terminated, over),
+            discount=self.config.discount,
+            gae_lambda=self.config.gae_lambda,
+        )
+        device = self.policy.encoder.device
+        numbers = (notes[:, 0], values, advantages, advantages + values)
+        return RolloutBatch(
+            [observation for episode in played for observation in episode.observations[:-1]],
+            as_mask([mask for episode in played for mask in episode.masks[:-1]], device),
+            torch.tensor([action for episode in played for action in episode.actions], device=device),
+            *(torch.tensor(column, dtype=torch.float32, device=device) for column in numbers),
+        )
+
+    def update(self, batch: RolloutBatch, rng: np.random.Generator) -> dict[str, float]:
+        """Take a gradient step on each minibatch of each epoch; return the means of what was measured."""
+        config, seen, size = self.config, [], len(batch.actions)
+        rows = self._rows(batch.observations)
+        stop = False
+        for _ in range(config.epochs):
+            order = torch.from_numpy(rng.permutation(size))
+            for chosen in torch.split(order, config.minibatch):
+                loss, measured = self._loss(rows(chosen), batch, chosen.to(batch.actions.device))
+                kl = measured["kl"].item()
+                if stop := config.target_kl is not None and kl > 1.5 * config.target_kl:
+                    break
+                norm = descend(self.optimizer, loss, self.policy, max_norm=config.max_gradient_norm)
+                seen.append(measured | {"gradient_norm": norm})
+            if stop:
+                break
+        spread = batch.returns.var(correction=0)
+        missed = (batch.returns - batch.values).var(correction=0)
+        explained = 1 - float(missed / spread) if spread > 0 else 0.0
+        return means(seen) | {"explained_variance": explained, "updates": float(len(seen))}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to go on."""
+        return SAVED.state_of(self)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where another one was."""
+        SAVED.load(self, state)
+
+    def _play(self) -> list[Episode]:
+        """Return an iteration's episodes."""
+        config, act, played = self.config, self._actor(), list[Episode]()
+        while len(played) < config.episodes:
+            first = first_program(self.seed, self.episodes + len(played))
+            wanted: Any = {"steps": config.steps, "together": config.act_together, "seed": first}
+            early_end = EarlyEnd.within(config.early_end_seconds)
+            played += play(self.envs, act, **wanted, early_end=early_end)
+        return played
+
+    def _actor(
+        self,
+    ) -> Callable[[Sequence[int], list[Any], NDArray[np.bool_]], tuple[NDArray[np.int64], Notes]]:
+        """Return what draws actions and notes their log-probabilities and the values."""
+        rngs = [generator(self.seed, self.iterations, i) for i in range(self.envs.num_envs)]
+        device = self.policy.encoder.device
+
+        def act(
+            numbers: Sequence[int], observations: list[Any], masks: NDArray[np.bool_]
+        ) -> tuple[NDArray[np.int64], Notes]:
+            with torch.no_grad():
+                batch = self.policy.collate(observations)
+                found, values = self.policy.evaluate(batch, as_mask(masks, device))
+            log_probs = found.cpu().numpy()
+            actions = draw(log_probs, np.array([rngs[i].random() for i in numbers]))
+            taken = log_probs[np.arange(len(actions)), actions]
+            return actions, np.stack([taken, values.cpu().numpy()], axis=1).astype(np.float64)
+
+        return act
+
+    def _values(self, observations: Sequence[Any]) -> Floats:
+        """Return the values of observations, a minibatch at a time."""
+        size = self.config.minibatch
+        parts = [observations[i : i + size] for i in range(0, len(observations), size)]
+        with torch.no_grad():
+            return np.concatenate(
+                [self.policy.values(self.policy.collate(part)).cpu().numpy() for part in parts]
+            )
+
+    def _rows(self, observations: Sequence[Any]) -> Callable[[Tensor], Any]:
+        """Return what makes a batch of some of them; where batches are rows of a tensor, it is made once."""
+        first = observations[0]
+        if isinstance(first, np.ndarray) and all(row.shape == first.shape for row in observations):
+            whole = self.policy.collate(observations)
+            if isinstance(whole, Tensor) and len(whole) == len(observations):
+                return lambda chosen: whole[chosen.to(whole.device)]
+        return lambda chosen: self.policy.collate([observations[i] for i in chosen.tolist()])
+
+    def _loss(self, rows: Any, batch: RolloutBatch, chosen: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        config, masks, before = self.config, batch.masks[chosen], batch.log_probs[chosen]
+        found, values = self.policy.evaluate(rows, masks)
+        log_probs = found.gather(1, batch.actions[chosen, None]).squeeze(1)
+        advantages = batch.advantages[chosen]
+        if config.normalize_advantages:
+            advantages = normalized(advantages)
+        of_policy = policy_loss(log_probs, before, advantages, config.clip)
+        of_value = value_loss(values, batch.values[chosen], batch.returns[chosen], config.value_clip)
+        disorder = entropy(found, masks).mean()
+        loss = of_policy + config.value_coefficient * of_value - config.entropy_coefficient * disorder
+        with torch.no_grad():
+            measured = {
+                "loss/policy": of_policy,
+                "loss/value": of_value,
+                "entropy": disorder,
+                "kl": kl_divergence(log_probs, before),
+                "clip_fraction": ((log_probs - before).exp() - 1).abs().gt(config.clip).float().mean(),
+            }
+        return loss, {name: value.detach() for name, value in measured.items()}
+
+    def _set_learning_rate(self) -> None:
+        rate = self.config.learning_rate
+        if self.config.anneal_steps is not None:
+            rate *= max(0.0, 1 - self.steps / self.config.anneal_steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate

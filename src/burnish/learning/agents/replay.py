@@ -1,0 +1,130 @@
+"""Replay buffers: transitions that were played, kept to learn from them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from burnish.core.view import Mask
+from burnish.learning.agents.policy import as_mask
+from burnish.learning.agents.rollout import Episode
+
+Floats = NDArray[np.float64]
+
+
+class Transition(NamedTuple):
+    """A step, and what came of it within n steps."""
+
+    observation: Any
+    mask: Mask  # bool[n]
+    action: int
+    reward: float  # discounted sum of up to n rewards
+    next_observation: Any  # after those
+    next_mask: Mask  # bool[n]
+    discount: float  # of the next state's value; 0 where there is nothing more to come
+
+
+@dataclass(frozen=True)
+class TransitionBatch:
+    """B transitions; the observations are made a batch of by whoever knows the network."""
+
+    observations: Sequence[Any]  # B
+    masks: torch.Tensor  # bool[B, n]
+    actions: torch.Tensor  # int64[B]
+    rewards: torch.Tensor  # float32[B]
+    next_observations: Sequence[Any]  # B
+    next_masks: torch.Tensor  # bool[B, n]
+    discounts: torch.Tensor  # float32[B]
+
+
+def updates_due(steps: int, learning_starts: int, per_step: float) -> int:
+    """Return how many updates there should have been after so many steps."""
+    return int(max(0, steps - learning_starts) * per_step)
+
+
+def n_step_returns(rewards: Floats, steps: int, discount: float) -> tuple[Floats, NDArray[np.int64]]:
+    """Return discounted sums of up to `steps` rewards from each of float64[L] on, and of how many: int64[L].
+
+    R_t = r_t + discount r_{t+1} + ... of m_t = min(steps, L - t) rewards.
+    """
+    length = len(rewards)
+    padded = np.append(rewards, np.zeros(steps - 1))
+    sums = sum(discount**k * padded[k : k + length] for k in range(steps))
+    return np.asarray(sums), np.minimum(steps, length - np.arange(length))
+
+
+def transitions(episode: Episode, *, steps: int, discount: float, bootstrap: bool) -> list[Transition]:
+    """Return an episode's transitions over up to so many steps.
+
+    Args:
+        episode: It is over.
+        steps: Those of n-step returns.
+        discount: Of each step.
+        bootstrap: Whether an episode that was truncated goes on in the value of what it ended in.
+    """
+    sums, counts = n_step_returns(np.array(episode.rewards), steps, discount)
+    ended = episode.terminated or not bootstrap
+    found = []
+    for t, (reward, count) in enumerate(zip(sums.tolist(), counts.tolist(), strict=True)):
+        end = t + count
+        found.append(
+            Transition(
+                episode.observations[t],
+                episode.masks[t],
+                episode.actions[t],
+                reward,
+                episode.observations[end],
+                episode.masks[end],
+                0.0 if ended and end == len(episode) else discount**count,
+            )
+        )
+    return found
+
+
+class Replay:
+    """The last `capacity` transitions, with observations as they came."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._kept: list[Transition] = []
+        self._next = 0  # what is overwritten next, once it is full
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def extend(self, new: Sequence[Transition]) -> None:
+        """Keep transitions, in place of the oldest ones where it is full."""
+        for transition in new:
+            if len(self._kept) < self.capacity:
+                self._kept.append(transition)
+            else:
+                self._kept[self._next] = transition
+                self._next = (self._next + 1) % self.capacity
+
+    def sample(self, count: int, rng: np.random.Generator, device: torch.device) -> TransitionBatch:
+        """Draw transitions, each independently of the others."""
+        drawn = [self._kept[i] for i in rng.integers(len(self._kept), size=count).tolist()]
+        seen, masks, actions, rewards, following, next_masks, discounts = zip(*drawn, strict=True)
+        return TransitionBatch(
+            seen,
+            as_mask(masks, device),
+            torch.tensor(actions, device=device),
+            torch.tensor(rewards, device=device),
+            following,
+            as_mask(next_masks, device),
+            torch.tensor(discounts, device=device),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is kept."""
+        return {"transitions": [tuple(transition) for transition in self._kept], "next": self._next}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Keep what another one kept, of the same capacity."""
+        self._kept = [Transition(*transition) for transition in state["transitions"]]
+        self._next = state["next"]

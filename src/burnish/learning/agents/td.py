@@ -1,0 +1,293 @@
+"""Temporal-difference learning of state values, and look-ahead by one action to choose by them.
+
+A value network alone chooses nothing: every legal action, or those that the actor thinks likeliest, is tried
+in a fork of the environment, and the best r + discount V(s') is taken. V is learned by TD(lambda) (Sutton
+1988), with Watkins's cuts, from the last states that were looked ahead from: as all that was tried there is
+kept, today's values can say what would have been best. The actor learns to say at once what the look-ahead
+finds, so that the trained policy can do without forks, and a look-ahead among many actions can be narrow.
+
+Two things to know. Values have errors, and an action without effect costs only the discount's share of a
+value: where that is less than the errors, the look-ahead puts off what is best, so the discount should not be
+near 1. And the values are those of going on for ever: where a step limit is to be a true end (`bootstrap =
+False`), states have to tell how many steps are left, as LLVM's `trace` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from burnish.core.view import Mask
+from burnish.envs.env import Env
+from burnish.envs.vector import VectorEnv
+from burnish.learning.agents.checkpoints import Saved
+from burnish.learning.agents.learner import check_ranges, descend, first_program, generator, seeded_torch
+from burnish.learning.agents.look_ahead import Floats, Tried, ends, scores, try_all
+from burnish.learning.agents.policy import Policy, as_mask
+from burnish.learning.agents.rollout import Act, Notes, play, summary
+from burnish.learning.agents.tabular import falling
+
+
+@dataclass(frozen=True)
+class TDConfig:
+    """What a training file's table may set."""
+
+    steps: int = 45  # of each environment in an iteration, at least: the last episode is played to its end
+    breadth: int | None = (
+        None  # actions that are tried in each state, the likeliest and a random one; None: all
+    )
+    discount: float = 0.8  # see above
+    trace_decay: float = 0.9  # lambda
+    bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
+    epsilon_start: float = 0.5  # share of random actions: it falls linearly in
+    epsilon_steps: int = 10_000  # steps of all environments to
+    epsilon_end: float = 0.1
+    capacity: int = 2000  # states to learn from; each is kept with what every action that was tried led to
+    epochs: int = 8
+    minibatch: int = 256
+    learning_rate: float = 1e-3
+    actor_coefficient: float = (
+        0.5  # of the cross-entropy to what the look-ahead found; the values' error has 1
+    )
+    max_gradient_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Raise InputError for what cannot be."""
+        names = ("steps", "breadth", "epsilon_steps", "capacity", "epochs", "minibatch")
+        shares = ("discount", "trace_decay", "epsilon_start", "epsilon_end")
+        rest = ("learning_rate", "actor_coefficient", "max_gradient_norm")
+        ranges = [(names, (1, math.inf)), (shares, (0.0, 1.0)), (rest, (0.0, math.inf))]
+        check_ranges(self, **{name: bounds for group, bounds in ranges for name in group})
+
+
+def value_targets(
+    rewards: Floats, next_values: Floats, best: Floats, explored: Mask, *, discount: float, trace_decay: float
+) -> Floats:
+    """Return what the values of an episode's states should be: T, [L].
+
+    T_t = r_t + discount ((1 - lambda) V_{t+1} + lambda T_{t+1}), the lambda-return, with V_{t+1} for T_{t+1}
+    at the end. Where another action than the best was taken, what came of it does not count: T_t = best_t.
+
+    Args:
+        rewards: r, [L].
+        next_values: V_{t+1}, [L]: of the state after each step; 0 where nothing can follow.
+        best: The largest r + discount V(s') of all that was tried, [L].
+        explored: bool[L]: whether each action was not the best.
+        discount: Of what comes a step later.
+        trace_decay: lambda.
+    """
+    targets = np.zeros(len(rewards))
+    following = next_values[-1]
+    for t in range(len(rewards) - 1, -1, -1):
+        mixed = (1 - trace_decay) * next_values[t] + trace_decay * following
+        targets[t] = following = best[t] if explored[t] else rewards[t] + discount * mixed
+    return targets
+
+
+def best_and_targets(
+    episode: Sequence[Tried],
+    worth: Sequence[Floats],
+    after: Sequence[Floats],
+    *,
+    discount: float,
+    trace_decay: float,
+) -> tuple[list[int], Floats]:
+    """Return an episode's best actions, L, and its values' targets, [L], by what `scores` says."""
+    best = [int(row.argmax()) for row in worth]
+    targets = value_targets(
+        np.array([state.rewards[state.taken] for state in episode]),
+        np.array([row[state.taken] for state, row in zip(episode, after, strict=True)]),
+        np.array([row[i] for row, i in zip(worth, best, strict=True)]),
+        np.array([state.taken != i for state, i in zip(episode, best, strict=True)]),
+        discount=discount,
+        trace_decay=trace_decay,
+    )
+    return [state.actions[i] for state, i in zip(episode, best, strict=True)], targets
+
+
+SAVED = Saved("td", ("policy", "optimizer"), ("tried",))
+
+
+class TD:
+    """A learner: see burnish.learning.agents.learner.Learner. `choose` looks ahead, `policy` says at once."""
+
+    def __init__(
+        self,
+        envs: VectorEnv,
+        make_policy: Callable[[], Policy],
+        config: TDConfig | None = None,
+        *,
+        seed: int,
+    ) -> None:
+        """Make the policy, which needs a critic, and its optimizer."""
+        self.envs = envs
+        self.config = config or TDConfig()
+        self.seed = seed
+        with seeded_torch(seed, 0):
+            self.policy = make_policy()
+        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=self.config.learning_rate)
+        self.replay: deque[list[Tried]] = deque()  # episodes
+        self.iterations = self.steps = self.episodes = self.tried = 0
+
+    def iterate(self) -> dict[str, float]:
+        """Play episodes by looking ahead, and learn from what is kept for some epochs.
+
+        "tried" are the actions that were tried in forks, in total; "agreement" is the share of states where
+        the actor thinks best what the look-ahead does.
+        """
+        config = self.config
+        self.iterations += 1
+        epsilon = falling(config.epsilon_start, config.epsilon_end, self.steps / config.epsilon_steps)
+        states: list[list[Tried]] = [[] for _ in self.envs.envs]
+        with seeded_torch(self.seed, self.iterations):
+            self.policy.eval()
+            first = first_program(self.seed, self.episodes)
+            actor = self._actor(epsilon, states)
+            together = self.envs.num_envs  # or their workers would not try at the same time
+            played = play(self.envs, actor, steps=config.steps, seed=first, together=together)
+            in_order = (state for of_one in states for state in of_one)
+            self._keep([[next(in_order) for _ in episode.actions] for episode in played])
+            losses = self._learn()
+        self.steps += sum(map(len, played))
+        self.episodes += len(played)
+        return SAVED.counted(self) | summary(played) | losses | {"epsilon": epsilon}
+
+    def choose(
+        self,
+        envs: Sequence[Env],
+        observations: Sequence[Any],
+        masks: NDArray[np.bool_],
+        forced: Sequence[int | None] = (),
+    ) -> tuple[NDArray[np.int64], list[Tried]]:
+        """Look ahead in B environments: the best actions int64[B], and what was tried.
+
+        Where an action is `forced`, it is tried, too, and taken.
+        """
+        forced = forced or [None] * len(envs)
+        choices = self._choices(observations, masks)
+        for actions, action in zip(choices, forced, strict=True):
+            if action is not None and action not in actions:
+                actions.append(action)
+        tried = try_all(envs, observations, masks, choices, bootstrap=self.config.bootstrap)
+        self.tried += sum(map(len, choices))
+        worth, _ = scores(tried, self._values(self._batches(ends(tried))), self.config.discount)
+        taken = [
+            int(row.argmax()) if action is None else state.actions.index(action)
+            for state, row, action in zip(tried, worth, forced, strict=True)
+        ]
+        tried = [state._replace(taken=i) for state, i in zip(tried, taken, strict=True)]
+        return np.array([state.actions[state.taken] for state in tried], dtype=np.int64), tried
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to go on."""
+        episodes = [[tuple(state) for state in episode] for episode in self.replay]
+        return SAVED.state_of(self) | {"replay": episodes}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where another one was."""
+        SAVED.load(self, state)
+        self.replay = deque([Tried(*kept) for kept in episode] for episode in state["replay"])
+
+    def _actor(self, epsilon: float, states: list[list[Tried]]) -> Act:
+        """Return what looks ahead, or takes a random action, and adds what was tried to `states`."""
+        rngs = [generator(self.seed, self.iterations, i) for i in range(self.envs.num_envs)]
+
+        def act(
+            numbers: Sequence[int], observations: list[Any], masks: NDArray[np.bool_]
+        ) -> tuple[NDArray[np.int64], Notes]:
+            forced = [
+                int(rngs[i].choice(np.flatnonzero(mask))) if rngs[i].random() < epsilon else None
+                for i, mask in zip(numbers, masks, strict=True)
+            ]
+            envs = [self.envs.envs[i] for i in numbers]
+            actions, tried = self.choose(envs, observations, masks, forced)
+            for i, state in zip(numbers, tried, strict=True):
+                states[i].append(state)
+            return actions, np.zeros((len(numbers), 0))
+
+        return act
+
+    def _choices(self, observations: Sequence[Any], masks: NDArray[np.bool_]) -> list[list[int]]:
+        """Return the legal actions of each environment; of more than `breadth`, the likeliest."""
+        legal = [np.flatnonzero(mask).tolist() for mask in masks]
+        breadth = self.config.breadth
+        if breadth is None or max(map(len, legal)) <= breadth:
+            return legal
+        with torch.no_grad():
+            batch = self.policy.collate(observations)
+            log_probs = self.policy.log_probs(batch, as_mask(masks, self.policy.encoder.device))
+        order = log_probs.argsort(dim=1, descending=True, stable=True).cpu().numpy()
+        return [row[: min(breadth, len(actions))].tolist() for row, actions in zip(order, legal, strict=True)]
+
+    def _batches(self, observations: Sequence[Any]) -> list[Any]:
+        """Return observations as batches of the size of a minibatch."""
+        size = self.config.minibatch
+        parts = [observations[i : i + size] for i in range(0, len(observations), size)]
+        return [self.policy.collate(part) for part in parts]
+
+    def _values(self, batches: Sequence[Any]) -> Floats:
+        """Return V of all that is in some batches: float64[M]."""
+        with torch.no_grad():
+            found = [self.policy.values(batch).cpu().numpy() for batch in batches]
+        return np.concatenate([np.zeros(0), *found])
+
+    def _keep(self, episodes: Iterable[list[Tried]]) -> None:
+        """Keep episodes, and of older ones as many states as there is room for."""
+        self.replay.extend(episodes)
+        states = sum(map(len, self.replay))
+        while len(self.replay) > 1 and states > self.config.capacity:
+            states -= len(self.replay.popleft())
+
+    def _learn(self) -> dict[str, float]:
+        """Take a gradient step on each minibatch of each epoch; return the means of what was measured."""
+        config, device = self.config, self.policy.encoder.device
+        states = [state for episode in self.replay for state in episode]
+        masks = as_mask([state.mask for state in states], device)
+        following = self._batches(ends(states))
+        rng = generator(self.seed, self.iterations, self.envs.num_envs)
+        measured = []
+        for _ in range(config.epochs):
+            self.policy.eval()
+            best, targets = self._best_and_targets(states, self._values(following))
+            self.policy.train()
+            order = torch.from_numpy(rng.permutation(len(states)))
+            for chosen in order.split(config.minibatch):
+                batch = self.policy.collate([states[i].observation for i in chosen.tolist()])
+                rows = chosen.to(device)
+                log_probs, values = self.policy.evaluate(batch, masks[rows])
+                measured.append(self._update(log_probs, values, best[rows], targets[rows]))
+        value_loss, actor_loss, agreement = np.mean(measured, axis=0).tolist()
+        return {"loss/value": value_loss, "loss/actor": actor_loss, "agreement": agreement}
+
+    def _best_and_targets(self, states: Sequence[Tried], values: Floats) -> tuple[Tensor, Tensor]:
+        """Return the best actions in the N states that are kept, int64[N], and targets, float32[N]."""
+        config, device = self.config, self.policy.encoder.device
+        worth, after = scores(states, values, config.discount)
+        actions: list[int] = []
+        targets: list[float] = []
+        for episode in self.replay:
+            rows = slice(len(actions), len(actions) + len(episode))
+            rates = {"discount": config.discount, "trace_decay": config.trace_decay}
+            best, wanted = best_and_targets(episode, worth[rows], after[rows], **rates)
+            actions += best
+            targets += wanted.tolist()
+        return torch.tensor(actions, device=device), torch.tensor(targets, device=device)
+
+    def _update(
+        self, log_probs: Tensor, values: Tensor, best: Tensor, targets: Tensor
+    ) -> tuple[float, float, float]:
+        """Make one step of the optimizer; return the critic's loss, the actor's, and its agreement."""
+        value_loss = nn.functional.mse_loss(values, targets)
+        actor_loss = nn.functional.nll_loss(log_probs, best)
+        loss = value_loss + self.config.actor_coefficient * actor_loss
+        descend(self.optimizer, loss, self.policy, max_norm=self.config.max_gradient_norm)
+        agreement = (log_probs.argmax(dim=-1) == best).float().mean()
+        return value_loss.item(), actor_loss.item(), agreement.item()

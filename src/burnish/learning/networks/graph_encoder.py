@@ -1,0 +1,154 @@
+"""Message passing on graphs: GATv2 (Brody et al. 2022) and GINE (Hu et al. 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GATv2Conv, GINEConv
+from torch_geometric.utils import scatter, softmax
+
+from burnish.core.errors import InputError
+from burnish.core.objective import GraphArrays
+from burnish.learning.networks.encoder import Encoder
+from burnish.learning.networks.positions import sinusoidal
+from burnish.llvm.representations.graph import FLOWS, KINDS
+from burnish.llvm.representations.vocabulary import SIZE
+from burnish.policies.batches import Graphs
+
+CLASSES = {"kind": 32, "stage": 8}
+"""Columns whose numbers name classes, and how many of them are told apart; the last one has the others."""
+
+
+@dataclass(frozen=True)
+class GraphConfig:
+    """The layers, what they know of edges, and how nodes become one vector."""
+
+    layer: Literal["gatv2", "gine"] = "gatv2"
+    width: int = 64
+    layers: int = 3
+    heads: int = 4  # of gatv2; they share the width
+    edge_width: int = 16
+    both_ways: bool = True  # messages go against the edges, too, as other kinds of edges
+    pool: Literal["mean", "max", "attention"] = "mean"
+
+    def __post_init__(self) -> None:
+        if self.layer not in ("gatv2", "gine"):
+            raise InputError(f"layer: expected 'gatv2' or 'gine', not {self.layer!r}")
+        if self.pool not in ("mean", "max", "attention"):
+            raise InputError(f"pool: expected 'mean', 'max' or 'attention', not {self.pool!r}")
+        if min(self.width, self.layers, self.heads) < 1 or self.edge_width < 2 or self.edge_width % 2:
+            raise InputError("expected a width, layers and heads of at least 1 and an even edge_width")
+        if self.layer == "gatv2" and self.width % self.heads:
+            raise InputError(f"width {self.width} cannot be shared by {self.heads} heads; take a multiple")
+
+
+class GraphEncoder(Encoder):
+    """Embed nodes and edges, pass messages, pool.
+
+    A node with a token is the sum of the embeddings of its kind and its token; of other graphs, a linear
+    function of log(1 + its columns), plus the embeddings of those that are CLASSES. An edge is the sum of the
+    embedding of its flow (and direction) and its position's sines. Layers are x + relu(layer(norm(x),
+    edges)). What is pooled is joined by log(1 + nodes), which a mean cannot tell.
+    """
+
+    def __init__(self, config: GraphConfig, columns: Sequence[str]) -> None:
+        """Make the layers for graphs whose nodes have these columns."""
+        super().__init__()
+        self.config = config
+        self.inputs = Graphs()
+        self.columns = len(columns)
+        self.width = width = config.width
+        self.nodes = _TokenNodes(width, columns) if "token" in columns else _CountNodes(width, columns)
+        self.flow = nn.Embedding(2 * len(FLOWS), config.edge_width)  # against the edge: + len(FLOWS)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(config.layers))
+        self.layers = nn.ModuleList(_layer(config) for _ in range(config.layers))
+        self.gate = nn.Linear(width, 1) if config.pool == "attention" else None
+        self.readout = nn.Sequential(nn.Linear(width + 1, width), nn.ReLU())
+
+    def example(self) -> list[Any]:
+        """See Encoder."""
+        edges = np.array([(0, 1, 0, 0), (1, 0, 0, 1)], dtype=np.int64)
+        return [GraphArrays(np.zeros((size, self.columns), dtype=np.int64), edges) for size in (2, 3, 4)]
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        """Return float32[B, width] of what `Graphs.batch` describes."""
+        links, edges = self._edges(batch)
+        x: Tensor = self.nodes(batch["nodes"])
+        # A node before the others, in no graph, with an edge to itself: of no edges at all, the maximum that
+        # attention takes fails in ONNX files.
+        x, edges = nn.functional.pad(x, (0, 0, 1, 0)), nn.functional.pad(edges, (0, 0, 1, 0))
+        links = nn.functional.pad(links + 1, (1, 0))
+        for norm, layer in zip(self.norms, self.layers, strict=True):
+            x = x + torch.relu(layer(norm(x), links, edges))
+        size = torch.log1p(batch["sizes"].to(x.dtype)).unsqueeze(-1)
+        vectors: Tensor = self.readout(
+            torch.cat([self._pooled(x[1:], batch["graph"], batch["sizes"]), size], 1)
+        )
+        return vectors
+
+    def _edges(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return links int64[2, E] and what edges are float32[E, edge_width]; E doubles with both ways."""
+        links, flow, position = batch["links"], batch["flow"], batch["position"]
+        places = sinusoidal(position, self.config.edge_width)
+        edges = self.flow(flow) + places
+        if self.config.both_ways:
+            links = torch.cat([links, links.flip(0)], dim=1)
+            edges = torch.cat([edges, self.flow(flow + len(FLOWS)) + places])
+        return links, edges
+
+    def _pooled(self, x: Tensor, graph: Tensor, sizes: Tensor) -> Tensor:
+        """Return float32[B, width] of nodes float32[N, width]; 0 for a graph without nodes."""
+        graphs = sizes.shape[0]
+        if self.config.pool == "max":
+            largest: Tensor = scatter(x, graph, dim_size=graphs, reduce="max")
+            return largest
+        if self.gate is not None:
+            x = x * softmax(self.gate(x), graph, num_nodes=graphs)
+        total = x.new_zeros(graphs, x.shape[1]).index_add(0, graph, x)
+        return total if self.gate is not None else total / sizes.clamp(min=1).unsqueeze(-1)
+
+
+class _TokenNodes(nn.Module):
+    def __init__(self, width: int, columns: Sequence[str]) -> None:
+        super().__init__()
+        self.columns = [list(columns).index(name) for name in ("kind", "token")]
+        self.kind = nn.Embedding(len(KINDS), width)
+        self.token = nn.Embedding(SIZE, width)
+
+    def forward(self, nodes: Tensor) -> Tensor:
+        kind, token = (nodes[:, column] for column in self.columns)
+        embedded: Tensor = self.kind(kind) + self.token(token)
+        return embedded
+
+
+class _CountNodes(nn.Module):
+    def __init__(self, width: int, columns: Sequence[str]) -> None:
+        super().__init__()
+        self.linear = nn.Linear(len(columns), width)
+        self.columns = [number for number, name in enumerate(columns) if name in CLASSES]
+        self.classes = nn.ModuleList(nn.Embedding(CLASSES[columns[number]], width) for number in self.columns)
+
+    def forward(self, nodes: Tensor) -> Tensor:
+        embedded: Tensor = self.linear(torch.log1p(nodes.clamp(min=0).to(self.linear.weight.dtype)))
+        for column, embedding in zip(self.columns, self.classes, strict=True):
+            assert isinstance(embedding, nn.Embedding)
+            embedded = embedded + embedding(nodes[:, column].clamp(0, embedding.num_embeddings - 1))
+        return embedded
+
+
+def _layer(config: GraphConfig) -> nn.Module:
+    """Return a layer; none adds loops, since a node's own vector is added to what it returns."""
+    width = config.width
+    if config.layer == "gine":
+        update = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+        gine: nn.Module = GINEConv(update, train_eps=True, edge_dim=config.edge_width)
+        return gine
+    gatv2: nn.Module = GATv2Conv(
+        width, width // config.heads, config.heads, edge_dim=config.edge_width, add_self_loops=False
+    )
+    return gatv2

@@ -1,0 +1,43 @@
+"""Several encoders as one: a graph, AutoPhase's features and the actions so far, say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from burnish.core.errors import InputError
+from burnish.learning.networks.encoder import Encoder
+from burnish.policies.batches import Parts
+
+
+class Mixture(Encoder):
+    """An encoder for each of the observations in a dict; their vectors are joined by a layer."""
+
+    def __init__(self, parts: Mapping[str, Encoder], width: int) -> None:
+        """Join encoders by the names of what they observe.
+
+        Raises:
+            InputError: there is none, or the width is none.
+        """
+        super().__init__()
+        if not parts or width < 1:
+            raise InputError("a mixture needs at least one part, and a width of at least 1")
+        self.names = tuple(parts)
+        self.inputs = Parts({name: part.inputs for name, part in parts.items()})
+        self.width = width
+        self.parts = nn.ModuleList(parts.values())
+        self.join = nn.Sequential(nn.Linear(sum(part.width for part in parts.values()), width), nn.ReLU())
+
+    def example(self) -> list[Any]:
+        """See Encoder."""
+        columns = [part.example() for part in self.parts if isinstance(part, Encoder)]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        """Return float32[B, width] of each name's batch."""
+        vectors = [part(batch[name]) for name, part in zip(self.names, self.parts, strict=True)]
+        joined: Tensor = self.join(torch.cat(vectors, dim=1))
+        return joined

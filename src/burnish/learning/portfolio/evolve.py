@@ -1,0 +1,257 @@
+"""A portfolio of sequences, evolved on many programs at once.
+
+What a search finds on one program may be worth nothing on the next. Here a sequence is worth what it adds, on
+the mean over programs, to the best of those chosen before it (the marginal contribution of Xu, Hoos and
+Leyton-Brown's Hydra, 2010), by the time that it takes. Those that add most are the parents of the next
+candidates; every other generation is they themselves without one of their entries: sequences grow otherwise.
+Candidates race (Maron and Moore 1994): only those that are worth most on a few programs are tried on all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+from burnish.files import LineFile, json_object, read_json_lines, write_atomically
+from burnish.learning.portfolio.candidates import PARENTS, next_candidates
+from burnish.learning.portfolio.costs import log_ratios
+from burnish.learning.portfolio.cover import MOST, OVERHEAD
+from burnish.learning.portfolio.measure import CostsAndSeconds, measure_reference, measure_traces
+from burnish.learning.portfolio.portfolio import Generation, Portfolio
+from burnish.learning.portfolio.seconds import relative_seconds
+from burnish.learning.training.collect import LIMITS
+from burnish.workers.worker import Worker
+
+SURVIVORS = 24
+SCREEN = 32  # programs that all candidates are tried on; the survivors are then tried on the others
+CARRIED = 200  # sequences that are tried on programs that come later
+CHUNK = 16  # programs that are looked at together, until there are enough
+
+
+@dataclass(frozen=True)
+class PortfolioSetup:
+    """What sequences are tried by, for, and on how many programs at a time."""
+
+    task: Task
+    objective: str
+    jobs: int
+    left_out: tuple[str, ...] = ()  # beginnings of actions that no sequence has: they are for single sites
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions that sequences are made of."""
+        return self.without([*self.task.actions])
+
+    def without(self, entries: Sequence[str]) -> Trace:
+        """Return entries less those of actions that are left out."""
+        return tuple(text for text in entries if not text.startswith(self.left_out))
+
+    def suitable(self, programs: Sequence[Program], count: int, slowest: float) -> list[tuple[str, float]]:
+        """Return the first programs that will do, by name, and what the reference costs there."""
+
+        def one(program: Program) -> tuple[str, float] | None:
+            try:
+                with closing(Worker(LIMITS)) as worker:
+                    (cost,), seconds = measure_reference(self.task, program, [self.objective], worker)
+            except (CompilerCrash, ProgramError):
+                return None
+            return (program.name, cost) if seconds <= slowest else None
+
+        found: list[tuple[str, float]] = []
+        with ThreadPoolExecutor(self.jobs) as pool:
+            for begin in range(0, len(programs), CHUNK):
+                if len(found) >= count:
+                    break
+                found += [item for item in pool.map(one, programs[begin : begin + CHUNK]) if item]
+        return found[:count]
+
+    def measure(self, programs: Sequence[Program], traces: Sequence[Trace]) -> Generation:
+        """Try sequences on programs."""
+
+        def one(program: Program) -> list[CostsAndSeconds]:
+            with closing(Worker(LIMITS)) as worker:
+                return measure_traces(self.task, program, traces, [self.objective], worker)
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            columns = list(pool.map(one, programs))
+        costs = [[math.inf if cost is None else cost[0] for cost, _ in column] for column in columns]
+        seconds = [[seconds for _, seconds in column] for column in columns]
+        return Generation(list(traces), np.array(costs).T, np.array(seconds).T)
+
+
+@dataclass(frozen=True)
+class PortfolioEffort:
+    """On which programs to evolve, and for how long."""
+
+    count: int  # of the programs: the first that can be opened, and on which
+    slowest: float  # the reference takes no more seconds
+    generations: int  # those of the state file counted in
+    seed: int = 0  # of what is evolved
+
+
+def evolve(
+    setup: PortfolioSetup,
+    programs: Sequence[Program],
+    first: Sequence[Trace],
+    state: Path,
+    effort: PortfolioEffort,
+) -> Iterator[Portfolio]:
+    """Try some sequences on some programs, then evolve; yield the same portfolio after every generation.
+
+    A killed run goes on after its last generation. Where the state file is of fewer programs than asked for,
+    what is best on those is the first generation on all of them. Two runs differ where the time of a sequence
+    decides.
+
+    Args:
+        setup: By what, and for what.
+        programs: Of the training split.
+        first: The first generation, the reference before all others.
+        state: JSON lines: what is known of the programs, then one of each generation.
+        effort: On how many of the programs, and for how long.
+
+    Raises:
+        InputError: the state file is of other programs or another objective.
+    """
+    known = read_json_lines(state, json_object, appended=True)
+    head, *rows = known or [{"count": 0, "programs": []}]
+    if (evolved_for := head.get("objective", setup.objective)) != setup.objective:
+        raise InputError(
+            f"{state}: evolved for {evolved_for}, expected {setup.objective}; choose another file"
+        )
+    if head["count"] < effort.count:
+        head, rows = _widened(setup, head, rows, programs, effort)
+        lines = [json.dumps(line) + "\n" for line in (head, *rows)]
+        write_atomically(state, "".join(lines).encode())
+    chosen = _named(programs, head["programs"], state)
+    portfolio = _portfolio(head, rows)
+    if rows:
+        yield portfolio
+    for number in range(len(rows), effort.generations):
+        if number == 0:
+            generation = setup.measure(chosen, list(dict.fromkeys(map(setup.without, first))))
+        else:
+            generation = _race(setup, portfolio, chosen, np.random.default_rng((effort.seed, number)))
+        with closing(LineFile(state, keep=True)) as file:
+            file.append(json.dumps(generation.line()))
+        portfolio.add(generation)
+        yield portfolio
+
+
+def _widened(
+    setup: PortfolioSetup,
+    head: dict[str, Any],
+    rows: Sequence[dict[str, Any]],
+    programs: Sequence[Program],
+    effort: PortfolioEffort,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the lines of a state file of more programs, in which the best of one of fewer are tried."""
+    others = [program for program in programs if program.name not in head["programs"]]
+    found = setup.suitable(others, effort.count - len(head["programs"]), effort.slowest)
+    if not head["programs"] and not found:
+        raise InputError(
+            f"on none of the programs does {setup.task.reference} take {effort.slowest:g} s or less"
+        )
+    wider = {
+        "objective": setup.objective,
+        "count": effort.count,
+        "programs": head["programs"] + [name for name, _ in found],
+        "references": head.get("references", []) + [cost for _, cost in found],
+    }
+    if not rows or not found:
+        return wider, list(rows)
+    before = _portfolio(head, rows)
+    carried = [before.traces[0], *before.chosen(CARRIED)[0]]
+    at = [before.traces.index(trace) for trace in carried]
+    here = setup.measure([program for program in others if program.name in dict(found)], carried)
+    left = [trace for trace in before.traces if trace not in carried]
+    generation = Generation(
+        carried,
+        np.hstack([before.costs[at], here.costs]),
+        np.hstack([before.seconds[at], here.seconds]),
+        left,
+    )
+    return wider, [generation.line()]
+
+
+def _portfolio(head: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Portfolio:
+    """Return what is known so far."""
+    nothing = np.zeros((0, len(head["programs"])))
+    portfolio = Portfolio(head["programs"], np.array(head["references"]), [], nothing, nothing)
+    for row in rows:
+        portfolio.add(Generation.read(row, len(portfolio.programs)))
+    return portfolio
+
+
+def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> list[Program]:
+    """Return the programs of some names."""
+    wanted, found = set(names), dict[str, Program]()
+    for program in programs:
+        if program.name in wanted:
+            found[program.name] = program
+        if len(found) == len(wanted):
+            return [found[name] for name in names]
+    missing = next(name for name in names if name not in found)
+    raise InputError(f"{state}: evolved on {missing}, which is not there any more; choose another file")
+
+
+def _race(
+    setup: PortfolioSetup, portfolio: Portfolio, programs: Sequence[Program], rng: np.random.Generator
+) -> Generation:
+    """Try candidates on some of the programs, and the best of them on the others."""
+    parents_of, candidates = next_candidates(setup.actions, portfolio, rng)
+    if len(programs) <= SCREEN:
+        return setup.measure(programs, candidates)
+    order = rng.permutation(len(programs))
+    few, others = order[:SCREEN], order[SCREEN:]
+    tried = setup.measure([programs[i] for i in few], candidates)
+    worth = _worth(portfolio, tried, parents_of, few)
+    kept = [int(i) for i in np.argsort(-worth, kind="stable")[:SURVIVORS] if worth[i] > 0]
+    survivors = [candidates[i] for i in kept]
+    rest = setup.measure([programs[i] for i in others], survivors)
+    back = np.argsort(order)
+    return Generation(
+        survivors,
+        np.hstack([tried.costs[kept], rest.costs])[:, back],
+        np.hstack([tried.seconds[kept], rest.seconds])[:, back],
+        [trace for trace in candidates if trace not in survivors],
+    )
+
+
+def _worth(
+    portfolio: Portfolio, tried: Generation, parents_of: Sequence[int], few: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Return what n sequences are worth for their time, as the portfolio's next or in the parent's place.
+
+    Args:
+        portfolio: What there is.
+        tried: The sequences, on some of the programs.
+        parents_of: n numbers of sequences of the portfolio.
+        few: Which programs.
+    """
+    known = portfolio.log_ratios[:, few].clip(0, MOST)
+    time = OVERHEAD + portfolio.relative_seconds[:, few].mean(axis=1)
+    gains = log_ratios(portfolio.references[few], tried.costs).clip(0, MOST)
+    reference = [portfolio.traces[0], *tried.traces]
+    seconds = np.vstack([portfolio.seconds[:1, few], tried.seconds])
+    times = OVERHEAD + relative_seconds(reference, seconds, seconds[0])[1:].mean(axis=1)
+    order, _ = portfolio.numbers(PARENTS)
+    best = known[order].max(axis=0, initial=0)
+    worth: NDArray[np.float64] = np.maximum(gains - best, 0).sum(axis=1) / times
+    for i, parent in enumerate(parents_of):
+        others = known[[number for number in order if number != parent]].max(axis=0, initial=0)
+        own = np.maximum(known[parent] - others, 0).sum() / time[parent]
+        worth[i] = max(worth[i], np.maximum(gains[i] - others, 0).sum() / times[i] - own)
+    return worth

@@ -1,0 +1,169 @@
+"""Which short traces are worth trying on every function, after the whole program was optimized.
+
+What is done to one function costs or gains at that function alone, so one evaluation of a suffix on a program
+is an experiment on each of its functions: thousands of them an hour. Suffixes that gained what no other one
+gained are tried on the next programs, and varied.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from burnish.core.action import Action
+from burnish.core.errors import BurnishError
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.core.trace import Trace, entry
+from burnish.files import LineFile, json_object, read_json_lines
+from burnish.learning.portfolio.cover import greedy_cover
+from burnish.learning.training.collect import LIMITS
+from burnish.search.evaluator import Evaluator
+from burnish.search.mutation import draw_suffix
+from burnish.search.problem import Problem
+from burnish.search.space import Batch
+
+POOL = 32  # of the best suffixes so far, tried on every program, and
+NEW = 32  # variations and random ones
+ROUNDS = 3  # each from the state that the last one's best suffixes lead to
+KEPT = 8  # suffixes of a round that are credited
+LONGEST = 6
+RANDOM = 0.3  # of the new ones, with at most
+LONGEST_RANDOM = 4  # entries
+
+
+@dataclass(frozen=True)
+class SuffixSetup:
+    """What suffixes are learned for."""
+
+    task: Task
+    objective: str
+    prefixes: tuple[Trace, ...]
+    """What comes before: the best of them on each program."""
+    actions: tuple[str, ...]  # legal at a single site
+    always: tuple[Trace, ...] = ()
+    """Suffixes that are tried on every program, beside the best so far."""
+
+
+def learn_suffixes(
+    setup: SuffixSetup,
+    programs: Sequence[Program],
+    state: Path,
+    *,
+    jobs: int,
+    seed: int,
+    progress: Callable[[str, float, int], None] | None = None,
+) -> dict[Trace, float]:
+    """Try suffixes on program after program: {suffix: credit}, the best first.
+
+    The credit is the sum, over programs, of the share of the program's cost that the suffix saved beyond what
+    better suffixes of the same round saved. A killed run goes on with the programs that are missing.
+
+    Args:
+        setup: What for.
+        programs: Of the training split.
+        state: JSON lines, one of each program.
+        jobs: Programs at a time.
+        seed: Of the variations.
+        progress: Told the program, the share that was saved, and how many programs there are now.
+    """
+    rows = read_json_lines(state, json_object, appended=True)
+    file = LineFile(state, keep=True)
+    done = {row["program"] for row in rows}
+    lock = Lock()
+
+    def one(program: Program) -> None:
+        if program.name in done:
+            return
+        rng = np.random.default_rng((seed, int(program.digest[:8], 16)))
+        with lock:
+            pool = list(dict.fromkeys([*setup.always, *list(credits_of(rows))[:POOL]]))
+        try:
+            made = _try(setup, program, pool, rng)
+        except BurnishError:
+            return
+        with lock:
+            rows.append(made)
+            file.append(json.dumps(made))
+            if progress:
+                progress(program.name, made["saved"], len(rows))
+
+    with closing(file), ThreadPoolExecutor(jobs) as executor:
+        list(executor.map(one, programs))
+    return credits_of(rows)
+
+
+def credits_of(rows: Sequence[dict[str, Any]]) -> dict[Trace, float]:
+    """Return {suffix: credit} over all rows, the best first."""
+    total: dict[Trace, float] = defaultdict(float)
+    for row in rows:
+        for suffix, share in row["credits"]:
+            total[tuple(suffix)] += share
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _try(
+    setup: SuffixSetup, program: Program, pool: Sequence[Trace], rng: np.random.Generator
+) -> dict[str, Any]:
+    evaluator = Evaluator(Problem(setup.task, program, setup.objective, limits=LIMITS), workers=1)
+
+    def evaluate(traces: Sequence[Trace]) -> list[Any]:
+        batch = Batch(list(traces), site_costs=True)
+        for _ in evaluator.evaluate(batch, most=None, end=None):
+            pass
+        return evaluator.known(batch)
+
+    try:
+        current = min(evaluate(setup.prefixes), key=lambda item: item.order)
+        begin = current.cost
+        credited: list[tuple[Trace, float]] = []
+        for _ in range(ROUNDS):
+            drawn = [
+                draw_suffix(setup.actions, pool, rng, longest=LONGEST_RANDOM, fresh=RANDOM, join=True)
+                for _ in range(NEW)
+            ]
+            suffixes = list(dict.fromkeys([*pool, *(suffix[:LONGEST] for suffix in drawn)]))
+            tried = evaluate([current.path + suffix for suffix in suffixes])
+            sites = list(current.site_costs)
+            before = np.array([current.site_costs[site] for site in sites])
+            costs = np.array(
+                [
+                    [item.site_costs.get(site, cost) for site, cost in zip(sites, before, strict=True)]
+                    for item in tried
+                ]
+            )
+            order, gains = greedy_cover((before - costs).clip(min=0), KEPT)
+            if not order:
+                break
+            credited += [(suffixes[i], gain / begin) for i, gain in zip(order, gains, strict=True)]
+            joined = current.path
+            for at, site in enumerate(sites):
+                best = int(costs[:, at].argmin())
+                if costs[best, at] < before[at]:
+                    joined += tuple(entry(action, site) for action in suffixes[best])
+            (candidate,) = evaluate([joined])
+            current = min(candidate, *tried, current, key=lambda item: item.order)
+    finally:
+        evaluator.close()
+    return {"program": program.name, "cost": begin, "saved": 1 - current.cost / begin, "credits": credited}
+
+
+def attributes_first(suffixes: Iterable[Trace], left: Collection[Trace]) -> tuple[Trace, ...]:
+    """Return suffixes, those first that are one of the actions left to sites: of each pass the first.
+
+    They are tried before anything else, and cost no more than code generation.
+    """
+    every, passes = tuple(suffixes), dict[str, Trace]()
+    for suffix in every:
+        if suffix in left:
+            passes.setdefault(Action.parse(suffix[0]).kind, suffix)
+    return tuple(dict.fromkeys([*passes.values(), *every]))

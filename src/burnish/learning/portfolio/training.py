@@ -1,0 +1,294 @@
+"""The training of sequence values: find sequences, apply them everywhere, learn when which one pays.
+
+Four stages, each kept in a file of the run's folder, program by program:
+
+1. found.jsonl: strong traces of some programs, by search (burnish.learning.training.collect);
+2. portfolio-OBJECTIVE.jsonl: a portfolio, evolved from them on many programs (evolve);
+3. table.jsonl, validation.jsonl: that and the strongest traces of all, on many programs, large ones too
+   (costs); what adds something there, for its time, is the policy's portfolio;
+4. suffixes-OBJECTIVE.jsonl: what to try at functions behind the best of them (suffixes).
+
+Then the network is fitted (network), and all of it is one small file.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from burnish.core.errors import InputError
+from burnish.core.limit import file_name
+from burnish.core.program import Program
+from burnish.core.trace import Trace
+from burnish.learning.portfolio.costs import CostTable, TableSetup, fill
+from burnish.learning.portfolio.cover import by_gain_for_time, greedy_cover
+from burnish.learning.portfolio.evolve import PortfolioEffort, PortfolioSetup, evolve
+from burnish.learning.portfolio.network import SequenceValueLearner
+from burnish.learning.portfolio.plan import Plan
+from burnish.learning.portfolio.prior import fit_prior
+from burnish.learning.portfolio.seconds import fit_time, reached
+from burnish.learning.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
+from burnish.learning.training.chosen_programs import Chosen, choose
+from burnish.learning.training.collect import Found, collect, problems_of
+from burnish.learning.training.config import Config
+from burnish.learning.training.learning import task_of
+from burnish.learning.training.tables import from_table
+from burnish.learning.training.validation import NOTHING_YET, SCORE
+from burnish.policies.find import find_adviser
+from burnish.policies.sequence_values import WORST, SequenceValues
+from burnish.search import Budget
+from burnish.workers.sandbox import Sandbox
+
+SUFFIX = ".npz"
+
+
+class SequenceValuesTraining:
+    """A Training (burnish.learning.training.loop); an iteration is some programs of a stage, or an epoch."""
+
+    ends = True
+
+    def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
+        """Choose the programs.
+
+        Raises:
+            InputError: the configuration does not fit.
+        """
+        self.config, self.folder, self.note = config, folder, note
+        torch.set_num_threads(config.run.threads)
+        table = {name: value for name, value in config.algorithm.items() if name != "name"}
+        self.plan = from_table(Plan, table, f"{config.name}: algorithm")
+        self.state = Path(self.plan.state) if self.plan.state else folder
+        self.state.mkdir(parents=True, exist_ok=True)
+        self.task = task_of(config)
+        self.reference = self.task.reference
+        self.objective = self.task.objective(config.objective).name
+        names = self.plan.objectives or (self.objective,)
+        self.objectives = tuple(self.task.objective(name).name for name in names)
+        self.observations = self.plan.observations or (self.task.observation().name,)
+        if self.objective not in self.objectives:
+            raise InputError(f"{config.name}: algorithm.objectives: {self.objective} is not among them")
+        self.programs = choose(config.programs, "programs", self.task)
+        self.validation = choose(config.validation, "validation", self.task)
+        self.jobs = self.plan.jobs or os.cpu_count() or 1
+        self.learner: SequenceValueLearner | None = None
+        self._saved: Mapping[str, Any] = {}
+        self._policy: SequenceValues | None = None  # all but the network
+        self._held: CostTable | None = None
+        self._stages = self._run()
+
+    def iterate(self) -> Mapping[str, float]:
+        """See Training."""
+        return next(self._stages)
+
+    def validate(self) -> Mapping[str, float]:
+        """Return what the sequences reach that fit into SHORT times the reference's own time."""
+        if not (self.learner and self._policy and self._held):
+            return {SCORE: NOTHING_YET}
+        policy, held = self._with_network(), self._held
+        gains = held.log_ratios(self.objective).clip(min=WORST)
+        seconds = held.relative_seconds()
+        alike = np.full(len(policy.gains), 1 / len(policy.gains), dtype=np.float32)
+        features = held.features.astype(np.float32)
+        learned = [policy.weights(row) for row in features]
+        expected = [policy.seconds(row) for row in features]
+        return {
+            SCORE: reached(policy, learned, expected, gains, seconds),
+            "validation/without-network": reached(policy, [alike] * len(gains), expected, gains, seconds),
+            "validation/all": float(np.exp(gains.max(axis=1).mean())),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the network; the stages before are files."""
+        return {"learner": self.learner.state_dict() if self.learner else self._saved}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See Training."""
+        self._saved = state["learner"]
+
+    def policy_state(self) -> dict[str, Any]:
+        """See Training."""
+        policy = self._with_network()
+        return {item.name: getattr(policy, item.name) for item in fields(policy)}
+
+    def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
+        """See Training."""
+        trained = SequenceValues(**policy)
+        path = folder / f"policy{SUFFIX}"
+        trained.save(path)
+        return path, {
+            "kind": "sequence-values",
+            "task": trained.task,
+            "toolchain": dict(self.task.toolchain()),
+            "objective": trained.objective,
+            "observations": trained.observations,
+            "sequences": len(trained.traces),
+            "suffixes": len(trained.suffixes),
+            "bytes": path.stat().st_size,
+            "programs": [part.describe() for part in self.programs.parts],
+            "validation_programs": [part.describe() for part in self.validation.parts],
+        }
+
+    def close(self) -> None:
+        """See Training."""
+        self._stages.close()
+
+    def _run(self) -> Generator[Mapping[str, float], None, None]:
+        """Do the stages, one after the other; what their files have is not done again."""
+        plan = self.plan
+        found: list[Found] = []
+        for part in _parts(self.programs, plan.searched, plan.chunk):
+            found = collect(
+                problems_of(self.task, part, self.objectives),
+                self.state / "found.jsonl",
+                budget=Budget.parse(plan.search),
+                jobs=self.jobs,
+                progress=lambda item, count: self.note(f"searched {count}: {item.program} {item.ratio:.3f}"),
+            )
+            mine = [math.log(item.ratio) for item in found if item.objective == self.objective]
+            yield {"searched": len(found), "searched/ratio": math.exp(np.mean(mine) if mine else 0.0)}
+        candidates = yield from self._candidates(found)
+        table = yield from self._table("table", self.programs, plan.table, candidates)
+        table = table.select(self._portfolio(table))
+        self._held = yield from self._table("validation", self.validation, len(self.validation), table.traces)
+        gains = table.log_ratios(self.objective).clip(min=WORST)
+        actions = self._site_actions()
+        left = tuple((action,) for action in actions if action.startswith(plan.left_to_sites))
+        suffixes: dict[Trace, float] = {}
+        suffix_programs = 0
+        for part in _parts(self.programs, plan.suffix_programs, plan.chunk):
+            suffixes = learn_suffixes(
+                SuffixSetup(self.task, self.objective, self._best(table, gains), actions, left),
+                part,
+                self.state / f"suffixes-{file_name(self.objective)}.jsonl",
+                jobs=self.jobs,
+                seed=self.config.run.seed,
+                progress=lambda name, saved, count: self.note(f"suffixes {count}: {name} -{saved:.2%}"),
+            )
+            suffix_programs += len(part)
+            yield {"suffix_programs": suffix_programs, "suffixes": len(suffixes)}
+        prior = fit_prior(
+            self.task.actions,
+            [(item.trace, math.log(item.ratio)) for item in found if item.objective == self.objective],
+        )
+        self.learner = SequenceValueLearner(
+            table.features.astype(np.float32),
+            gains.astype(np.float32),
+            [name.split("/")[0] for name in table.programs],
+            plan.fit,
+            seed=self.config.run.seed,
+        )
+        if self._saved:
+            self.learner.load_state_dict(self._saved)
+        arrays: dict[str, Any] = dict(self.learner.arrays())
+        self._policy = SequenceValues(
+            task=self.task.id,
+            objective=self.objective,
+            observations=self.observations,
+            traces=table.traces,
+            suffixes=attributes_first(suffixes, left)[: plan.suffixes],
+            prior_actions=prior.actions,
+            prior=prior.probabilities.astype(np.float16),
+            gains=gains.astype(np.float16),
+            time=fit_time(table.features, table.relative_seconds()),
+            **arrays,
+        )
+        while self.learner.epoch < plan.fit.epochs:
+            yield self.learner.iterate()
+        yield {"epoch": self.learner.epoch, "finished": 1.0}
+
+    def _table(
+        self, name: str, programs: Chosen, count: int, traces: Sequence[Trace]
+    ) -> Generator[Mapping[str, float], None, CostTable]:
+        setup = TableSetup(self.task, self.objectives, self.observations, self.jobs)
+        for part in _parts(programs, count, self.plan.chunk):
+            table = fill(
+                setup,
+                part,
+                traces,
+                self.state / f"{name}.jsonl",
+                progress=lambda done, total: self.note(f"{name}: {done} of {total} programs"),
+            )
+            best = table.log_ratios(self.objective).max(axis=1).mean()
+            yield {name: len(table.programs), f"{name}/ratio": float(np.exp(best))}
+        return table
+
+    def _candidates(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
+        """Evolve a portfolio from what was found, and add the strongest; the reference is the first."""
+        reference = self.task.first_trace
+        first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
+        chosen: Sequence[Trace] = ()
+        setup = PortfolioSetup(self.task, self.objective, self.jobs, self.plan.left_to_sites)
+        effort = PortfolioEffort(
+            count=self.plan.portfolio_programs,
+            slowest=self.plan.slowest,
+            generations=self.plan.generations,
+            seed=self.config.run.seed,
+        )
+        for portfolio in evolve(
+            setup,
+            self.programs,
+            first,
+            self.state / f"portfolio-{file_name(self.objective)}.jsonl",
+            effort,
+        ):
+            chosen, added = portfolio.chosen(self.plan.size)
+            yield {"portfolio": len(portfolio.traces), "portfolio/ratio": math.exp(sum(added))}
+        others = [trace for name in self.plan.also for trace in self._of_policy(name)]
+        mine = [item for item in found if item.objective == self.objective]
+        strongest = sorted(mine, key=lambda item: -item.ratio)[: self.plan.strongest]
+        candidates = [reference, *chosen, *others, *(item.trace for item in strongest)]
+        return tuple(dict.fromkeys(map(setup.without, candidates)))
+
+    def _of_policy(self, name: str) -> tuple[Trace, ...]:
+        """Return the sequences of a policy of this kind.
+
+        Raises:
+            UnknownName, InputError: there is no such policy, or it is of another kind.
+        """
+        adviser = find_adviser(name, self.task, self.objective)
+        if not adviser or not isinstance(adviser[0], SequenceValues):
+            raise InputError(f"{self.config.name}: algorithm.also: {name} is no policy of sequence values")
+        return adviser[0].traces
+
+    def _portfolio(self, table: CostTable) -> list[int]:
+        """Return the columns of the reference, and of what adds something to it for its time."""
+        gains, seconds = table.log_ratios(self.objective), table.relative_seconds()
+        order, _ = by_gain_for_time(gains.T, seconds.T, self.plan.size)
+        reference = table.traces.index(self.task.first_trace)
+        return list(dict.fromkeys([reference, *order]))
+
+    def _best(self, table: CostTable, gains: NDArray[np.float64]) -> tuple[Trace, ...]:
+        """Return the few sequences that suffixes are learned behind."""
+        order, _ = greedy_cover(gains.clip(min=0).T, 6)
+        return tuple(dict.fromkeys([table.traces[0], *(table.traces[i] for i in order)]))
+
+    def _site_actions(self) -> tuple[str, ...]:
+        """Return the actions that are legal at a site of the first program that has one."""
+        for program in self.programs:
+            session = Sandbox(self.task.open, program)
+            sites = session.sites()
+            mask = session.legal(sites[0]) if sites else np.zeros(0, dtype=bool)
+            session.shutdown()
+            if mask.any():
+                return tuple(text for text, legal in zip(self.task.actions, mask, strict=True) if legal)
+        return ()
+
+    def _with_network(self) -> SequenceValues:
+        assert self.learner and self._policy
+        arrays: dict[str, Any] = dict(self.learner.arrays())
+        return replace(self._policy, **arrays)
+
+
+def _parts(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Program]]:
+    """Yield the first `count` programs in parts; one that is empty where there are none."""
+    most = min(count, len(programs))
+    for begin in range(0, most or 1, chunk):
+        yield programs[begin : min(begin + chunk, most)]

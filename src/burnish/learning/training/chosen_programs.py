@@ -1,0 +1,131 @@
+"""The programs that a configuration names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+import numpy as np
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.program import Program
+from burnish.core.program_source import Programs
+from burnish.core.task import Task
+from burnish.learning.training.config import Source
+from burnish.llvm.corpora.store import Corpus
+
+
+@dataclass(frozen=True)
+class SourcePrograms:
+    """What one source stands for."""
+
+    source: Source
+    programs: Sequence[Program] = field(repr=False)
+    change: Callable[[Program], Program] | None = None  # to another variant
+
+    def program(self, number: int) -> Program:
+        """Return one of the programs, or a variant of it, which has a name of its own."""
+        program = self.programs[number]
+        if not self.change:
+            return program
+        return replace(self.change(program), name=f"{program.name} {self.source.variant}")
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a card says of it: reference, how many, which splits, digest.
+
+        The digest is a corpus' own, over contents; of others it is over names, since those are made when they
+        are asked for.
+        """
+        programs = self.programs
+        said = {"use": self.source.use, "count": len(programs)}
+        if self.change:
+            said["variant"] = self.source.variant
+        if isinstance(programs, Corpus):
+            splits = sorted({row.split for row in programs.programs})
+            return said | {"splits": splits, "digest": programs.digest}
+        text = "\n".join(_names(programs)).encode()
+        return said | {"names_digest": hashlib.blake2b(text, digest_size=16).hexdigest()}
+
+
+@dataclass(frozen=True)
+class Chosen(Sequence[Program]):
+    """Programs of several parts in a random order; each is opened when it is asked for."""
+
+    parts: tuple[SourcePrograms, ...]
+    order: tuple[tuple[int, int], ...] = field(repr=False)  # part, and number in it
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @overload
+    def __getitem__(self, index: int) -> Program: ...
+    @overload
+    def __getitem__(self, index: slice) -> Chosen: ...
+    def __getitem__(self, index: int | slice) -> Program | Chosen:
+        if isinstance(index, slice):
+            return Chosen(self.parts, self.order[index])
+        part, number = self.order[index]
+        return self.parts[part].program(number)
+
+
+def choose(sources: Sequence[Source], where: str, task: Task) -> Chosen:
+    """Return the programs of some sources, in an order that depends on their seeds only.
+
+    Neighbours in a corpus are of one project: whoever takes them in turn should not see them in a row.
+
+    Args:
+        sources: Which.
+        where: The table of the configuration, for errors: "programs".
+        task: Whose source reads them, and whose variants they may be.
+
+    Raises:
+        InputError: a reference stands for nothing, or sizes are asked for of what is no corpus.
+        UnknownName: the task has no such variant.
+    """
+    parts = tuple(
+        SourcePrograms(source, _of(source, f"{where}[{number}]", task), _variant(source, task))
+        for number, source in enumerate(sources)
+    )
+    pairs = [(i, j) for i, part in enumerate(parts) for j in range(len(part.programs))]
+    rng = np.random.default_rng([source.seed for source in sources])
+    return Chosen(parts, tuple(pairs[i] for i in rng.permutation(len(pairs))))
+
+
+def _variant(source: Source, task: Task) -> Callable[[Program], Program] | None:
+    if source.variant and source.variant not in task.variants:
+        raise UnknownName.among("variant", source.variant, task.variants)
+    return task.variants.get(source.variant)
+
+
+def _of(source: Source, where: str, task: Task) -> Sequence[Program]:
+    try:
+        programs = task.source().open(source.use)
+    except InputError as error:
+        raise InputError(f"{where}.use: {error}") from None
+    if isinstance(programs, Corpus):
+        chosen = programs.sample(
+            source.count or len(programs),
+            source.seed,
+            smallest=source.smallest,
+            largest=source.largest,
+            even=source.even,
+        )
+        if not len(chosen):
+            raise InputError(f"{where}: none of the {len(programs)} programs of {source.use} is of that size")
+        return chosen
+    if source.even or source.largest is not None or source.smallest > 1:
+        raise InputError(f"{where}: sizes can be chosen of a corpus only, and {source.use} is none")
+    if source.count is None or source.count >= len(programs):
+        return programs
+    numbers = np.random.default_rng(source.seed).permutation(len(programs))[: source.count]
+    if isinstance(programs, Programs):
+        return Programs([programs.names[i] for i in sorted(numbers)], programs.load)
+    return [programs[i] for i in sorted(numbers)]
+
+
+def _names(programs: Sequence[Program]) -> Sequence[str]:
+    if isinstance(programs, Programs):
+        return programs.names
+    return [f"{program.name} {program.digest}" for program in programs]

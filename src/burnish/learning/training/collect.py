@@ -1,0 +1,170 @@
+"""Find strong traces, file by file; what was found on earlier files is where the next search begins.
+
+The idea of a lifelong search is old (a portfolio grown greedily: Xu, Hoos and Leyton-Brown's Hydra, 2010;
+for pass sequences, Purini and Jain 2013). Here it is one loop: search a file for some seconds, drop the
+entries that its best trace does not need, and let the next files begin with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import Lock
+
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.guide import Adviser
+from burnish.core.program import Program
+from burnish.core.reduce import shorten
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+from burnish.core.walk import cost_after
+from burnish.files import LineFile, json_object, read_json_lines
+from burnish.learning.training.shortening import shorten_noisy
+from burnish.search import Budget, search
+from burnish.search.problem import Problem
+from burnish.workers.worker import Limits, Worker
+
+LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
+RECENT = 12  # traces of the last files that begin a search, and
+STRONGEST = 8  # of the files on which the gain was the largest
+WORTH_KEEPING = 1.005  # reference / cost from which a trace is tried on other files
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best trace of one file."""
+
+    program: str
+    digest: str
+    objective: str
+    reference: float  # what the task's reference costs
+    cost: float
+    trace: Trace
+    evaluations: int
+
+    @property
+    def ratio(self) -> float:
+        """Reference / cost: above 1 is better."""
+        return self.reference / self.cost
+
+    def to_json(self) -> str:
+        """Write it on one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> Found:
+        """Read what to_json wrote.
+
+        Raises:
+            InputError: it is not that.
+        """
+        row = json_object(line, "a row of collected traces")
+        try:
+            return cls(**(row | {"trace": tuple(row["trace"])}))
+        except (TypeError, KeyError) as error:
+            raise InputError(f"not a row of collected traces: {error}") from None
+
+
+def problems_of(task: Task, programs: Iterable[Program], objectives: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each program, for one of the objectives, by its digest."""
+    for program in programs:
+        objective = objectives[_seed(program) % len(objectives)]
+        yield Problem(task, program, objective, limits=LIMITS)
+
+
+def collect(
+    problems: Iterable[Problem],
+    state: Path,
+    *,
+    budget: Budget,
+    jobs: int,
+    progress: Callable[[Found, int], None] | None = None,
+) -> list[Found]:
+    """Search every program that the state file does not have, and append the best.
+
+    A killed run goes on with the files that are missing. Two runs find the same only one job at a time, and
+    under a budget in evaluations.
+
+    Args:
+        problems: Of the training split.
+        state: JSON lines, one of each file.
+        budget: Of the search of each file.
+        jobs: Files at a time, one process each.
+        progress: Told of each file, and how many there are now.
+    """
+    known = read_found(state)
+    file = LineFile(state, keep=True)  # a line that was cut off when the run was killed is searched again
+    done = {found.program for found in known}
+    lock = Lock()
+
+    def one(problem: Problem) -> None:
+        if problem.program.name in done:
+            return
+        with lock:
+            initial_traces = _initial_traces(problem.task, known, problem.goal.name)
+        task = replace(problem.task, initial_traces=initial_traces)
+        try:
+            found = best_of(
+                replace(problem, task=task), budget, method="genetic", seed=_seed(problem.program)
+            )
+        except (CompilerCrash, ProgramError):
+            return  # nothing to learn from
+        with lock:
+            known.append(found)
+            file.append(found.to_json())
+            if progress:
+                progress(found, len(known))
+
+    with closing(file), ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, problems))
+    return known
+
+
+def best_of(
+    problem: Problem, budget: Budget, *, method: str, seed: int, adviser: Adviser | None = None
+) -> Found:
+    """Search one program, in one process by default, and shorten what is found.
+
+    Raises:
+        ProgramError: it cannot be read.
+        CompilerCrash: the reference does not survive it.
+    """
+    budget = replace(budget, workers=budget.workers or 1)
+    found = search(problem, budget, method=method, seed=seed, adviser=adviser)
+    program, objective = problem.program, problem.goal.name
+    worker = Worker(problem.limits)
+    try:
+        reference = problem.open_baseline(problem.task.reference, worker).measure(objective)
+        root = problem.open(worker)
+        if problem.goal.noisy:
+            trace, cost = shorten_noisy(root, found.trace, objective)
+        else:
+            trace, cost = shorten(found.trace, lambda part: cost_after(root, part, objective))
+    finally:
+        worker.close()
+    return Found(program.name, program.digest, objective, reference, cost, trace, found.evaluations)
+
+
+def _seed(program: Program) -> int:
+    return int(program.digest[:8], 16)
+
+
+def _initial_traces(task: Task, known: Sequence[Found], objective: str) -> tuple[Trace, ...]:
+    """Return the reference, the last good traces for this objective, and the strongest for any."""
+    good = [found for found in known if found.ratio >= WORTH_KEEPING]
+    recent = [found.trace for found in good if found.objective == objective][-RECENT:]
+    strongest = sorted(good, key=lambda found: -found.ratio)[:STRONGEST]
+    return tuple(dict.fromkeys([task.first_trace, *reversed(recent), *(found.trace for found in strongest)]))
+
+
+def read_found(state: Path) -> list[Found]:
+    """Read what `collect` has written so far; nothing where there is no such file.
+
+    Raises:
+        InputError: a line is not of that kind.
+    """
+    return read_json_lines(state, Found.from_json, appended=True)

@@ -1,0 +1,171 @@
+"""Demonstrations by an expert: traces that a search found for the training programs, to be imitated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
+from burnish.core.guide import Adviser
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.core.trace import Trace, split_entry
+from burnish.files import LineFile
+from burnish.learning.agents.demonstrations import Demonstration
+from burnish.learning.training.collect import Found, best_of, read_found
+from burnish.learning.training.config import Expert
+from burnish.policies import find as policies
+from burnish.search import SEARCHES, Budget
+from burnish.search.problem import Problem
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import Limits, Worker
+
+DEMONSTRATIONS = "demonstrations.jsonl"
+
+
+@dataclass(frozen=True)
+class ExpertSetup:
+    """Which search finds the demonstrations, and of what."""
+
+    task: Task
+    objective: str
+    expert: Expert
+    seed: int
+    workers: int
+    limits: Limits
+
+
+def open_search(expert: Expert, task: Task, objective: str) -> tuple[str, Adviser | None]:
+    """Return the name of the expert's search, and the policy that guides it, as `mixed@shipped` names both.
+
+    Raises:
+        UnknownName: there is no such search or policy.
+        InputError: the policy is of another task, or none is shipped for this one.
+    """
+    method, at, policy = expert.search.partition(policies.AT)
+    if method not in SEARCHES:
+        raise UnknownName.among("search", expert.search, SEARCHES)
+    if not at:
+        return method, None
+    found = policies.find_adviser(policy, task, objective)
+    if found is None and policy != policies.NONE:
+        raise InputError(f"no policy is shipped for {objective} of {task.id}; leave @{policy} out")
+    return method, found[0] if found else None
+
+
+def check_expert(expert: Expert, task: Task, objective: str, where: str) -> None:
+    """Look up all names before anything is computed; `where` is the configuration's name.
+
+    Raises:
+        UnknownName, InputError: see `open_search`.
+    """
+    for name in expert.idle:
+        if name not in task.actions:
+            raise UnknownName(f"{where}: expert.idle: {UnknownName.among('action', name, task.actions)}")
+    if expert.demonstrations:
+        return
+    try:
+        open_search(expert, task, objective)
+    except (UnknownName, InputError) as error:
+        raise type(error)(f"{where}: expert.search: {error}") from None
+
+
+def make_demonstrations(
+    path: Path, programs: Sequence[Program], setup: ExpertSetup, note: Callable[[str], None]
+) -> list[Demonstration]:
+    """Search every program, and keep what is found in a file: a killed run searches only what is missing.
+
+    The budget is in evaluations, so the same seed finds the same. Entries without which a trace costs no more
+    are dropped.
+
+    Args:
+        path: Of the file, JSON lines as `burnish.learning.training.collect` writes them.
+        programs: To learn from.
+        setup: Which search, and of what.
+        note: Told how many are done.
+
+    Raises:
+        UnknownName, InputError: see `open_search`.
+    """
+    method, adviser = open_search(setup.expert, setup.task, setup.objective)
+    known = {found.digest: found for found in read_found(path)}
+    file = LineFile(path, keep=True)  # a line that was cut off when the run was killed is searched again
+    demonstrations = []
+    with closing(file):
+        for number, program in enumerate(programs):
+            note(f"{setup.expert.search} search of the training programs: {number} of {len(programs)}")
+            try:
+                found = known.get(program.digest) or best_of(
+                    Problem(setup.task, program, setup.objective, limits=setup.limits),
+                    Budget(evaluations=setup.expert.evaluations, workers=setup.workers),
+                    method=method,
+                    seed=setup.seed,
+                    adviser=adviser,
+                )
+                trace = found.trace
+                if setup.task.max_steps is None:  # where a compiler asks, all answers are shown
+                    trace = completed(setup.task, program, trace, setup.limits)
+            except (CompilerCrash, ProgramError):
+                continue  # nothing to learn from
+            if program.digest not in known:
+                known[program.digest] = found
+                file.append(found.to_json())
+            shown = replace(found, trace=trace)
+            demonstrations.append(demonstration_of(shown, program, setup.expert.idle))
+    return demonstrations
+
+
+def read_demonstrations(expert: Expert, programs: Sequence[Program], objective: str) -> list[Demonstration]:
+    """Read the file that an expert names, and return what it has of the programs and the objective.
+
+    Raises:
+        InputError: there is no such file, or nothing of these programs and this objective in it.
+    """
+    path = Path(expert.demonstrations)
+    if not path.exists():
+        raise InputError(f"expert.demonstrations: {path}: there is no such file")
+    known = {found.digest: found for found in read_found(path) if found.objective == objective}
+    shown = [program for program in programs if program.digest in known]
+    if not shown:
+        raise InputError(f"expert.demonstrations: {path} has none of the training programs for {objective}")
+    return [demonstration_of(known[program.digest], program, expert.idle) for program in shown]
+
+
+def demonstration_of(found: Found, program: Program, idle: tuple[str, ...] = ()) -> Demonstration:
+    """Return what was found for a program as a demonstration, with idle actions after it."""
+    return Demonstration(program, found.trace, found.cost, found.reference, idle=idle)
+
+
+def completed(task: Task, program: Program, trace: Trace, limits: Limits) -> Trace:
+    """Return all answers to what is asked under some of them, in the compiler's order.
+
+    What a search leaves open is answered by the compiler itself; a policy is to learn those answers, too.
+
+    Raises:
+        ProgramError, CompilerCrash: see Session.replay.
+        InputError: the task cannot tell which answers the compiler gives.
+    """
+    worker = Worker(limits)
+    try:
+        session = Sandbox(task.open, program, worker=worker)
+        session.replay(trace)
+        others = {split_entry(text) for text in session.alternatives()}
+        answers = dict(split_entry(text) for text in trace)
+        for site in session.sites():
+            legal = (session.actions[i] for i in np.flatnonzero(session.legal(site)))
+            given = [action for action in legal if (site, action) not in others]
+            if len(given) != 1:
+                raise InputError(f"{task.id}: does not say which answer the compiler gives at {site}")
+            answers[site] = given[0]
+        session.close()
+        session = Sandbox(task.open, program, worker=worker)
+        entries: list[str] = []
+        while site := session.question():
+            entries.append(session.act(session.index(answers[site]))[1])
+        return tuple(entries)
+    finally:
+        worker.close()

@@ -1,0 +1,55 @@
+"""The best policy as a file that is used without torch, and played once more as that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.learning.agents.export import export_policy
+from burnish.learning.agents.policy import Policy
+from burnish.learning.agents.tabular import QTable
+from burnish.learning.training.validation import Played, measure
+from burnish.policies.choose import ActionPolicy, Actor, choose
+from burnish.policies.load import load_action_policy
+from burnish.policies.value_table import save_table
+
+
+class Exported:
+    """An exported policy as what acts."""
+
+    def __init__(self, policy: ActionPolicy) -> None:
+        self.policy = policy
+
+    def act(self, observations: Sequence[Any], masks: Any, generator: Any = None) -> NDArray[np.int64]:
+        """Choose the most probable action: int64[B]."""
+        return choose(self.policy.log_probs(observations, np.asarray(masks)))
+
+
+def export(
+    policy: Policy | QTable,
+    actions: tuple[str, ...],
+    folder: Path,
+    described: Mapping[str, Any],
+    play: Callable[[Actor], list[Played]],
+) -> tuple[Path, dict[str, Any]]:
+    """Write a policy and play the file: (its path, what the card says of that).
+
+    Args:
+        policy: What was trained.
+        actions: What it chooses among.
+        folder: Where to.
+        described: What else is to be known where it is used.
+        play: Plays the validation programs.
+    """
+    if isinstance(policy, QTable):
+        path = folder / "policy.npz"
+        save_table(path, policy.as_policy(actions, described))
+    else:
+        path = export_policy(policy, folder, described)
+    played = play(Exported(load_action_policy(path)))
+    ratios = {item.program: round(item.ratio, 6) for item in played}
+    return path, {"exported": measure(played), "ratios": ratios}

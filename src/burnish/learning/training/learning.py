@@ -1,0 +1,283 @@
+"""Learning from environments: a learner, what it plays, what it is validated on, and what comes out."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.core.task import Task
+from burnish.envs.env import Env
+from burnish.envs.env_spaces import ActionSpace
+from burnish.envs.vector import VectorEnv
+from burnish.learning.agents.demonstrations import Demonstration
+from burnish.learning.agents.policy import Critic, Head, Policy
+from burnish.learning.networks.encoder import Encoder
+from burnish.learning.networks.from_table import build_encoder
+from burnish.learning.training.algorithms import Note, settings_of
+from burnish.learning.training.checkpoint import FILE, diverged, load_checkpoint
+from burnish.learning.training.chosen_programs import choose
+from burnish.learning.training.config import Config
+from burnish.learning.training.expert import (
+    DEMONSTRATIONS,
+    ExpertSetup,
+    check_expert,
+    make_demonstrations,
+    read_demonstrations,
+)
+from burnish.learning.training.export_best import export
+from burnish.learning.training.offered_actions import offered_actions
+from burnish.learning.training.standardize import (
+    RANDOM,
+    Observations,
+    check_standardize_on,
+    default_observations,
+    has_features,
+    random_observations,
+    standardize,
+)
+from burnish.learning.training.tables import from_table
+from burnish.learning.training.validation import Played, hold_out, measure, play_all, with_choices
+from burnish.policies.choose import Actor
+from burnish.tasks import TASKS, load_task
+from burnish.workers.worker import Limits
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The keys of [policy]: see burnish.learning.agents.policy.Policy."""
+
+    head: Head = "flat"
+    critic: Critic = "shared"
+
+
+class PolicyTraining:
+    """A Training (burnish.learning.training.loop) of a learner (burnish.learning.agents.learner)."""
+
+    ends = False
+
+    def __init__(self, config: Config, folder: Path, note: Note) -> None:
+        """Open the programs, start the environments and make the learner.
+
+        Raises:
+            InputError: the configuration does not fit.
+        """
+        self.config = config
+        torch.set_num_threads(config.run.threads)
+        self.algorithm, settings = settings_of(config)
+        self.heads = from_table(Heads, config.policy, f"{config.name}: policy")
+        self.task = task_of(config)
+        self.reference = self.task.reference
+        self.objective = self.task.objective(config.objective).name
+        self.space = ActionSpace(self.task, offered_actions(config, self.task), config.environment.sites)
+        self.actions = self.space.texts
+        self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
+        self.encoder()  # what does not fit is found now, not after minutes
+        check_standardize_on(config.run.standardize_on, self.task)
+        if self.algorithm.imitates:
+            check_expert(config.expert, self.task, self.objective, config.name)
+        self.seen: Observations = []
+        self.programs = choose(config.programs, "programs", self.task)
+        self.validation = choose(config.validation, "validation", self.task)
+        if self.task.max_steps is None:  # a compiler that asks nothing has nothing to teach
+            note("looking for programs in which something is asked")
+            self.programs = with_choices(self.programs, self.task, self.space, self.limits)
+        self.envs = VectorEnv(partial(self.env, self.programs), config.environment.count)
+        try:
+            self.held, self.left_out = hold_out(
+                self.task,
+                self.validation,
+                self.objective,
+                limits=self.limits,
+                actions=self.space,
+                note=lambda done, total: note(
+                    f"{self.task.reference} on validation programs: {done} of {total}"
+                ),
+            )
+            self.seen = self._see(note)
+            learner = getattr(importlib.import_module(self.algorithm.module), self.algorithm.learner)
+            more = {"demonstrations": self._demonstrations(folder, note)} if self.algorithm.imitates else {}
+            self.learner = learner(self.envs, self.policy, settings, seed=config.run.seed, **more)
+        except BaseException:
+            self.envs.close()
+            raise
+
+    def iterate(self) -> Mapping[str, float]:
+        """See Training.
+
+        Raises:
+            InputError: a gradient is infinite or no number.
+        """
+        try:
+            metrics: Mapping[str, float] = self.learner.iterate()
+        except RuntimeError as error:
+            if "non-finite" not in str(error):  # what torch says where a gradient's norm is none
+                raise
+            raise diverged("a gradient is not finite") from None
+        return metrics
+
+    def validate(self) -> Mapping[str, float]:
+        """See Training."""
+        actor = self.learner.policy
+        if isinstance(actor, torch.nn.Module):
+            actor.eval()
+        return measure(self.play(actor))
+
+    def play(self, actor: Actor) -> list[Played]:
+        """Play the validation programs."""
+        return play_all(actor, self.held, self.env, self.config.environment.count)
+
+    def state_dict(self) -> dict[str, Any]:
+        """See Training."""
+        state: dict[str, Any] = self.learner.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See Training."""
+        self.learner.load_state_dict(state)
+
+    def policy_state(self) -> dict[str, Any]:
+        """See Training."""
+        return copy.deepcopy(self.learner.policy.state_dict())
+
+    def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
+        """See Training; the file is played on the validation programs, whose results the card has."""
+        actor = copy.deepcopy(self.learner.policy)
+        actor.load_state_dict(policy)
+        described = self.describe()
+        path, found = export(actor, self.actions, folder, described, self.play)
+        return path, {**described, "actions": list(self.actions), **found}
+
+    def describe(self) -> dict[str, Any]:
+        """Return what there is to know of a policy, beside its actions and results."""
+        environment = self.config.environment
+        observation = environment.observation or next(iter(self.task.observations))
+        columns = self.task.observation(observation).columns if isinstance(observation, str) else ()
+        return {
+            "task": self.task.id,
+            "toolchain": dict(self.task.toolchain()),
+            "action_list_version": self.task.version,
+            "options": dict(self.task.options),
+            "objective": self.objective,
+            "reference": self.reference,
+            "observation": observation if isinstance(observation, str) else list(observation),
+            "columns": list(columns),
+            "reward": environment.reward,
+            "sites": self.space.sites,
+            "max_steps": environment.max_steps or self.task.max_steps,
+            "algorithm": self.config.algorithm["name"],
+            "programs": [part.describe() for part in self.programs.parts],
+            "validation": [part.describe() for part in self.validation.parts],
+            "left_out": self.left_out,
+        }
+
+    def close(self) -> None:
+        """See Training."""
+        self.envs.close()
+
+    def env(self, programs: Sequence[Program]) -> Env:
+        """Make an environment."""
+        table = self.config.environment
+        return Env(
+            self.task,
+            programs,
+            observation=table.observation,
+            objective=self.objective,
+            reward=table.reward,
+            failure_reward=table.failure_reward,
+            actions=self.space.names,
+            sites=self.space.sites,
+            max_steps=table.max_steps,
+            order="cycle",  # `programs` are in a random order; see Chosen
+            dense=table.dense,
+            limits=self.limits,
+        )
+
+    def encoder(self) -> Encoder:
+        """Make an encoder of what the environments observe, with new weights."""
+        try:
+            return build_encoder(self.config.network, self.task, self.config.environment.observation)
+        except InputError as error:
+            raise InputError(f"{self.config.name}: {error}") from None
+
+    def policy(self) -> Policy:
+        """Make a policy, with new weights or those that the configuration says to start from."""
+        encoder = self.encoder()
+        standardize(encoder, self.seen)
+        policy = Policy(encoder, self.actions, head=self.heads.head, critic=self.heads.critic)
+        if self.config.start_from and self.fresh:
+            load_policy(policy, Path(self.config.start_from))
+        return policy
+
+    @property
+    def limits(self) -> Limits:
+        """Of the workers."""
+        return Limits(deadline_seconds=self.config.environment.deadline_seconds)
+
+    def _see(self, note: Note) -> Observations:
+        """Return what to standardize features by."""
+        total, count = self.config.run.standardize_steps, self.config.environment.count
+        if not total or not has_features(self.encoder()) or not self.fresh:
+            return []
+        if self.config.run.standardize_on != RANDOM:
+            note("what the compiler does by itself, to standardize features")
+            return default_observations(self.config, self.task, self.programs, self.limits)
+        note("random play, to standardize features")
+        return random_observations(self.envs, -(-total // count), self.config.run.seed)
+
+    def _demonstrations(self, folder: Path, note: Note) -> list[Demonstration]:
+        expert = self.config.expert
+        if expert.demonstrations:
+            return read_demonstrations(expert, self.programs, self.objective)
+        table = self.config
+        workers = 1 if self.task.objective(self.objective).noisy else table.environment.count
+        setup = ExpertSetup(self.task, self.objective, expert, table.run.seed, workers, self.limits)
+        return make_demonstrations(folder / DEMONSTRATIONS, self.programs, setup, note)
+
+
+def task_of(config: Config) -> Task:
+    """Return the task with the configuration's options, to be compared as its objective is.
+
+    Raises:
+        UnknownName: there is no such task, objective or option.
+        InputError: an option's value is none.
+    """
+    task = load_task(config.task or TASKS[0])
+    return task.configured(texts(config.options), task.objective(config.objective).name)
+
+
+def texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return a table of options as a task takes them: lists with commas."""
+    return {
+        name: ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        for name, value in options.items()
+    }
+
+
+def load_policy(policy: torch.nn.Module, folder: Path) -> None:
+    """Give a policy the weights of another run's best one; a critic that this one lacks keeps its own.
+
+    Raises:
+        InputError: there is no such run, or its network is another one.
+    """
+    checkpoint = load_checkpoint(folder)
+    if not checkpoint or not checkpoint.best:
+        raise InputError(f"start_from: {folder} has no trained policy")
+    mine, theirs = policy.state_dict(), checkpoint.best.policy
+    wrong = [
+        name
+        for name in {**mine, **theirs}
+        if not name.startswith("critic") and (name not in mine or name not in theirs)
+    ]
+    wrong += [name for name in theirs if name in mine and mine[name].shape != theirs[name].shape]
+    if wrong:
+        raise InputError(f"start_from: the policy of {folder} is another network: {wrong[0]} differs")
+    policy.load_state_dict(theirs, strict=False)

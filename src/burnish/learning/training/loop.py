@@ -1,0 +1,280 @@
+"""The loop: iterate, validate, write down, keep the best, save; until a limit or somebody says stop.
+
+It knows no algorithm. What it trains is a Training: reinforcement learning (learning.py), and whatever else
+gets better from iteration to iteration. A run is a folder: log.jsonl, checkpoint.pt, config.json,
+tensorboard/, and in the end the best policy with its card, and the curves. A run that was killed goes on from
+its last checkpoint to the same curve, since all that an iteration depends on is in there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from burnish.core.errors import InputError
+from burnish.files import write_atomically
+from burnish.learning.training.card import write_card
+from burnish.learning.training.checkpoint import (
+    Best,
+    Checkpoint,
+    diverged,
+    load_checkpoint,
+    locked,
+    save_checkpoint,
+)
+from burnish.learning.training.config import Config, config_of, difference
+from burnish.learning.training.plot import plot_log
+from burnish.learning.training.track import LOG, JsonLines, Row, Tracker, open_trackers
+from burnish.learning.training.validation import NOTHING_YET, SCORE
+
+CONFIG = "config.json"
+CURVES = "curves.png"
+
+
+class Training(Protocol):
+    """Something that gets better from iteration to iteration."""
+
+    reference: str  # what SCORE compares with: a baseline of the task, such as "Oz"
+    ends: bool  # by itself, most often before the limit in iterations
+
+    def iterate(self) -> Mapping[str, float]:
+        """Do one iteration and return metrics.
+
+        "steps" are those so far, if it has steps; "finished" above 0 ends the run. The same seed gives the
+        same metrics, and no random state outlives an iteration but in `state_dict`.
+        """
+
+    def validate(self) -> Mapping[str, float]:
+        """Return metrics of what there is now on validation programs, SCORE among them: more is better."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to go on, as Learner.state_dict does."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where another one with the same configuration was."""
+
+    def policy_state(self) -> dict[str, Any]:
+        """Return a copy of what is to be exported if no later one is better."""
+
+    def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
+        """Write what policy_state returned as what is used later: (its file, what the card says beside)."""
+
+    def close(self) -> None:
+        """End the processes."""
+
+
+@dataclass(frozen=True)
+class IterationProgress:
+    """What is told after every iteration."""
+
+    row: Row
+    best: Best | None
+    reference: str
+    seconds_left: float | None  # of the limit that comes first at this rate
+
+
+@dataclass(frozen=True)
+class TrainingOutcome:
+    """How a run ended."""
+
+    folder: Path
+    why: str  # "iterations", "steps", "seconds", "patience", "finished", "interrupted"
+    iteration: int
+    best: Best | None
+    policy: Path | None
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who is told what happens, and who may end it."""
+
+    progress: Callable[[IterationProgress], None] = lambda progress: None
+    note: Callable[[str], None] = lambda text: None  # what happens now
+    say: Callable[[str], None] = lambda text: None  # what is to be remembered
+    stop: Callable[[], bool] = lambda: False  # asked after every iteration
+    command: str = ""  # for the card
+
+
+def train(
+    config: Config,
+    folder: Path,
+    open_training: Callable[[Config, Path, Callable[[str], None]], Training],
+    listener: Listener = Listener(),
+) -> TrainingOutcome:
+    """Train, or go on where the folder's checkpoint is.
+
+    Args:
+        config: What to train.
+        folder: Of the run; it is made.
+        open_training: Makes the training, by the configuration and the folder; its notes are for people.
+        listener: Who is told.
+
+    Raises:
+        InputError: the folder has a run of another configuration, or another process trains there; or the
+            training diverged: its last checkpoint is kept.
+        MissingTool: a package that is asked for is not installed.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot make this folder: {error.strerror}") from None
+    with locked(folder):
+        checkpoint = load_checkpoint(folder)
+        if checkpoint:
+            check_same(config, checkpoint, folder)
+        write_atomically(folder / CONFIG, json.dumps(config.to_dict(), indent=2).encode() + b"\n")
+        training = open_training(config, folder, listener.note)
+        try:
+            return _Loop(config, folder, training, listener, checkpoint).run()
+        finally:
+            training.close()
+
+
+def check_same(config: Config, checkpoint: Checkpoint, folder: Path) -> None:
+    """Check that a checkpoint is of a configuration that differs in nothing but limits.
+
+    Raises:
+        InputError: it is of another one.
+    """
+    before = config_of(checkpoint.config, "checkpoint")
+    keys = difference(before.with_limits_of(config).to_dict(), config.to_dict())
+    if keys:
+        raise InputError(
+            f"{folder}: the run there is of another configuration: {', '.join(keys)} "
+            f"{'differs' if len(keys) == 1 else 'differ'}; take another --out, or remove the folder"
+        )
+
+
+class _Loop:
+    """One run of the loop: what changes while it lasts."""
+
+    def __init__(
+        self,
+        config: Config,
+        folder: Path,
+        training: Training,
+        listener: Listener,
+        checkpoint: Checkpoint | None,
+    ) -> None:
+        self.config, self.folder, self.training, self.listener = config, folder, training, listener
+        self.now = checkpoint or Checkpoint(config.to_dict(), 0, 0, 0.0, 0, 0, {})
+        if checkpoint:
+            training.load_state_dict(checkpoint.state)
+        self.resumed = checkpoint is not None
+        self.lines = JsonLines(folder / LOG, self.now.log_bytes)
+        self.trackers: list[Tracker] = [self.lines]
+        self.began = time.monotonic() - self.now.seconds
+
+    def run(self) -> TrainingOutcome:
+        """Iterate until it is over, and export the best policy."""
+        begin = (self.now.steps or self.now.iteration) + 1 if self.resumed else 0
+        try:
+            self.trackers += open_trackers(self.folder, self.config, begin)
+            why = self._iterate()
+        finally:
+            for tracker in self.trackers:
+                tracker.close()
+        policy = self._export() if self.now.best else None
+        plot_log(self.folder / LOG, self.folder / CURVES)
+        return TrainingOutcome(self.folder, why, self.now.iteration, self.now.best, policy)
+
+    def _iterate(self) -> str:
+        if self.resumed:
+            self.listener.say(f"going on after iteration {self.now.iteration}")
+        else:
+            self._record({}, validate=True)  # what an untrained policy is worth
+            self._save("")
+        why = self._limit({}) or self._stale()
+        while not why:
+            before = time.monotonic()
+            metrics = dict(self.training.iterate())
+            self._check(metrics)
+            elapsed = max(time.monotonic() - before, 1e-9)
+            steps = int(metrics.get("steps", 0))
+            metrics["steps_per_second"] = (steps - self.now.steps) / elapsed
+            self.now = replace(self.now, iteration=self.now.iteration + 1, steps=steps)
+            why = self._limit(metrics)
+            due = self.now.iteration % self.config.run.validate_every == 0
+            self._record(metrics, validate=due or bool(why))
+            why = why or self._stale() or ("interrupted" if self.listener.stop() else "")
+            if why or self.now.iteration % self.config.run.checkpoint_every == 0:
+                self._save(why)
+        return why
+
+    def _record(self, metrics: Mapping[str, float], *, validate: bool) -> None:
+        """Validate where that is due, and write the row of an iteration."""
+        row: dict[str, float | int] = {"iteration": self.now.iteration, **metrics}
+        if validate:
+            self.listener.note("validating")
+            before = time.monotonic()
+            found = dict(self.training.validate())
+            self._keep(found)
+            row |= {**found, "validation/seconds": time.monotonic() - before}
+        self.now = replace(self.now, seconds=time.monotonic() - self.began)
+        row["seconds"] = self.now.seconds
+        for tracker in self.trackers:
+            tracker.log(row)
+        told = IterationProgress(row, self.now.best, self.training.reference, self._seconds_left())
+        self.listener.progress(told)
+
+    def _keep(self, found: dict[str, float]) -> None:
+        """Keep the policy if it is the best so far."""
+        best = self.now.best
+        if found[SCORE] == NOTHING_YET:
+            return
+        if best and not found[SCORE] > best.metrics[SCORE]:
+            self.now = replace(self.now, stale=self.now.stale + 1)
+            return
+        best = Best(self.now.iteration, found, self.training.policy_state())
+        self.now = replace(self.now, best=best, stale=0)
+
+    def _save(self, why: str) -> None:
+        self.now = replace(
+            self.now,
+            config=self.config.to_dict(),
+            log_bytes=self.lines.size_bytes,
+            state=self.training.state_dict(),
+            finished="" if why == "interrupted" else why,
+        )
+        save_checkpoint(self.folder, self.now)
+
+    def _check(self, metrics: Mapping[str, float]) -> None:
+        wrong = [name for name, value in metrics.items() if name.startswith("loss") and math.isnan(value)]
+        if wrong:
+            raise diverged(f"{wrong[0]} is not a number in iteration {self.now.iteration + 1}")
+
+    def _limit(self, metrics: Mapping[str, float]) -> str:
+        run = self.config.run
+        if metrics.get("finished", 0) > 0 or self.now.finished == "finished":
+            return "finished"
+        if run.iterations is not None and self.now.iteration >= run.iterations:
+            return "iterations"
+        if run.steps is not None and self.now.steps >= run.steps:
+            return "steps"
+        elapsed = time.monotonic() - self.began
+        return "seconds" if run.seconds is not None and elapsed >= run.seconds else ""
+
+    def _stale(self) -> str:
+        patience = self.config.run.patience
+        return "patience" if patience is not None and self.now.stale >= patience else ""
+
+    def _seconds_left(self) -> float | None:
+        """Return how long it takes to the first limit, at the rate so far."""
+        run, now = self.config.run, self.now
+        iterations = None if self.training.ends else run.iterations
+        done = [(iterations, now.iteration), (run.steps, now.steps), (run.seconds, now.seconds)]
+        left = [now.seconds * (limit - count) / count for limit, count in done if limit is not None and count]
+        return max(0.0, min(left)) if left else None
+
+    def _export(self) -> Path:
+        best = self.now.best
+        assert best
+        self.listener.note("exporting the best policy")
+        path, more = self.training.export(best.policy, self.folder)
+        write_card(path, self.config, best, self.now, more, self.listener.command)
+        return path

@@ -1,0 +1,216 @@
+"""Where the metrics of a run go: JSON lines always, TensorBoard, MLflow and wandb as wanted.
+
+All are given the same numbers under the same names. The horizontal axis is "steps", where an algorithm has
+steps, and "iteration" otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from burnish.core.errors import InputError, MissingTool, install
+from burnish.files import json_object, read_json_lines, write_atomically
+from burnish.learning.training.config import Config
+
+LOG = "log.jsonl"
+NAMES = "track.json"  # of the run in MLflow and wandb, which a continued run goes on with
+TIMES = ("seconds", "steps_per_second", "validation/seconds")
+"""Metrics that are never the same twice; all others are, for the same seed."""
+
+Row = Mapping[str, float | int]
+
+
+class Tracker(Protocol):
+    """Something that keeps metrics."""
+
+    def log(self, row: Row) -> None:
+        """Keep the metrics of one iteration."""
+
+    def close(self) -> None:
+        """Have all of it written."""
+
+
+def position(row: Row) -> int:
+    """Return where a row is on the horizontal axis."""
+    return int(row.get("steps", row["iteration"]))
+
+
+def as_json(row: Row) -> str:
+    """Write a row on one line; what is no number is null."""
+    return json.dumps({name: value if math.isfinite(value) else None for name, value in row.items()})
+
+
+class JsonLines:
+    """A file of one JSON object for each iteration."""
+
+    def __init__(self, path: Path, keep_bytes: int = 0) -> None:
+        """Go on behind so many bytes: what comes later in the file is forgotten."""
+        self._file = path.open("ab")
+        self._file.truncate(keep_bytes)
+
+    @property
+    def size_bytes(self) -> int:
+        """How long the file is."""
+        return self._file.seek(0, 2)
+
+    def log(self, row: Row) -> None:
+        """Append a line."""
+        self._file.write(as_json(row).encode() + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """Read what JsonLines wrote; a last line that was cut off is left out.
+
+    Raises:
+        InputError: there is no such file, or another line is no JSON object.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file; expected the {LOG} of burnish train")
+    return read_json_lines(path, partial(json_object, what="a line of a training log"), appended=True)
+
+
+class TensorBoard:
+    """Event files: tensorboard --logdir FOLDER."""
+
+    def __init__(self, folder: Path, config: Config, begin: int) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise MissingTool(missing("tensorboard", "train", "track.tensorboard = false")) from None
+        self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=begin or None)
+        if not begin:
+            text = json.dumps(config.to_dict(), indent=2)
+            self._writer.add_text("config", f"```json\n{text}\n```")
+
+    def log(self, row: Row) -> None:
+        """Write each metric as a scalar."""
+        for name, value in row.items():
+            self._writer.add_scalar(name, value, position(row))
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the event file."""
+        self._writer.close()
+
+
+class MLflow:
+    """A run in a database or on a server: mlflow ui --backend-store-uri URI."""
+
+    def __init__(self, uri: str, config: Config, run: str) -> None:
+        try:
+            from mlflow.entities import Metric, Param
+            from mlflow.exceptions import MlflowException
+            from mlflow.tracking import MlflowClient
+        except ImportError:
+            raise MissingTool(missing("mlflow", "mlflow", 'track.mlflow = ""')) from None
+        logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of every table that it makes
+        self._metric: Callable[..., Any] = Metric
+        try:
+            self._client = MlflowClient(uri)
+            self.run = run or self._create(config, Param)
+        except MlflowException as error:
+            raise InputError(f"track.mlflow: {uri}: {str(error).partition('. ')[0]}") from None
+
+    def _create(self, config: Config, param: Callable[..., Any]) -> str:
+        known = self._client.get_experiment_by_name("burnish")
+        experiment = known.experiment_id if known else self._client.create_experiment("burnish")
+        run: str = self._client.create_run(experiment, run_name=config.name).info.run_id
+        self._client.log_batch(run, params=[param(name, text) for name, text in flat(config.to_dict())])
+        return run
+
+    def log(self, row: Row) -> None:
+        """Write all metrics in one call."""
+        now, step = int(time.time() * 1000), position(row)
+        self._client.log_batch(
+            self.run, metrics=[self._metric(name, float(value), now, step) for name, value in row.items()]
+        )
+
+    def close(self) -> None:
+        """Say that the run is over."""
+        self._client.set_terminated(self.run)
+
+
+class Wandb:
+    """A run of Weights & Biases; offline it is a folder, which `wandb sync` uploads."""
+
+    def __init__(self, folder: Path, config: Config, run: str) -> None:
+        try:
+            import wandb
+        except ImportError:
+            raise MissingTool(missing("wandb", "wandb", 'track.wandb = ""')) from None
+        self.run = run or uuid.uuid4().hex[:8]
+        self._run = wandb.init(
+            project=config.track.wandb,
+            name=config.name,
+            id=self.run,
+            resume="allow",
+            dir=str(folder),
+            mode=config.track.wandb_mode,
+            config=config.to_dict(),
+            settings=wandb.Settings(silent=True, console="off"),
+        )
+
+    def log(self, row: Row) -> None:
+        """Write all metrics in one call."""
+        self._run.log(dict(row), step=position(row))
+
+    def close(self) -> None:
+        """Say that the run is over."""
+        self._run.finish()
+
+
+def open_trackers(folder: Path, config: Config, begin: int) -> list[Tracker]:
+    """Open what a configuration asks for, beside the JSON lines.
+
+    Args:
+        folder: Of the run. It keeps how the run is called elsewhere.
+        config: Of the run.
+        begin: From this position on anything is written again; 0 for a new run.
+
+    Raises:
+        MissingTool: a package is not installed.
+        InputError: MLflow cannot use its URI.
+    """
+    path = folder / NAMES
+    names: dict[str, str] = json.loads(path.read_text()) if path.exists() and begin else {}
+    trackers: list[Tracker] = []
+    if config.track.tensorboard:
+        trackers.append(TensorBoard(folder, config, begin))
+    if config.track.mlflow:
+        trackers.append(mlflow := MLflow(config.track.mlflow, config, names.get("mlflow", "")))
+        names["mlflow"] = mlflow.run
+    if config.track.wandb:
+        trackers.append(run := Wandb(folder, config, names.get("wandb", "")))
+        names["wandb"] = run.run
+    if names:
+        write_atomically(path, json.dumps(names).encode())
+    return trackers
+
+
+def missing(package: str, extra: str, otherwise: str) -> str:
+    """Say how to get a package, or do without."""
+    return f"{package} is not installed; {install(extra)}, or set {otherwise}"
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> Sequence[tuple[str, str]]:
+    """Return the leaves of nested tables: (keys with dots, text)."""
+    leaves: list[tuple[str, str]] = []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            leaves += flat(value, f"{prefix}{key}.")
+        else:
+            leaves.append((f"{prefix}{key}", str(value)))
+    return leaves

@@ -1,0 +1,214 @@
+"""Validation: how good a policy is on programs that it does not learn from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gymnasium.vector.utils import iterate
+
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.program import Program
+from burnish.core.stepping import first_places
+from burnish.core.task import Task
+from burnish.core.view import Mask
+from burnish.envs.env import Env
+from burnish.envs.env_spaces import ActionSpace
+from burnish.envs.vector import VectorEnv
+from burnish.learning.training.chosen_programs import Chosen
+from burnish.learning.training.greedy_play import Greedy
+from burnish.policies.choose import Actor
+from burnish.workers.sandbox import Sandbox
+from burnish.workers.worker import Limits, Worker
+
+SCORE = "validation/ratio"
+NOTHING_YET = 0.0  # the score of a training that has no policy yet
+
+
+@dataclass(frozen=True)
+class Held:
+    """A program that is held out, and what it costs before the policy sees it."""
+
+    program: Program = field(repr=False)
+    start: float
+    reference: float
+
+
+@dataclass(frozen=True)
+class Played:
+    """What the policy made of one program."""
+
+    program: str  # its name
+    reference: float  # what the task's reference costs
+    best: float  # the least cost that was measured, the start's included; where a compiler asks, the last
+    last: float
+    crashed: bool = False  # or could not be opened again
+
+    @property
+    def ratio(self) -> float:
+        """Reference / cost: above 1 is better."""
+        return self.reference / self.best
+
+
+def with_choices(programs: Chosen, task: Task, actions: ActionSpace, limits: Limits) -> Chosen:
+    """Return those of some programs in which an action is legal at first.
+
+    Raises:
+        InputError: there is none.
+    """
+    order = []
+    worker = Worker(limits)
+    try:
+        for place, program in zip(programs.order, programs, strict=True):
+            with suppress(ProgramError, CompilerCrash):
+                session = Sandbox(task.open, program, worker=worker)
+                if actions.legal(session.mask(first_places(session, actions.sites))).any():
+                    order.append(place)
+                session.close()
+    finally:
+        worker.close()
+    if not order:
+        raise InputError("programs: nothing can be chosen in any of them")
+    return replace(programs, order=tuple(order))
+
+
+def hold_out(
+    task: Task,
+    programs: Sequence[Program],
+    objective: str,
+    *,
+    limits: Limits,
+    actions: ActionSpace | None = None,
+    note: Callable[[int, int], None] | None = None,
+) -> tuple[list[Held], list[str]]:
+    """Measure programs as they are and under the task's reference.
+
+    Args:
+        task: Whose reference.
+        programs: To validate on.
+        objective: What is measured.
+        limits: Of the worker process.
+        actions: Those to choose from, one of which has to be legal; by default all, on the whole program.
+        note: Told how many are done, of how many.
+
+    Returns:
+        Those that can be used; and for the others their names with the reason.
+
+    Raises:
+        InputError: none can be used.
+    """
+    held: list[Held] = []
+    left_out: list[str] = []
+    choice = actions or ActionSpace(task, None, 0)
+    worker = Worker(limits)
+    try:
+        for number, program in enumerate(programs):
+            if note:
+                note(number, len(programs))
+            try:
+                reference = Sandbox(task.baseline(task.reference), program, worker=worker).measure(objective)
+                session = Sandbox(task.open, program, worker=worker)
+                if not choice.legal(session.mask(first_places(session, choice.sites))).any():
+                    left_out.append(f"{program.name}: nothing is legal")
+                    continue
+                held.append(Held(program, session.measure(objective), reference))
+            except (ProgramError, CompilerCrash) as error:
+                left_out.append(f"{program.name}: {error}")
+    finally:
+        worker.close()
+    if not held:
+        raise InputError(f"no program to validate on can be used: {'; '.join(left_out[:3])}")
+    return held, left_out
+
+
+def play_all(
+    actor: Actor, held: Sequence[Held], make: Callable[[Sequence[Program]], Env], count: int
+) -> list[Played]:
+    """Play every program once, the most probable action in each state: see greedy_play.
+
+    Each environment acts as soon as it is ready, alone: what comes out does not depend on the others.
+
+    Args:
+        actor: What acts.
+        held: The programs.
+        make: Makes an environment for programs that take turns in a cycle.
+        count: Of environments at a time.
+    """
+    programs = [item.program for item in held]
+    number_of = {id(program): number for number, program in enumerate(programs)}
+    envs = VectorEnv(lambda: make(programs), min(count, len(programs)))
+    asked = envs.envs[0].max_steps is None  # the start is the compiler's own answers: no fallback to those
+    # A program that cannot be opened again is skipped, and stays as it was.
+    played = [Played(item.program.name, item.reference, item.start, item.start, True) for item in held]
+    try:
+        for program, costs, crashed in _episodes(envs, actor):
+            number = number_of[id(program)]
+            reference = held[number].reference
+            best = costs[-1] if asked else min(costs)
+            played[number] = Played(program.name, reference, best, costs[-1], crashed)
+    finally:
+        envs.close()
+    return played
+
+
+def measure(played: Sequence[Played]) -> dict[str, float]:
+    """Return the metrics: means are geometric, of reference / cost.
+
+    The cost is the least on the way, which whoever uses the policy keeps; there may be a worse one at
+    the end. A crash counts with what had been reached, or as the program was.
+    """
+    logs = [math.log(item.ratio) for item in played]
+    last = [math.log(item.reference / item.last) for item in played]
+    return {
+        SCORE: math.exp(math.fsum(logs) / len(logs)),
+        "validation/last_ratio": math.exp(math.fsum(last) / len(last)),
+        "validation/total_ratio": sum(item.reference for item in played) / sum(item.best for item in played),
+        "validation/better": sum(item.best < item.reference for item in played) / len(played),
+        "validation/worse": sum(item.best > item.reference for item in played) / len(played),
+        "validation/crashes": float(sum(item.crashed for item in played)),
+    }
+
+
+@dataclass
+class _Episode:
+    """What one environment is playing."""
+
+    program: Program
+    costs: list[float]
+    greedy: Greedy
+
+
+def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[float], bool]]:
+    """Yield (program, costs that were measured, whether it crashed), each program of the cycle once."""
+
+    def act(i: int, observation: Any, mask: Mask) -> None:
+        envs.send(i, playing[i].greedy.choose(observation, mask, envs.envs[i].question))
+
+    observed, infos = envs.reset(seed=0)
+    first = envs.envs[0].programs
+    total = len(first) if isinstance(first, Sequence) else 0
+    playing = {i: _Episode(env.program, [env.cost], Greedy(actor)) for i, env in enumerate(envs.envs)}
+    begun = dict.fromkeys(playing, 1)
+    for i, observation in enumerate(iterate(envs.observation_space, observed)):
+        act(i, observation, infos["mask"][i])
+    over: set[int] = set()
+    while playing:
+        for i, (observation, _, terminated, truncated, info) in envs.ready():
+            if i in over:  # and begins again
+                over.remove(i)
+                begun[i] += 1
+                playing[i] = _Episode(envs.envs[i].program, [], Greedy(actor))
+            episode = playing[i]
+            episode.costs += [info["cost"]] if "cost" in info else []
+            if not (terminated or truncated):
+                act(i, observation, info["mask"])
+                continue
+            yield episode.program, episode.costs, "error" in info
+            if begun[i] * envs.num_envs + i < total:
+                over.add(i)
+                envs.send(i, 0)
+            else:
+                del playing[i]

@@ -1,0 +1,25 @@
+"""Programs: real C and C++ from pinned packages, one's own files, random ones; on disk, and by name."""
+
+from burnish.llvm.corpora.demo import demo_units
+from burnish.llvm.corpora.fetch import fetch
+from burnish.llvm.corpora.manifest import Package, find_package, load_manifest
+from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.corpora.references import resolve
+from burnish.llvm.corpora.store import Corpus, open_corpus
+from burnish.llvm.corpora.units import Failed, Skipped, Unit, translation_units
+
+__all__ = [
+    "Corpus",
+    "Failed",
+    "Package",
+    "Skipped",
+    "Unit",
+    "demo_units",
+    "fetch",
+    "find_package",
+    "load_manifest",
+    "open_corpus",
+    "random_module",
+    "resolve",
+    "translation_units",
+]

@@ -1,0 +1,300 @@
+"""Build packs with several processes, so that a build killed at any moment goes on where it was.
+
+What is compiled in one go is a part, such as the files of one folder: it depends on nothing but itself.
+A finished part is a pack in FOLDER/building; when a package's parts are all there, they become its pack.
+So the result depends neither on the number of processes nor on when the build was interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from burnish.core.errors import CompilerCrash, CompilerTimeout, InputError
+from burnish.llvm.corpora.pack import SUFFIX, PackRow, compiled_row, compress, items_of, read_pack, write_pack
+from burnish.workers.worker import Limits, Worker, wait
+
+WORK = "building"
+LOCK = ".lock"
+LIMITS = Limits(deadline_seconds=300.0)  # for one file
+LOOK_SECONDS = 0.2  # how often the progress moves at least
+
+Item = tuple[PackRow, bytes]  # with bitcode, or a frame of it; none where the row is not of a program
+Compile = Callable[[tuple[str, ...], Path], Iterator[list[Item]]]
+"""Yield what each path becomes, in order: at least one row. The folder is for headers and the like."""
+
+
+@dataclass(frozen=True)
+class FileGroup:
+    """Files that one process compiles, one after the other."""
+
+    key: str  # unique in its package
+    paths: tuple[str, ...]
+    compile: Compile = field(repr=False)  # importable
+    split: str = "train"
+    weight: int = 0  # bytes of source: the heaviest parts come first
+
+    @property
+    def file(self) -> str:
+        """Return the name of its pack."""
+        return hashlib.blake2b(self.key.encode(), digest_size=10).hexdigest() + SUFFIX
+
+
+@dataclass(frozen=True)
+class PackageJob:
+    """A package to build."""
+
+    name: str
+    recipe: str  # digest of all that decides what comes out
+    parts: tuple[FileGroup, ...]
+
+    @property
+    def files(self) -> int:
+        """Return how many files it has."""
+        return sum(len(part.paths) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class PackProgress:
+    """How far a build is."""
+
+    packages: int
+    packages_done: int
+    files: int
+    files_done: int
+    resumed: int  # of the files that are done: those that were before this build began
+    statuses: Mapping[str, int]  # files by what became of them
+
+
+def recipe_of(*ingredients: object) -> str:
+    """Return the digest of what a package is built from."""
+    return hashlib.blake2b(repr((SUFFIX, *ingredients)).encode(), digest_size=16).hexdigest()
+
+
+def build(
+    folder: Path,
+    jobs: Sequence[PackageJob],
+    *,
+    processes: int | None = None,
+    progress: Callable[[PackProgress], None] | None = None,
+    again: bool = False,
+) -> None:
+    """Build the packs that are missing, or that were built by another recipe.
+
+    Args:
+        folder: The corpus; made if it is not there.
+        jobs: What has to be in it. Packs of other packages stay.
+        processes: By default one for each core that this process may use.
+        progress: Called after every file.
+        again: Build also what is there.
+
+    Raises:
+        InputError: the folder cannot be written, or another build is at work in it.
+    """
+    with _locked(folder):
+        if again:
+            for job in jobs:
+                (folder / f"{job.name}{SUFFIX}").unlink(missing_ok=True)
+                shutil.rmtree(folder / WORK / job.name, ignore_errors=True)
+        state = _Build(folder, jobs, progress)
+        try:
+            state.run(processes or len(os.sched_getaffinity(0)))
+        finally:
+            state.close()
+
+
+class _Build:
+    """One build while it runs."""
+
+    def __init__(
+        self, folder: Path, jobs: Sequence[PackageJob], progress: Callable[[PackProgress], None] | None
+    ) -> None:
+        self._folder, self._jobs, self._report = folder, jobs, progress
+        self._statuses: Counter[str] = Counter()
+        self._done_packages = 0
+        self._missing: dict[str, int] = {}  # package -> parts that are not there
+        self._queue: list[tuple[PackageJob, FileGroup]] = []
+        self._workers: list[Worker] = []
+        for job in jobs:
+            self._plan(job)
+        self._resumed = sum(self._statuses.values())
+        self._queue.sort(key=lambda pair: (-pair[1].weight, pair[0].name, pair[1].key))
+
+    def _plan(self, job: PackageJob) -> None:
+        if (rows := _built(self._folder / f"{job.name}{SUFFIX}", job.recipe)) is not None:
+            self._statuses.update(row.status for row in rows)
+            self._done_packages += 1
+            return
+        missing = 0
+        for part in job.parts:
+            rows = _built(self._target(job, part), job.recipe)
+            if rows is None:
+                missing += 1
+                self._queue.append((job, part))
+            else:
+                self._statuses.update(row.status for row in rows)
+        self._missing[job.name] = missing
+        if not missing:
+            self._finish(job)
+
+    def run(self, processes: int) -> None:
+        """Give the parts to worker processes until none is left."""
+        self._tell()
+        busy: dict[Worker, _Task] = {}
+        while self._queue or busy:
+            while self._queue and len(busy) < processes:
+                task = _Task(self._folder, *self._queue.pop(0))
+                worker = next((worker for worker in self._workers if worker not in busy), None)
+                if worker is None:
+                    worker = Worker(LIMITS)
+                    self._workers.append(worker)
+                busy[worker] = task
+                task.send(worker)
+            for worker in {**dict.fromkeys(wait(list(busy), LOOK_SECONDS)), **dict.fromkeys(_overdue(busy))}:
+                if self._answer(worker, busy[worker]):
+                    self._finished(busy.pop(worker).job)
+            self._tell()
+
+    def _answer(self, worker: Worker, task: _Task) -> bool:
+        """Take one answer; say whether it was the last of its part."""
+        task.heard = time.monotonic()
+        try:
+            more, status = worker.receive(0.0 if task.overdue else None)
+        except CompilerCrash as crash:
+            self._statuses.subtract(task.statuses)
+            task.again_without_the_culprit(crash)
+            task.send(worker)
+            return False
+        if more:
+            task.statuses[status] += 1
+            self._statuses[status] += 1
+        return not more
+
+    def _finished(self, job: PackageJob) -> None:
+        self._missing[job.name] -= 1
+        if not self._missing[job.name]:
+            self._finish(job)
+
+    def _finish(self, job: PackageJob) -> None:
+        """Make the package's pack of its parts."""
+        items = [item for part in job.parts for item in items_of(read_pack(self._target(job, part)))]
+        write_pack(self._folder / f"{job.name}{SUFFIX}", job.name, job.recipe, items)
+        shutil.rmtree(self._folder / WORK / job.name, ignore_errors=True)
+        self._done_packages += 1
+
+    def _target(self, job: PackageJob, part: FileGroup) -> Path:
+        return self._folder / WORK / job.name / part.file
+
+    def _tell(self) -> None:
+        if self._report:
+            done, files = sum(self._statuses.values()), sum(job.files for job in self._jobs)
+            packages = len(self._jobs), self._done_packages
+            self._report(PackProgress(*packages, files, done, self._resumed, dict(+self._statuses)))
+
+    def close(self) -> None:
+        """End the worker processes."""
+        for worker in self._workers:
+            worker.close()
+
+
+class _Task:
+    """A part that a worker is at."""
+
+    def __init__(self, folder: Path, job: PackageJob, part: FileGroup) -> None:
+        self.job, self._part = job, part
+        self._target = folder / WORK / job.name / part.file
+        self._killers: dict[str, str] = {}  # path -> how it killed a worker
+        self.statuses: Counter[str] = Counter()
+        self.heard = time.monotonic()
+
+    @property
+    def overdue(self) -> bool:
+        """Say whether its worker has been at one file for too long."""
+        return time.monotonic() - self.heard > LIMITS.deadline_seconds
+
+    def send(self, worker: Worker) -> None:
+        """Start it."""
+        self.heard = time.monotonic()
+        worker.send(build_part, self._part, self.job.name, self.job.recipe, self._target, self._killers)
+
+    def again_without_the_culprit(self, crash: CompilerCrash) -> None:
+        """Take the file that killed the worker for failed."""
+        paths = [path for path in self._part.paths if path not in self._killers]
+        done = sum(self.statuses.values()) - len(self._killers)
+        how = "took too long" if isinstance(crash, CompilerTimeout) else f"killed its process: {crash}"
+        self._killers[paths[min(done, len(paths) - 1)]] = how
+        self.statuses.clear()
+
+
+def build_part(
+    part: FileGroup, package: str, recipe: str, target: Path, killers: Mapping[str, str]
+) -> Iterator[str]:
+    """Compile a part and write its pack; yield what became of each file. Runs in a worker."""
+    items: list[Item] = []
+    for path, how in killers.items():
+        items.append((PackRow(package, path, part.split, "", "failed", how), b""))
+        yield "failed"
+    scratch = target.with_suffix("")
+    shutil.rmtree(scratch, ignore_errors=True)  # of a build that was killed
+    for found in part.compile(tuple(path for path in part.paths if path not in killers), scratch):
+        kept = [_measured(*item) for item in found]
+        items += kept
+        yield kept[0][0].status
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_pack(target, package, recipe, items)
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _measured(row: PackRow, bitcode: bytes) -> Item:
+    """Return a row with what its bitcode tells, and the frame."""
+    if not bitcode:
+        return row, b""
+    try:
+        return compiled_row(row, bitcode), compress(bitcode)
+    except InputError as error:
+        return replace(row, status="failed", reason=str(error)), b""
+
+
+def _overdue(busy: Mapping[Worker, _Task]) -> list[Worker]:
+    return [worker for worker, task in busy.items() if task.overdue]
+
+
+def _built(path: Path, recipe: str) -> tuple[PackRow, ...] | None:
+    """Return the rows of a pack that was built by this recipe; None where there is none."""
+    with contextlib.suppress(InputError):
+        pack = read_pack(path)
+        if pack.recipe == recipe:
+            return pack.rows
+    return None
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other builds out of a folder, and remove what a killed one left half written.
+
+    Raises:
+        InputError: another build is at work in it, or it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK).open("w")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write a corpus there: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{folder}: another build is at work there; wait for it, or end it") from None
+        for half in folder.glob(f".*{SUFFIX}.*"):
+            half.unlink(missing_ok=True)
+        yield
+        with contextlib.suppress(OSError):  # not empty: parts of another package
+            (folder / WORK).rmdir()

@@ -1,0 +1,151 @@
+"""Read compile_commands.json: what a project's own build told its compiler, less what only a build needs."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from burnish.core.errors import InputError
+from burnish.llvm.corpora.precompiled import header_of, makes_pch, pchs, without_pch
+from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, find_tool
+
+NAME = "compile_commands.json"
+
+# With their value in the next word, or glued to them where `glued` says so.
+TAKES_VALUE = frozenset({"-o", "-MF", "-MT", "-MQ", "-MJ", "--output", "-dependency-file"})
+GLUED = ("-o", "-MF", "-MT", "-MQ", "-MJ")
+# What is written, dependency files, levels, link-time optimization and debug information: ours to say.
+DROPPED = re.compile(
+    r"-(c|S|E|M|MM|MD|MMD|MG|MP|MV|pipe|save-temps.*|O\w*|f(no-)?lto.*|g(?!cc-).*|flto|emit-llvm|Werror.*)$"
+)
+_Entry = tuple[str, str, tuple[str, ...]]  # directory, absolute file, options
+UNKNOWN_ARGUMENT = re.compile(r"(?:unknown argument|unsupported option|unsupported argument)[^']*'([^']+)'")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One file and the options that compile it."""
+
+    name: str  # the file, relative to what all files have in common
+    directory: Path
+    source: str  # as clang is told it, relative to the directory where possible
+    arguments: tuple[str, ...]
+
+
+def read_compile_commands(path: Path) -> list[Command]:
+    """Return the C and C++ commands of a compilation database, each once, by name.
+
+    A file that is compiled in several ways has several commands: the second is called FILE@2.
+
+    Raises:
+        InputError: it cannot be read, or it is no compilation database.
+    """
+    entries = [entry for entry in _entries(path) if not _why_not(entry)]
+    return list(_named([(folder, file, without_pch(folder, words)) for folder, file, words in entries]))
+
+
+def read_left_out(path: Path) -> list[tuple[str, str]]:
+    """Return the C and C++ files of a compilation database that are no programs, each with the reason.
+
+    Raises:
+        InputError: as above.
+    """
+    return [(file, why) for entry in _entries(path) for file in entry[1:2] if (why := _why_not(entry))]
+
+
+def _entries(path: Path) -> list[_Entry]:
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        found = dict.fromkeys(_entry(entry, path.parent) for entry in entries)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}: not a compilation database ({type(error).__name__}: {error}); expected a list of "
+            '{"directory": ..., "file": ..., "arguments": [...] or "command": "..."}'
+        ) from None
+    return [entry for entry in found if PurePath(entry[1]).suffix in C_SUFFIXES | CXX_SUFFIXES]
+
+
+def _why_not(entry: _Entry) -> str:
+    """Return why an entry is no program; "" where it is one."""
+    directory, _, options = entry
+    if makes_pch(options):
+        return "it makes a precompiled header, no object"
+    if lost := [name for name in pchs(options) if not header_of(Path(directory, name))]:
+        return f"it begins with the precompiled header {lost[0]}, whose header is not beside it"
+    return ""
+
+
+def _entry(entry: dict[str, Any], base: Path) -> _Entry:
+    """Return directory, absolute file and options."""
+    directory = os.path.normpath(base.absolute() / entry.get("directory", "."))
+    words = entry["arguments"] if "arguments" in entry else shlex.split(entry["command"])
+    file = os.path.normpath(Path(directory, entry["file"]))
+    return directory, file, tuple(_options(words, directory, file))
+
+
+def _options(words: Sequence[str], directory: str, file: str) -> Iterator[str]:
+    """Yield the options without the compiler, the source and what is ours to say."""
+    rest = iter(words)
+    for word in rest:  # launchers such as ccache come before the compiler
+        if word.startswith("-"):
+            rest = iter([word, *rest])
+            break
+    for word in rest:
+        if word in TAKES_VALUE:
+            next(rest, None)
+        elif not (word.startswith(GLUED) or DROPPED.match(word) or _is_source(word, directory, file)):
+            yield word
+
+
+def _is_source(word: str, directory: str, file: str) -> bool:
+    return word == "--" or (not word.startswith("-") and os.path.normpath(Path(directory, word)) == file)
+
+
+def _named(entries: Sequence[tuple[str, str, tuple[str, ...]]]) -> Iterator[Command]:
+    if not entries:
+        return
+    common = os.path.commonpath([Path(file).parent for _, file, _ in entries])
+    seen: dict[str, int] = {}
+    for directory, file, options in sorted(entries, key=lambda entry: (entry[1], entry[2], entry[0])):
+        name = Path(os.path.relpath(file, common)).as_posix()
+        seen[name] = seen.get(name, 0) + 1
+        name = name if seen[name] == 1 else f"{name}@{seen[name]}"
+        yield Command(name, Path(directory), os.path.relpath(file, directory), options)
+
+
+def without_unknown(arguments: Sequence[str], error: str) -> tuple[str, ...] | None:
+    """Return the options without the one that clang does not know, as it is gcc's; None: that is not why."""
+    found = UNKNOWN_ARGUMENT.search(error)
+    if not found or found[1] not in arguments:
+        return None
+    return tuple(word for word in arguments if word != found[1])
+
+
+@functools.lru_cache(maxsize=4096)
+def without_all_unknown(command: Command) -> tuple[str, ...]:
+    """Return a command's options less those that clang does not know: it is asked, and compiles nothing.
+
+    Raises:
+        InputError: there is no folder to compile in.
+    """
+    arguments = command.arguments
+    language = "c" if PurePath(command.source).suffix in C_SUFFIXES else "c++"
+    if not command.directory.is_dir():
+        raise InputError(f"{command.directory}: no such folder")
+    while True:
+        words = [str(find_tool("clang")), "-###", *arguments, "-c", "-x", language, os.devnull]
+        done = subprocess.run(words, cwd=command.directory, capture_output=True, text=True, check=False)
+        fewer = without_unknown(arguments, done.stderr) if done.returncode else None
+        if fewer is None:
+            return arguments
+        arguments = fewer

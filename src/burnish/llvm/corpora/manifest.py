@@ -1,0 +1,81 @@
+"""The pinned packages that programs come from: name, version, digest, licence and split."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Literal
+
+from burnish.core.errors import UnknownName
+
+Split = Literal["train", "val", "test", "no"]
+
+
+@dataclass(frozen=True)
+class Package:
+    """One source distribution, pinned by the digest of its file, and what it is used for."""
+
+    name: str
+    version: str
+    sdist: str  # the name of its file
+    sha256: str
+    size_bytes: int
+    licence: str
+    split: Split  # "no": pinned, but kept out of all three
+    files: int  # C and C++ files that were tried when the package was measured
+    units: int  # how many of them compiled
+    sampled: bool = False  # both are projected from a sample of the files
+    defines: tuple[str, ...] = ()  # macros that the package's own build would set: NAME or NAME=value
+    tables: tuple[str, ...] = ()  # beginnings of paths: megabytes of data, and no code
+    since: int = 1  # the version of its split that it came with
+    repeats: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Files that are left out of its split, as the same program is in another: "PROGRAM in SPLIT" by path.
+
+    Said here, and not found among what is built, so that a split does not depend on which others are built.
+    """
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+@functools.cache
+def load_manifest() -> tuple[Package, ...]:
+    """Return every pinned package, by name."""
+    text = (resources.files("burnish.llvm.corpora") / "data/packages.toml").read_text(encoding="utf-8")
+    rows = tomllib.loads(text)["package"]
+    lists = ("defines", "tables")
+    return tuple(Package(**row | {name: tuple(row.get(name, ())) for name in lists}) for row in rows)
+
+
+def split_version(split: str) -> int:
+    """Return the version of a split: one more whenever packages were added to it. None is ever taken out."""
+    return max((package.since for package in load_manifest() if package.split == split), default=1)
+
+
+def packages_in(name: str) -> list[Package]:
+    """Return the packages of a split, or of a version of it: "test", "test@1".
+
+    Raises:
+        UnknownName: there is no such version.
+    """
+    split, at, version = name.partition("@")
+    versions = [str(number + 1) for number in range(split_version(split))]
+    if at and version not in versions:
+        raise UnknownName.among(f"version of {split}", version, versions)
+    packages = [package for package in load_manifest() if package.split == split]
+    return [package for package in packages if not at or package.since <= int(version)]
+
+
+def find_package(name: str) -> Package:
+    """Return the package of that name.
+
+    Raises:
+        UnknownName: the manifest has none; the message suggests the nearest ones.
+    """
+    packages = {package.name: package for package in load_manifest()}
+    if name not in packages:
+        raise UnknownName.among("package", name, packages)
+    return packages[name]

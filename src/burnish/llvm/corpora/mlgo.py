@@ -1,0 +1,254 @@
+"""Corpora of MLGO: folders of bitcode with clang's options, as LLVM's mlgo-utils extract them from a build.
+
+    corpus_description.json    {"modules": ["lib/a.o", ...], "has_thinlto": false, ...}
+    lib/a.o.bc                 the module before any pass
+    lib/a.o.cmd                clang's -cc1 options, with a zero byte after each
+    lib/a.o.thinlto.bc         of a ThinLTO build: the module's index, by which its functions were imported
+
+mlgo-utils take a ThinLTO module behind the import (lld's .3.import.bc): what comes from other modules is in
+it, as available_externally, and clang is told so by -thinlto-assume-merged.
+
+`global_command_override` takes the place of all .cmd files; what mlgo-utils write there for a build by lld is
+a reminder, and has to be filled in. Options are changed as ml-compiler-opt does (compiler_opt/rl/corpus.py).
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from burnish.core.errors import InputError
+from burnish.files import write_atomically
+from burnish.llvm.toolchain import find_tool
+
+DESCRIPTION = "corpus_description.json"
+UNSPECIFIED = ("<UNSPECIFIED>",)
+BITCODE, COMMAND, INDEX = ".bc", ".cmd", ".thinlto.bc"
+OF_ONE_FILE = ("-o", "-main-file-name", "-x", "-dumpdir")  # with a value, of cc1
+OF_ONE_FOLDER = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")
+
+
+@dataclass(frozen=True)
+class FlagChanges:
+    """What is changed in the options of every module; names are compared by how options begin.
+
+    An option without '=' takes the word after it along.
+    """
+
+    added: tuple[str, ...] = ()  # at the end
+    deleted: tuple[str, ...] = ()
+    replaced: Mapping[str, str] = field(default_factory=dict)  # by name: the new value
+
+
+@dataclass(frozen=True)
+class MlgoCorpus:
+    """What a description says; files are read when they are asked for."""
+
+    folder: Path
+    modules: tuple[str, ...] = field(repr=False)
+    has_thinlto: bool = False
+    override: tuple[str, ...] | None = None  # in the place of all .cmd files
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what else the description has
+
+    def path(self, module: str, suffix: str = BITCODE) -> Path:
+        """Return the path of one of a module's files."""
+        return self.folder / f"{module}{suffix}"
+
+    def options(self, module: str) -> tuple[str, ...]:
+        """Return clang's options for a module, as the build had them.
+
+        Raises:
+            InputError: there is no .cmd file, or the override has not been filled in.
+        """
+        if self.override == UNSPECIFIED:
+            raise InputError(
+                f"{self.folder / DESCRIPTION}: global_command_override is still {UNSPECIFIED[0]}; "
+                "write the -cc1 options of the build there"
+            )
+        if self.override is not None:
+            return self.override
+        path = self.path(module, COMMAND)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: cannot read clang's options of {module}: {error}") from None
+        return tuple(text.removesuffix("\0").split("\0")) if text else ()
+
+    def command(self, module: str, changes: FlagChanges = FlagChanges()) -> tuple[str, ...]:
+        """Return all of clang's arguments that compile a module, but for the output.
+
+        Raises:
+            InputError: see `options`.
+        """
+        words = [*changed_options(self.options(module), changes), "-x", "ir", str(self.path(module))]
+        if self.has_thinlto:
+            index = self.path(module, INDEX)
+            words += [f"-fthinlto-index={index}", "-mllvm", "-thinlto-assume-merged"]
+        return (*words, *changes.added)
+
+
+@dataclass(frozen=True)
+class MlgoModule:
+    """A module to be written."""
+
+    name: str  # relative, with '/'
+    bitcode: bytes = field(repr=False)
+    options: tuple[str, ...] = ()
+    index: bytes | None = field(default=None, repr=False)  # ThinLTO's
+
+
+def changed_options(options: Iterable[str], changes: FlagChanges) -> Iterator[str]:
+    """Yield options without the deleted ones, and with other values of the replaced ones."""
+    words = iter(options)
+    for word in words:
+        name = next((name for name in changes.replaced if word.startswith(name)), None)
+        if word.startswith(changes.deleted or ("\0",)):
+            if "=" not in word:
+                next(words, None)
+        elif name is None:
+            yield word
+        elif "=" in word:
+            yield f"{name}={changes.replaced[name]}"
+        else:
+            next(words, None)
+            yield from (word, changes.replaced[name])
+
+
+def read_mlgo(folder: Path | str) -> MlgoCorpus:
+    """Read the description of a corpus: its folder, or the file itself.
+
+    Raises:
+        InputError: there is none, it is not such a description, or a module of it has no bitcode.
+    """
+    folder = Path(folder)
+    path = folder if folder.name == DESCRIPTION else folder / DESCRIPTION
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot read it: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
+    more: dict[str, Any] = dict(table) if isinstance(table, dict) else {}
+    modules, has_thinlto = more.pop("modules", None), more.pop("has_thinlto", None)
+    if not isinstance(modules, list) or not _are_texts(modules) or not isinstance(has_thinlto, bool):
+        raise InputError(f'{path}: expected "modules", a list of names, and "has_thinlto", true or false')
+    override = more.pop("global_command_override", None)
+    if override is not None and not (isinstance(override, list) and _are_texts(override)):
+        raise InputError(f"{path}: global_command_override: expected a list of options")
+    if not modules:
+        raise InputError(f"{path}: there are no modules in it")
+    corpus = MlgoCorpus(
+        path.parent, tuple(modules), has_thinlto, None if override is None else tuple(override), more
+    )
+    for module in modules:
+        for suffix in (BITCODE, INDEX) if has_thinlto else (BITCODE,):
+            if not corpus.path(module, suffix).is_file():
+                raise InputError(f"{path}: {module}: {corpus.path(module, suffix)} is missing")
+    return corpus
+
+
+def write_mlgo(
+    folder: Path,
+    modules: Iterable[MlgoModule],
+    *,
+    override: Sequence[str] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> MlgoCorpus:
+    """Write modules, and in the end the description: who reads a corpus that is not whole finds none.
+
+    Args:
+        folder: It is made; what it has of the same names is replaced.
+        modules: All with an index, or none; their options are written unless there is an override.
+        override: In the place of all modules' options.
+        more: What else to say in the description, such as {"corpus_name": "mine"}.
+
+    Raises:
+        InputError: there is no module, a name leads out of the folder or comes twice, or some modules have an
+            index and some do not.
+    """
+    names: list[str] = []
+    indexed: set[bool] = set()
+    for module in modules:
+        _check_name(module.name, names)
+        names.append(module.name)
+        indexed.add(module.index is not None)
+        if len(indexed) > 1:
+            raise InputError(f"{module.name}: a corpus has a ThinLTO index for all modules, or for none")
+        files = {BITCODE: module.bitcode}
+        if module.index is not None:
+            files[INDEX] = module.index
+        if override is None:
+            files[COMMAND] = "".join(f"{word}\0" for word in module.options).encode()
+        for suffix, content in files.items():
+            path = folder / f"{module.name}{suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content)
+    if not names:
+        raise InputError(f"{folder}: there is no module to write")
+    first = {} if override is None else {"global_command_override": list(override)}
+    table = {**first, **(more or {}), "has_thinlto": indexed == {True}, "modules": names}
+    write_atomically(folder / DESCRIPTION, json.dumps(table, indent=2).encode() + b"\n")
+    return read_mlgo(folder)
+
+
+def combine_mlgo(folder: Path) -> MlgoCorpus:
+    """Write one description for all corpora below a folder, as mlgo-utils' combine_training_corpus does.
+
+    Raises:
+        InputError: there is none, or their descriptions differ in more than the modules.
+    """
+    found = [read_mlgo(path) for path in sorted(folder.glob(f"*/{DESCRIPTION}"))]
+    if not found:
+        raise InputError(f"{folder}: no folder in it has a {DESCRIPTION}")
+    same = {(one.has_thinlto, one.override, json.dumps(one.more, sort_keys=True)) for one in found}
+    if len(same) > 1:
+        raise InputError(f"{folder}: the corpora there differ in more than their modules")
+    first = found[0]
+    override = {} if first.override is None else {"global_command_override": list(first.override)}
+    modules = [f"{one.folder.relative_to(folder).as_posix()}/{name}" for one in found for name in one.modules]
+    table = {**override, **first.more, "has_thinlto": first.has_thinlto, "modules": modules}
+    write_atomically(folder / DESCRIPTION, json.dumps(table, indent=2).encode() + b"\n")
+    return read_mlgo(folder)
+
+
+def cc1_options(arguments: Sequence[str] = ("-Oz",)) -> tuple[str, ...]:
+    """Return the -cc1 options that clang's driver makes of some arguments, less those of a single file.
+
+    Raises:
+        InputError: clang's driver rejects them.
+    """
+    command = [str(find_tool("clang")), "-###", *arguments, "-c", "-x", "ir", "-", "-o", "module.o"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [words for line in done.stderr.splitlines() if '"-cc1"' in line for words in [shlex.split(line)]]
+    if done.returncode or not lines:
+        raise InputError(f"{shlex.join(arguments)}: clang rejects these options: {done.stderr.strip()}")
+    kept: list[str] = []
+    words = iter(lines[0][1:])
+    for word in words:
+        if word in OF_ONE_FILE:
+            next(words, None)
+        elif word != "-" and not word.startswith(OF_ONE_FOLDER):
+            kept.append(word)
+    return tuple(kept)
+
+
+def level_of(options: Sequence[str], default: str = "O0") -> str:
+    """Return the level that options ask for, such as "Oz": the last one counts."""
+    return next((word[1:] for word in reversed(options) if word[:2] == "-O" and word != "-O"), default)
+
+
+def _are_texts(values: Sequence[object]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _check_name(name: str, known: Sequence[str]) -> None:
+    path = PurePosixPath(name)
+    if not name or path.is_absolute() or ".." in path.parts:
+        raise InputError(f"module {name!r}: expected a path inside of the corpus")
+    if name in known:
+        raise InputError(f"module {name!r}: is in the corpus twice")

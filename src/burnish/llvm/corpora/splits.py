@@ -1,0 +1,120 @@
+"""Which programs are learnt from and which are kept to test on: by folder, and none in two splits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from burnish.core.errors import InputError
+from burnish.files import write_atomically
+from burnish.llvm.corpora.pack import PackRow
+
+FILE = "splits.json"
+KEEPS = ("train", "val", "test")
+"""Which split keeps a program that is in several: what is learnt from depends on nothing else."""
+
+
+def group_of(row: PackRow) -> str:
+    """Return the folder that a row's file is in, package first: what is split together."""
+    return row.name.rpartition("/")[0]
+
+
+def file_of(row: PackRow) -> str:
+    """Return the file that a row comes from, package first, for several functions of a file the same."""
+    folder, _, name = row.name.rpartition("/")
+    return f"{folder}/{name.partition(':')[0]}"
+
+
+def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: int) -> dict[str, str]:
+    """Deal groups out to splits, the largest first, each to the split that lacks the most of its share.
+
+    Args:
+        groups: Programs in each group.
+        shares: By split, such as {"train": 8, "val": 1, "test": 1}; relative to their sum.
+        seed: Of the order among groups of equal size.
+
+    Raises:
+        InputError: a share is negative, or all are zero.
+    """
+    total = sum(shares.values())
+    if total <= 0 or min(shares.values()) < 0:
+        raise InputError(f"shares of splits have to be positive, such as train=8,val=1,test=1; got {shares}")
+    names = sorted(groups)
+    order = [names[i] for i in np.random.default_rng(seed).permutation(len(names))]
+    programs = sum(groups.values())
+    lacking = {split: programs * share / total for split, share in shares.items()}
+    found = {}
+    for name in sorted(order, key=lambda name: -groups[name]):
+        split = max(lacking, key=lambda split: lacking[split])
+        found[name] = split
+        lacking[split] -= groups[name]
+    return dict(sorted(found.items()))
+
+
+def apply_splits(rows: Sequence[PackRow], splits: Mapping[str, str]) -> list[PackRow]:
+    """Return rows with the splits of their files, else of their folders, else of their packages."""
+    if not splits:
+        return list(rows)
+    found = []
+    for row in rows:
+        named = (one for one in (file_of(row), group_of(row), row.package) if one in splits)
+        split = next(named, None)
+        found.append(replace(row, split=splits[split]) if split else row)
+    return found
+
+
+def without_repeats(rows: Sequence[PackRow]) -> list[PackRow]:
+    """Return rows so that no program is in two splits; names of functions and files do not make it another.
+
+    The first split in the order of `KEEPS` keeps it; in the others it becomes "repeated". What is in
+    a split that is not here cannot be seen: the manifest says it of the public packages (Package.repeats).
+    """
+    rank = {split: number for number, split in enumerate(KEEPS)}
+    owner: dict[tuple[str, int], PackRow] = {}
+    for row in sorted(rows, key=lambda row: (rank.get(row.split, len(rank)), row.name)):
+        if row.is_program:
+            owner.setdefault((row.structure, row.instructions), row)
+    found = []
+    for row in rows:
+        first = owner.get((row.structure, row.instructions), row)
+        if row.is_program and first.split != row.split:
+            reason = repeat_reason(f"{first.name} in {first.split}")
+            row = replace(row, status="repeated", reason=reason)
+        found.append(row)
+    return found
+
+
+def repeat_reason(other: str) -> str:
+    """Return why a program is left out: `other` is PROGRAM in SPLIT."""
+    return f"the same program as {other}"
+
+
+def read_splits(folder: Path) -> dict[str, str]:
+    """Return a corpus folder's own splits, by group; none: those of the packages hold.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return {}
+    try:
+        splits = json.loads(path.read_text(encoding="utf-8"))["splits"]
+        return {str(group): str(split) for group, split in splits.items()}
+    except (ValueError, KeyError, AttributeError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); remove it, or split again") from None
+
+
+def write_splits(folder: Path, splits: Mapping[str, str], seed: int) -> None:
+    """Write a corpus folder's own splits."""
+    text = json.dumps({"seed": seed, "splits": splits}, indent=1) + "\n"
+    write_atomically(folder / FILE, text.encode())
+
+
+def remove_splits(folder: Path) -> None:
+    """Go back to the splits that the packages were built with."""
+    (folder / FILE).unlink(missing_ok=True)

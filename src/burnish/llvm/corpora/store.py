@@ -1,0 +1,198 @@
+"""A corpus on disk: a folder of packs, opened by reading their rows only."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.program import Program
+from burnish.llvm.corpora.manifest import packages_in
+from burnish.llvm.corpora.pack import SUFFIX, Pack, PackRow, read_pack, read_program
+from burnish.llvm.corpora.splits import apply_splits, read_splits, without_repeats
+
+SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Corpus(Sequence[Program]):
+    """Programs in a fixed order, by name; each is read from its pack when it is asked for.
+
+    It is small and can be pickled: worker processes read the packs themselves.
+    """
+
+    folder: Path
+    rows: tuple[PackRow, ...] = field(repr=False)
+    """All files, also those that failed or were skipped: `programs` are the others."""
+    packs: dict[str, tuple[Path, int]] = field(repr=False, hash=False)
+    """By package: the pack, and where its content begins."""
+
+    @cached_property
+    def programs(self) -> tuple[PackRow, ...]:
+        """The rows that can be opened; `corpus[i]` is the program of the i-th."""
+        return tuple(row for row in self.rows if row.is_program)
+
+    def __len__(self) -> int:
+        return len(self.programs)
+
+    @overload
+    def __getitem__(self, index: int) -> Program: ...
+    @overload
+    def __getitem__(self, index: slice) -> Corpus: ...
+    def __getitem__(self, index: int | slice) -> Program | Corpus:
+        if isinstance(index, slice):
+            return self._with(self.programs[index])
+        return self.open(self.programs[index])
+
+    def open(self, row: PackRow) -> Program:
+        """Return the program of a row.
+
+        Raises:
+            InputError: its pack is damaged, gone, or was rebuilt since the corpus was opened.
+        """
+        path, content_at = self.packs[row.package]
+        return read_program(path, content_at, row)
+
+    def find(self, name: str) -> Program:
+        """Return the program of that name, package/path.
+
+        Raises:
+            UnknownName: there is none; the message suggests the nearest ones, or says what became of it.
+        """
+        if (row := self._by_name.get(name)) is None:
+            raise UnknownName.among(f"program in {self.folder}", name, _near(name, self._by_name))
+        if not row.is_program:
+            raise UnknownName(f"{name}: {row.status}: {row.reason or 'there is no code in it'}")
+        return self.open(row)
+
+    @cached_property
+    def _by_name(self) -> dict[str, PackRow]:
+        return {row.name: row for row in self.rows}
+
+    def split(self, name: str) -> Corpus:
+        """Return the programs of "train", "val" or "test"; "test@1" is the public one in its first version.
+
+        Raises:
+            UnknownName: the corpus has no such split, or the split no such version.
+            InputError: a package of the version is not built, or the folder has splits of its own.
+        """
+        known = dict.fromkeys(row.split for row in self.rows)
+        split, at, _ = name.partition("@")
+        if split not in known:
+            raise UnknownName.among(f"split in {self.folder}", split, known)
+        if not at:
+            return self.where(lambda row: row.split == split)
+        packages = {package.name for package in packages_in(name)}
+        if read_splits(self.folder):
+            raise InputError(f"{self.folder}: has splits of its own, without versions; expected {split}")
+        if missing := sorted(packages - self.packs.keys()):
+            raise InputError(
+                f"{self.folder}: {', '.join(missing)} of {name} not built; go on with: burnish corpus build "
+                f"--split {split} --folder {self.folder}"
+            )
+        return self.where(lambda row: row.split == split and row.package in packages)
+
+    def package(self, name: str) -> Corpus:
+        """Return the programs of one package.
+
+        Raises:
+            UnknownName: the corpus has no such package.
+        """
+        if name not in self.packs:
+            raise UnknownName.among(f"package in {self.folder}", name, self.packs)
+        return self.where(lambda row: row.package == name)
+
+    def part(self, name: str) -> Corpus:
+        """Return the programs of a split or of a package.
+
+        Raises:
+            UnknownName: it is neither; the message suggests the nearest ones.
+        """
+        splits = dict.fromkeys(row.split for row in self.rows)
+        if name.partition("@")[0] in splits:
+            return self.split(name)
+        if name in self.packs:
+            return self.package(name)
+        raise UnknownName.among(f"split or package in {self.folder}", name, [*splits, *self.packs])
+
+    def where(self, wanted: Callable[[PackRow], bool]) -> Corpus:
+        """Return the files whose rows are wanted, in the same order."""
+        return self._with(row for row in self.rows if wanted(row))
+
+    def shuffled(self, seed: int) -> Corpus:
+        """Return the programs in an order that depends on the seed only."""
+        order = np.random.default_rng(seed).permutation(len(self.programs))
+        return self._with(self.programs[i] for i in order)
+
+    def sample(
+        self, count: int, seed: int, *, smallest: int = 1, largest: int | None = None, even: bool = False
+    ) -> Corpus:
+        """Return some programs of a size, without repetition; all of them where there are fewer.
+
+        Args:
+            count: How many.
+            seed: Of the choice.
+            smallest: IR instructions, included.
+            largest: IR instructions, included.
+            even: As many from every doubling of size as possible, instead of every program alike.
+        """
+        rows = [r for r in self.programs if smallest <= r.instructions <= (largest or r.instructions)]
+        order = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
+        return self._with((_one_of_each_size(order) if even else order)[:count])
+
+    @cached_property
+    def digest(self) -> str:
+        """32 hexadecimal digits over names, splits and contents, whatever order they are in."""
+        lines = sorted(f"{row.name}\0{row.split}\0{row.digest}\n" for row in self.programs)
+        return hashlib.blake2b("".join(lines).encode(), digest_size=16).hexdigest()
+
+    def _with(self, rows: Iterable[PackRow]) -> Corpus:
+        return dataclasses.replace(self, rows=tuple(rows))
+
+
+def open_corpus(folder: Path | str) -> Corpus:
+    """Open a corpus that `burnish corpus build` made; only the rows are read.
+
+    Raises:
+        InputError: there is none, or a pack is damaged.
+    """
+    folder = Path(folder)
+    packs = [read_pack(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    if not packs:
+        raise InputError(f"{folder}: no corpus there; make one with: burnish corpus build --folder {folder}")
+    return corpus_of(folder, packs)
+
+
+def corpus_of(folder: Path, packs: Sequence[Pack]) -> Corpus:
+    """Return the corpus of some packs, with the splits of its folder and no program in two of them."""
+    rows = [row for pack in packs for row in pack.rows]
+    rows = without_repeats(apply_splits(rows, read_splits(folder)))
+    rows.sort(key=lambda row: (row.package, row.path))
+    return Corpus(folder, tuple(rows), {pack.package: (pack.path, pack.content_at) for pack in packs})
+
+
+def _one_of_each_size(rows: Sequence[PackRow]) -> list[PackRow]:
+    """Return rows in turns from every doubling of size, so that any beginning of the list is even."""
+    seen: dict[int, int] = {}
+    turns = []
+    for row in rows:
+        size = row.instructions.bit_length()
+        seen[size] = seen.get(size, 0) + 1
+        turns.append(seen[size])
+    return [row for _, row in sorted(zip(turns, rows, strict=True), key=lambda pair: pair[0])]
+
+
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    """Put the names that share the last part first: thousands of long names are all alike."""
+    last = name.rpartition("/")[2]
+    names = list(known)
+    same = [other for other in names if other.rpartition("/")[2] == last]
+    return same or difflib.get_close_matches(name, names, n=3) or names

@@ -1,0 +1,193 @@
+"""Translation units: every C and C++ file of a package, with the options that compile it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from burnish.core.errors import CompileError, InputError
+from burnish.llvm.corpora.manifest import Package
+from burnish.llvm.corpora.repair import Repairs, first_error, repair
+from burnish.llvm.corpora.tree import FOREIGN, SourceTree, folder_of, index_tree
+from burnish.llvm.toolchain import C_SUFFIXES, compile_to_bitcode
+
+MOST_REPAIRS = 20
+SMALLEST_BYTES = 100  # a smaller file has no code in it
+
+HEADERS = (
+    "STDINT INTTYPES STDLIB STRING STRINGS UNISTD STDBOOL STDDEF LIMITS FCNTL ERRNO SYS_TYPES SYS_STAT "
+    "SYS_TIME TIME ASSERT CPUID X86INTRIN PTHREAD"
+)
+# Old C that clang now rejects; -w then hides the warnings that these errors become.
+LENIENT = (
+    "implicit-function-declaration implicit-int int-conversion incompatible-pointer-types "
+    "incompatible-function-pointer-types return-mismatch c++11-narrowing register dynamic-exception-spec"
+)
+# The same bitcode at any time: __DATE__ and the like are of the day that C got its standard.
+TIMELESS = ('-D__DATE__="Dec 14 1989"', '-D__TIME__="00:00:00"', '-D__TIMESTAMP__="Thu Dec 14 00:00:00 1989"')
+FLAGS = (
+    *("-w", "-g0", "-fPIC", "-fno-ident", "-fno-stack-protector", "-ferror-limit=1", *TIMELESS),
+    *("-D_GNU_SOURCE", "-DNDEBUG", "-DSTDC_HEADERS=1"),
+    *(f"-DHAVE_{name}_H=1" for name in HEADERS.split()),
+    *(f"-Wno-error={name}" for name in LENIENT.split()),
+)
+
+Language = Literal["c", "c++"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One file of a package, and the options with which clang compiles it."""
+
+    package: str
+    path: str  # relative to root, with '/'
+    language: Language
+    options: tuple[str, ...] = field(repr=False)  # relative to root: the same wherever it was unpacked
+    root: Path
+
+    @property
+    def name(self) -> str:
+        """Return what people call it: package/path."""
+        return f"{self.package}/{self.path}"
+
+    @property
+    def source(self) -> Path:
+        """Return the file."""
+        return self.root / self.path
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Return clang's arguments that compile `source` from any working directory."""
+        # __FILE__ is in assertions: a program must not depend on where its sdist was unpacked
+        return f"-working-directory={self.root}", f"-fmacro-prefix-map={self.root}/=", *self.options
+
+    def compile(self, level: str = "Oz") -> bytes:
+        """Return the bitcode before any pass, as clang's front end makes it for -O0 ... -Oz.
+
+        It does not depend on where the package was unpacked.
+
+        Raises:
+            CompileError: clang rejects it.
+        """
+        options = (f"-fmacro-prefix-map={self.root}/=", *self.options)
+        return compile_to_bitcode(Path(self.path), options, level=level, directory=self.root)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that was not tried."""
+
+    package: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A file that clang rejects whatever is repaired."""
+
+    package: str
+    path: str
+    reason: str  # the error that remains
+
+
+def translation_units(
+    root: Path, package: Package, limit: int | None = None, *, within: str = ""
+) -> Iterator[Unit | Skipped | Failed]:
+    """Find the options of every C and C++ file in a package by compiling it; yield each when it is known.
+
+    Each file is one unit. Nothing of the package's build is run: include roots are the folders of
+    the sdist in which a missing include is found, config headers are filled in from their templates
+    (below `root`/.generated), and target features that an error names are switched on. What helped
+    one file is tried first on the next in its folder. The order is by path, and the same every time.
+
+    Args:
+        root: The unpacked sdist, as `fetch` returns it.
+        package: Its entry in the manifest.
+        limit: Stop after so many units; None tries all files.
+        within: Try only the files of this folder, relative to the root, and of the folders in it.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    if not (root / within).is_dir():
+        raise InputError(
+            f"{root / within}: no such folder; expected {package} as unpacked by burnish.llvm.corpora.fetch"
+        )
+    tree = index_tree(root.resolve())
+    found = 0
+    wanted = (path for path in tree.sources() if not within or path.startswith(f"{within}/"))
+    for _, paths in itertools.groupby(wanted, folder_of):
+        for unit, _ in compile_folder(tree, package, paths):
+            yield unit
+            found += isinstance(unit, Unit)
+            if found == limit:
+                return
+
+
+def compile_folder(
+    tree: SourceTree, package: Package, paths: Iterable[str], flags: tuple[str, ...] = ()
+) -> Iterator[tuple[Unit | Skipped | Failed, bytes]]:
+    """Compile files of one folder; yield each with its bitcode at -Oz, which is empty where there is none.
+
+    What is learnt from one file holds for the folder only: folders can be compiled in any order.
+    `flags` are clang's options for every file, beside those that burnish finds.
+    """
+    roots: tuple[str, ...] | None = None
+    for path in paths:
+        if reason := _reason_to_skip(tree.root / path, path, package.tables):
+            yield Skipped(package.name, path, reason), b""
+            continue
+        if roots is None:
+            roots = _own_roots(tree, folder_of(path))
+        unit, bitcode, roots = _compile_with_repairs(tree, package, path, Repairs(roots, flags))
+        yield unit, bitcode
+
+
+def _compile_with_repairs(
+    tree: SourceTree, package: Package, path: str, options: Repairs
+) -> tuple[Unit | Failed, bytes, tuple[str, ...]]:
+    """Return the unit, or why it cannot be one, its bitcode, and the include roots found on the way."""
+    error = ""
+    for _ in range(MOST_REPAIRS):
+        unit = _unit(tree.root, package, path, options)
+        try:
+            return unit, unit.compile(), options.roots
+        except CompileError as rejection:
+            error = first_error(str(rejection))
+        better = repair(options, error, tree, folder_of(path), package.defines)
+        if better is None:
+            break
+        options = better
+    return Failed(package.name, path, error), b"", options.roots
+
+
+def _unit(root: Path, package: Package, path: str, options: Repairs) -> Unit:
+    language: Language = "c" if PurePosixPath(path).suffix in C_SUFFIXES else "c++"
+    standard = "-std=gnu17" if language == "c" else "-std=gnu++17"
+    defines = tuple(f"-D{define}" for define in package.defines)
+    includes = tuple(f"-I{folder}" for folder in options.roots)
+    return Unit(package.name, path, language, (*FLAGS, standard, *defines, *options.flags, *includes), root)
+
+
+def _own_roots(tree: SourceTree, folder: str) -> tuple[str, ...]:
+    """Return the roots of what the sdist brings along and the machine has too: clang would never miss it."""
+    roots = [tree.include_root(include, folder) for include in tree.shadowed]
+    return tuple(dict.fromkeys(root or "." for root in roots if root is not None))
+
+
+def _reason_to_skip(source: Path, path: str, tables: tuple[str, ...]) -> str | None:
+    if path.startswith(tables):
+        return "a table: data, and no code"
+    if foreign := FOREIGN.search(folder_of(path)):
+        return f"{foreign[2]}: for another system or machine"
+    with source.open("rb") as file:
+        head = file.read(400)
+    if len(head) < SMALLEST_BYTES:
+        return f"fewer than {SMALLEST_BYTES} bytes"
+    if b"Generated by Cython" in head:
+        return "generated by Cython: mostly calls of Python's C API"
+    return None

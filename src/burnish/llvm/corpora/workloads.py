@@ -1,0 +1,167 @@
+"""Real programs that can be run: the sources of a pinned package, linked with a small driver of ours."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.program import Program, Run, Workload
+from burnish.files import default_cache, write_atomically
+from burnish.llvm.corpora.fetch import Progress, fetch
+from burnish.llvm.corpora.manifest import find_package
+from burnish.llvm.corpora.sizes import choose_runs, read_runs, split_sizes
+from burnish.llvm.programs import link_programs
+from burnish.llvm.toolchain import clang_version, compile_to_bitcode
+
+FOLDER = Path(__file__).with_name("drivers")
+# The packages' own warnings are no concern of ours; assertions name files by where they are in the package.
+FLAGS = ("-w", "-fno-ident")
+DEFAULT_SIZES = ("small", "medium")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a program is made of a package: which files, how they are compiled, and what they are run on."""
+
+    name: str  # also the package's and that of the driver's folder
+    description: str
+    runs: tuple[Run, ...]  # by size, as a kernel's
+    sources: tuple[str, ...]  # patterns, relative to the unpacked sdist
+    include: tuple[str, ...]  # folders, relative to it
+    omit: tuple[str, ...] = ()  # of the sources
+    flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()  # arguments of the linker
+    files: tuple[str, ...] = ()  # beside the driver: what it reads
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Return the names of the input sizes, smallest first."""
+        return tuple(run.name for run in self.runs)
+
+    @property
+    def folder(self) -> Path:
+        """Return where the driver is, and what it reads."""
+        return FOLDER / self.name
+
+    def find_sources(self, root: Path) -> list[str]:
+        """Return the package's files that are compiled, relative to the unpacked sdist, by path.
+
+        Raises:
+            InputError: a pattern finds nothing.
+        """
+        found: set[str] = set()
+        for pattern in self.sources:
+            paths = {path.relative_to(root).as_posix() for path in root.glob(pattern)}
+            if not paths:
+                raise InputError(f"{root / pattern}: no such file; is this {find_package(self.name)}?")
+            found |= paths
+        return sorted(found - set(self.omit))
+
+    def include_flags(self, root: Path) -> list[str]:
+        """Return clang's -I options: the package's folders, the driver's, and that of what drivers share."""
+        return [f"-I{path}" for path in (*(root / folder for folder in self.include), self.folder, FOLDER)]
+
+
+@functools.cache
+def workloads() -> tuple[Recipe, ...]:
+    """Return how every workload is made, by name."""
+    rows = tomllib.loads((FOLDER / "workloads.toml").read_text(encoding="utf-8"))
+    outputs = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
+    return tuple(_read_recipe(name, row, outputs.get(name, {})) for name, row in sorted(rows.items()))
+
+
+def workload_names() -> tuple[str, ...]:
+    """Return the names of all workloads, sorted."""
+    return tuple(recipe.name for recipe in workloads())
+
+
+def find_recipe(name: str) -> Recipe:
+    """Return how the workload of that name is made.
+
+    Raises:
+        UnknownName: there is none; the message suggests the nearest ones.
+    """
+    known = {recipe.name: recipe for recipe in workloads()}
+    if name not in known:
+        raise UnknownName.among("workload", name, known)
+    return known[name]
+
+
+def load_workload(
+    name: str,
+    directory: Path | None = None,
+    sizes: Sequence[str] | None = DEFAULT_SIZES,
+    *,
+    level: str = "Oz",
+    progress: Progress | None = None,
+) -> Program:
+    """Return a real program with its workload: all of a package that is needed and a driver, in one module.
+
+    The first time, the package is fetched and compiled; what comes of it is kept.
+
+    Args:
+        name: Of a workload, such as "lz4"; sizes may follow, which then count: "lz4@medium".
+        directory: Where fetched packages and compiled modules are kept; a cache of the user's by default.
+        sizes: Which inputs the program is run on; None takes all.
+        level: What clang's front end is told.
+        progress: Told of the download: the bytes so far and in all.
+
+    Raises:
+        UnknownName: there is no such workload, or it has no such size.
+        InputError: the package cannot be fetched.
+        CompileError: clang rejects a file.
+    """
+    name, sizes = split_sizes(name, sizes)
+    recipe = find_recipe(name)
+    runs = choose_runs(name, recipe.runs, sizes)
+    directory = default_cache() if directory is None else directory
+    kept = directory / "workloads" / f"{name}-{_key(recipe, level)}.bc"
+    if kept.is_file():
+        content = kept.read_bytes()
+    else:
+        content = _compile(recipe, fetch(find_package(name), directory, progress).resolve(), level)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(kept, content)
+    files = tuple((file, (recipe.folder / file).read_bytes()) for file in recipe.files)
+    workload = Workload(runs, link_arguments=recipe.libraries, files=files)
+    return Program(f"workloads:{name}", "llvm", content, workload)
+
+
+def _compile(recipe: Recipe, root: Path, level: str) -> bytes:
+    """Compile a package's files and the driver, two at a time, and link them in order."""
+    flags = [*FLAGS, *recipe.flags, f"-fmacro-prefix-map={root}/=", *recipe.include_flags(root)]
+    jobs = [(source, root) for source in recipe.find_sources(root)]
+    jobs.append((f"{recipe.name}/driver.c", FOLDER))  # relative: the module must not name where burnish is
+
+    def one(job: tuple[str, Path]) -> Program:
+        source, directory = job
+        return Program(
+            source, "llvm", compile_to_bitcode(Path(source), flags, level=level, directory=directory)
+        )
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return link_programs(list(pool.map(one, jobs))).content
+
+
+def _key(recipe: Recipe, level: str) -> str:
+    """Return 16 hexadecimal digits that change with anything that the module depends on."""
+    package = find_package(recipe.name)
+    how = (recipe.sources, recipe.omit, recipe.include, FLAGS, recipe.flags)
+    code = hashlib.blake2b(repr((package.sha256, how, level, clang_version())).encode(), digest_size=8)
+    for file in [*sorted(recipe.folder.rglob("*.[ch]")), *sorted(FOLDER.glob("*.h"))]:
+        code.update(file.read_bytes())
+    return code.hexdigest()
+
+
+def _read_recipe(name: str, row: dict[str, object], outputs: dict[str, str]) -> Recipe:
+    lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
+    description, runs = row["description"], row["runs"]
+    assert isinstance(description, str) and isinstance(runs, dict)
+    return Recipe(name, description, read_runs(runs, outputs), **lists)

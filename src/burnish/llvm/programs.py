@@ -1,0 +1,55 @@
+"""Loading programs from files, and linking several into one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.core.argument_checks import check_class, names_in
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.program import Program
+from burnish.llvm.toolchain import IR_SUFFIXES, LEVELS, compile_anywhere
+
+
+def load_program(
+    path: Path | str, arguments: Sequence[str] = (), *, level: str = "Oz", directory: Path | None = None
+) -> Program:
+    """Read a C, C++, .ll or .bc file as a program of the LLVM tasks; its digest is the same in any folder.
+
+    Args:
+        path: The file.
+        arguments: clang's options for C and C++.
+        level: What clang's front end is told; it has no effect on .ll and .bc.
+        directory: Where clang runs, and where a relative path of a file begins.
+
+    Raises:
+        InputError: the file does not exist, is of another kind, or clang rejects it.
+    """
+    check_class("path", path, str | os.PathLike, "a file's name")  # type: ignore[arg-type]
+    if level not in LEVELS:
+        raise UnknownName.among("level", level, LEVELS)
+    arguments = names_in("arguments", arguments)
+    path = Path(path)
+    if path.suffix not in IR_SUFFIXES:
+        return Program(str(path), "llvm", compile_anywhere(path, arguments, level=level, directory=directory))
+    try:
+        return Program(str(path), "llvm", (directory or Path()).joinpath(path).read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def link_programs(programs: Sequence[Program]) -> Program:
+    """Link several programs into one; where one has `main`, all else becomes internal to it.
+
+    Raises:
+        InputError: they do not fit together, say because two define the same symbol.
+    """
+    from burnish import _native
+
+    try:
+        parts = [_native.Module(program.content, program.name) for program in programs]
+        whole = _native.Module.link(parts, internalize=True)
+    except _native.InputError as error:
+        raise InputError(str(error)) from None
+    return Program("+".join(program.name for program in programs), "llvm", whole.bitcode())

@@ -1,0 +1,154 @@
+"""Programs as graphs: ProGraML's, the basic blocks', the functions'.
+
+`program_graph` follows ProGraML (Cummins et al. 2021, arXiv:2003.10536). Nodes are instructions, variables
+(arguments and results of instructions), constants (each once in a module) and, on request, types. Edges are
+
+- control: from an instruction to the one that may execute next; position = number of the successor;
+- data: from a variable or constant to the instruction that uses it, position = number of the operand; and
+  from an instruction to its result. A case value of a switch has the position of the control edge it chooses;
+- call: from a call to the callee's first instruction, and from the callee's ends to the call;
+- type: from a type to what is of it, and from a part to the whole, position = number of the part.
+
+Node 0, `[external]`, is everything outside of the module. It calls what can be called from outside (functions
+that are visible, or whose address is taken) and what is declared only, and is called through pointers.
+
+Where this departs from ProGraML, it is to say more: positions of control edges; indirect calls; functions
+that only their module can call have no edge from outside; function pointers are constants; constant
+expressions have data edges from their operands; a function ends where control returns from it, not where it
+is unreachable. Intrinsics are instructions, not functions. Debug information is not in it.
+
+**Texts** are the language of the vocabulary, small on purpose: no names, no layouts, no lengths of arrays.
+An instruction is its opcode and a type, with what passes look at: `add i32`, `icmp slt i64`,
+`load volatile i8`, `zext i8 to i32`, `getelementptr struct`, `call llvm.memcpy`, `call void`,
+`call indirect ptr`. A variable is its type: `i32`, `ptr`, `[i8]`, `struct`, `<4 x float>`; widths and lengths
+that are no power of two are `iN`, `<n x float>`. A constant is its type and, where it is small, its value:
+`i32 -1`, `i64 2^12`, `i32 mask 16` (2^16 - 1); `i64 ~2^40` is of that magnitude; `ptr null`, `double 1.0`,
+`global [i8]`, `constant struct`, `function`. A function that is declared only is `declare`, with its name if
+LLVM knows what it does: `declare malloc`.
+
+Functions are numbered in module order from 1, intrinsics left out; 0 is outside. Blocks are numbered in
+module order from 0. These numbers are the rows of `call_graph` and `block_graph`. -1 is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish import _native
+from burnish.core.errors import MissingTool, install
+from burnish.core.objective import GraphArrays
+from burnish.core.program import Program
+from burnish.llvm.representations.modules import module_of
+from burnish.llvm.representations.vocabulary import Vocabulary, shipped_vocabulary
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
+    from torch_geometric.data import Data
+
+KINDS: Final = ("instruction", "variable", "constant", "type")
+FUNCTION_KINDS: Final = ("external", "defined", "declared")
+FLOWS: Final = ("control", "data", "call", "type")
+PROGRAM_COLUMNS: Final = ("kind", "token", "function", "block")
+BLOCK_COLUMNS: Final = ("function", "instructions", "phis", "loads", "stores", "calls", "loop_depth")
+CALL_COLUMNS: Final = ("kind", "instructions", "blocks", "local")
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramGraph:
+    """A directed multigraph of a program."""
+
+    nodes: NDArray[np.int64]  # [N, len(columns)]
+    edges: NDArray[np.int64]  # [E, 4]: source, target, flow (of FLOWS), and edge_column
+    columns: tuple[str, ...]
+    texts: Sequence[str] = ()  # the distinct ones
+    text_of: NDArray[np.int64] | None = None  # [N]: rows of texts; None where nodes have no text
+    edge_column: str = "position"
+
+    @property
+    def arrays(self) -> GraphArrays:
+        """The value of a graph observation."""
+        return GraphArrays(self.nodes, self.edges)
+
+    def node_texts(self) -> list[str]:
+        """Return a text for each node."""
+        return [] if self.text_of is None else [self.texts[i] for i in self.text_of.tolist()]
+
+    def to_networkx(self) -> MultiDiGraph[int]:
+        """Return it with the columns, the `text` and the `flow` by their names.
+
+        Raises:
+            MissingTool: networkx is not installed.
+        """
+        try:
+            from networkx import MultiDiGraph
+        except ImportError:
+            raise _missing("networkx") from None
+        graph: MultiDiGraph[int] = MultiDiGraph()
+        for i, row in enumerate(self.nodes.tolist()):
+            graph.add_node(i, **dict(zip(self.columns, row, strict=True)))
+        for i, text in enumerate(self.node_texts()):
+            graph.nodes[i]["text"] = text
+        for source, target, flow, last in self.edges.tolist():
+            graph.add_edge(source, target, flow=FLOWS[flow], **{self.edge_column: last})
+        return graph
+
+    def to_torch_geometric(self) -> Data:
+        """Return `x` int64[N, columns], `edge_index` int64[2, E], `edge_attr` int64[E, 2]: flow and position.
+
+        Raises:
+            MissingTool: torch or torch-geometric is not installed.
+        """
+        try:
+            import torch
+            from torch_geometric.data import Data
+        except ImportError:
+            raise _missing("torch-geometric") from None
+        edges = torch.from_numpy(self.edges)
+        return Data(
+            x=torch.from_numpy(self.nodes), edge_index=edges[:, :2].T.contiguous(), edge_attr=edges[:, 2:]
+        )
+
+
+def program_graph(
+    program: Program | _native.Module, *, types: bool = False, vocabulary: Vocabulary | None = None
+) -> ProgramGraph:
+    """Return ProGraML's graph: nodes int64[N, 4] of PROGRAM_COLUMNS; `kind` is one of KINDS.
+
+    Args:
+        program: What is represented; it is not changed.
+        types: With nodes for types.
+        vocabulary: Numbers the texts as tokens; the shipped one unless another is given.
+    """
+    nodes, edges, texts = module_of(program).program_graph(types)
+    text_of: NDArray[np.int64] = nodes[:, 1].copy()
+    nodes[:, 1] = (vocabulary or shipped_vocabulary()).lookup(texts)[text_of]
+    return ProgramGraph(nodes, edges, PROGRAM_COLUMNS, texts, text_of)
+
+
+def block_graph(program: Program | _native.Module) -> ProgramGraph:
+    """Return all functions' control flow: nodes int64[B, 7], the blocks, of BLOCK_COLUMNS.
+
+    Edges have flow control and the number of the successor. Calls to intrinsics are not among the calls.
+    """
+    nodes, edges, _ = module_of(program).block_graph()
+    return ProgramGraph(nodes, edges, BLOCK_COLUMNS)
+
+
+def call_graph(program: Program | _native.Module) -> ProgramGraph:
+    """Return who calls whom: nodes int64[F + 1, 4], outside and the functions, of CALL_COLUMNS.
+
+    `kind` is one of FUNCTION_KINDS, `local` 1 where the name is not visible outside. An edge is a pair of
+    functions with its number of `calls` in the module. What outside may call has an edge from node 0 with 0
+    calls, a function that calls through pointers one to node 0. The texts are the functions' names.
+    """
+    nodes, edges, names = module_of(program).call_graph()
+    return ProgramGraph(nodes, edges, CALL_COLUMNS, names, np.arange(len(names)), "calls")
+
+
+def _missing(package: str) -> MissingTool:
+    return MissingTool(f"{package} is not installed; {install('train')}")

@@ -1,0 +1,87 @@
+"""Numbers for the texts of nodes and tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import InputError
+
+UNKNOWN: Final = "[unknown]"
+EXTERNAL: Final = "[external]"
+FUNCTION: Final = "[function]"
+RESERVED: Final = (UNKNOWN, EXTERNAL, FUNCTION)
+SHIPPED: Final = "vocabulary.json"
+SIZE: Final = 2048  # numbers of the shipped vocabulary are below: the rows of a table of embeddings
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Texts by number; 0 is every text that is none of them."""
+
+    texts: tuple[str, ...]
+    origin: str = ""  # what it was counted on, and how
+
+    def __post_init__(self) -> None:
+        if self.texts[:1] != (UNKNOWN,) or len(set(self.texts)) != len(self.texts):
+            raise InputError(f"a vocabulary begins with {UNKNOWN!r} and has every text once")
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {text: number for number, text in enumerate(self.texts)}
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def lookup(self, texts: Iterable[str]) -> NDArray[np.int64]:
+        """Return each text's number: int64[len(texts)], 0 where it is unknown."""
+        numbers = self._numbers
+        return np.array([numbers.get(text, 0) for text in texts], dtype=np.int64)
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON, a text a line."""
+        lines = ",\n".join(json.dumps(text) for text in self.texts)
+        path.write_text(f'{{"origin": {json.dumps(self.origin)}, "texts": [\n{lines}\n]}}\n')
+
+
+def most_frequent(counts: Mapping[str, int], *, at_least: int, origin: str = "") -> Vocabulary:
+    """Return the reserved texts, then those counted `at_least` so often, the most frequent first."""
+    frequent = [text for text, count in counts.items() if count >= at_least and text not in RESERVED]
+    frequent.sort(key=lambda text: (-counts[text], text))
+    return Vocabulary((*RESERVED, *frequent), origin)
+
+
+def load_vocabulary(path: Path) -> Vocabulary:
+    """Read what `Vocabulary.save` wrote.
+
+    Raises:
+        InputError: the file is not there or is something else.
+    """
+    try:
+        return _parsed(path.read_text())
+    except (OSError, ValueError, KeyError, TypeError, InputError) as error:
+        raise InputError(f"{path}: no vocabulary, which is JSON with origin and texts: {error}") from None
+
+
+@cache
+def shipped_vocabulary() -> Vocabulary:
+    """Return the vocabulary of the public corpus' training split (benchmarks/vocabulary.py makes it)."""
+    return _parsed(resources.files("burnish.llvm.representations").joinpath("data", SHIPPED).read_text())
+
+
+def unknown_share(vocabulary: Vocabulary, texts: Sequence[str], text_of: NDArray[np.int64]) -> float:
+    """Return which share of a graph's nodes has an unknown text."""
+    return float((vocabulary.lookup(texts)[text_of] == 0).mean()) if len(text_of) else 0.0
+
+
+def _parsed(text: str) -> Vocabulary:
+    content = json.loads(text)
+    return Vocabulary(tuple(content["texts"]), content["origin"])

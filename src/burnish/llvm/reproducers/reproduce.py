@@ -1,0 +1,188 @@
+"""A failure as a folder that shows it without burnish, ready for LLVM's bug tracker."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from burnish import _native
+from burnish.core.errors import CompileError, CompilerCrash, CompilerTimeout, MissingTool
+from burnish.core.program import Run, Workload
+from burnish.core.reduce import reduce_trace
+from burnish.core.trace import Trace, split_entry
+from burnish.core.validator import BEHAVIOUR, CODE_GENERATION, CRASH, HANG, INVALID, Broken, Reproducer
+from burnish.llvm.reproducers.bug_report import Running, Shown, command_line, readme, script
+from burnish.llvm.reproducers.code_generation import generate_code
+from burnish.llvm.reproducers.stock_tools import FindCommand, ToolCommand, find_llvm_tool, only_functions
+from burnish.llvm.run import Execution, differences, link, run_all
+from burnish.llvm.run.check import limits_after
+from burnish.llvm.run.folder import temporary_folder
+
+SHOWS = 1  # the exit code of reproduce.sh
+NARROWING_SECONDS = 60.0
+NOTE = "the installed tools of LLVM do not show it"
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A module, and the command that goes wrong with it; None is code generation alone."""
+
+    content: bytes
+    suffix: str  # ".ll"; ".bc" where it takes the order of uses, which text has not
+    command: ToolCommand | None
+    functions: tuple[str, ...] = ()
+
+
+def reproduce(broken: Broken, *, level: str, find_command: FindCommand) -> Reproducer:
+    """Find the smallest case that LLVM's own tools show, and write it down.
+
+    The module is that before the last pass, so that one pass shows it. Where that works on functions, those
+    that have no part in it are marked optnone. Where nothing shows with the tools that are installed, there
+    are the module and the trace, and the text says so.
+
+    Args:
+        broken: A 1-minimal trace that fails, of modules.
+        level: clang's, for code generation.
+        find_command: Which command of those tools does what entries do.
+    """
+    levels = ("O0", level) if broken.failure.kind == BEHAVIOUR else (level,)
+    for case in _cases(broken, find_command):
+        for each in levels:  # -O0 acquits the back end
+            if not _shows(broken, case, each):
+                continue
+            least = _fewer_functions(broken, case, each)
+            files = _files(broken, least, each)
+            if _script_shows(files):
+                return Reproducer(files, command_line(least.command, each), least.functions)
+    before = _module(broken, broken.trace[:-1], ".bc")
+    shown = Shown(broken.program.name, broken.trace, str(broken.failure), None, broken.versions)
+    files = {"before.bc": before, "README.md": readme(shown)} | _trace_file(broken.trace)
+    return Reproducer(files, note=NOTE)
+
+
+def _cases(broken: Broken, find_command: FindCommand) -> Iterator[_Case]:
+    """Yield what may show it, the best first."""
+    trace = broken.trace
+    try:
+        find_llvm_tool("opt")
+    except MissingTool:
+        return
+    if broken.failure.kind == CODE_GENERATION:
+        for suffix in (".ll", ".bc"):
+            yield _Case(_module(broken, trace, suffix), suffix, None)
+        return
+    site, action = split_entry(trace[-1]) if trace else ("", "")
+    for suffix in (".ll", ".bc"):
+        if trace and (command := find_command([action])):
+            content = _module(broken, trace[:-1], suffix)
+            if site:
+                try:
+                    yield _Case(only_functions(content, suffix, [site]), ".ll", command, (site,))
+                except CompilerCrash:
+                    continue
+            else:
+                yield _Case(content, suffix, command)
+    if len(trace) > 1 and (command := find_command(trace)):
+        yield _Case(_module(broken, (), ".bc"), ".bc", command)
+
+
+def _shows(broken: Broken, case: _Case, level: str) -> bool:
+    """Return whether the tools that are installed fail in the same way."""
+    kind = broken.failure.kind
+    after = case.content
+    if case.command:
+        try:
+            after = case.command.run(after, case.suffix, seconds=broken.deadline_seconds)
+        except CompilerTimeout:
+            return kind == HANG
+        except CompilerCrash:
+            return kind in (CRASH, INVALID)
+    if kind not in (BEHAVIOUR, CODE_GENERATION):
+        return False
+    workload = broken.program.workload
+    assert workload  # or it would not have come so far
+    try:
+        code = generate_code(after, level, broken.deadline_seconds)
+        with temporary_folder() as folder:
+            executable = link(code, workload, folder / "program")
+            seen = run_all(executable, workload, limits=limits_after(broken.expected))
+    except (CompileError, CompilerTimeout):
+        return kind == CODE_GENERATION
+    return kind == BEHAVIOUR and bool(differences(workload, seen, broken.expected))
+
+
+def _fewer_functions(broken: Broken, case: _Case, level: str) -> _Case:
+    """Leave the pass as few functions as it takes: delta debugging once more."""
+    if not (case.command and case.command.on_functions):
+        return case
+
+    def narrowed(functions: Trace) -> _Case:
+        content = only_functions(case.content, case.suffix, functions)
+        return replace(case, content=content, suffix=".ll", functions=functions)
+
+    def still_shows(functions: Trace) -> bool:
+        try:
+            return _shows(broken, narrowed(functions), level)
+        except CompilerCrash:  # not all can be marked
+            return False
+
+    everything = case.functions or tuple(_native.Module(case.content).functions)
+    if not still_shows(everything) or still_shows(()):  # some passes run on optnone functions, too
+        return replace(case, functions=())
+    return narrowed(reduce_trace(everything, still_shows, seconds=NARROWING_SECONDS).trace)
+
+
+def _files(broken: Broken, case: _Case, level: str) -> dict[str, bytes]:
+    """Return the files of the folder."""
+    trace, failure, workload = broken.trace, broken.failure, broken.program.workload
+    source = f"before{case.suffix}"
+    shown = Shown(
+        broken.program.name, trace, str(failure), case.command, broken.versions, level, case.functions
+    )
+    files = {source: case.content} | _trace_file(trace)
+    if failure.kind != BEHAVIOUR or workload is None:
+        return files | {"README.md": readme(shown), "reproduce.sh": script(case.command, source, level)}
+    run, right, wrong = _first_difference(workload, failure.seen, broken.expected)
+    files |= {f"files/{name}": content for name, content in workload.files}
+    files |= {f"objects/{i}.o": content for i, content in enumerate(workload.objects)}
+    files |= {"stdin": run.stdin, "expected": right.output, "actual": wrong.output}
+    running = Running(run.arguments, right.status, workload.link_arguments, len(workload.objects))
+    return files | {
+        "README.md": readme(shown),
+        "reproduce.sh": script(case.command, source, level, running),
+    }
+
+
+def _first_difference(
+    workload: Workload, seen: Sequence[Execution], reference: Sequence[Execution]
+) -> tuple[Run, Execution, Execution]:
+    for run, wrong, right in zip(workload.runs, seen, reference, strict=True):
+        if differences(replace(workload, runs=(run,)), [wrong], [right]):
+            return run, right, wrong
+    raise AssertionError("a failure without a difference")
+
+
+def _module(broken: Broken, trace: Trace, suffix: str) -> bytes:
+    content = broken.session(trace).observe("ir" if suffix == ".ll" else "bitcode")
+    return content.encode() if isinstance(content, str) else bytes(content)
+
+
+def _trace_file(trace: Trace) -> dict[str, bytes]:
+    return {"trace.txt": "".join(f"{text}\n" for text in trace).encode()}
+
+
+def _script_shows(files: dict[str, bytes]) -> bool:
+    """Run the script, as whoever reads the report will."""
+    tools = {"OPT": str(find_llvm_tool("opt")), "CLANG": str(find_llvm_tool("clang"))}
+    with temporary_folder() as folder:
+        Reproducer(files).write(folder)
+        done = subprocess.run(
+            [str(folder / "reproduce.sh")],
+            env=os.environ | tools | {"TMPDIR": str(folder)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    return done.returncode == SHOWS

@@ -1,0 +1,86 @@
+"""Linking: from an object file to an executable."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.core.errors import CompileError, CompilerTimeout, InputError
+from burnish.core.program import Workload
+from burnish.llvm.run.folder import temporary_folder
+from burnish.llvm.toolchain import find_tool
+
+ELF = b"\x7fELF"  # how such a file begins
+
+
+def link(
+    object_bytes: bytes,
+    workload: Workload,
+    destination: Path,
+    *,
+    sanitizers: Sequence[str] = (),
+    timeout_seconds: float = 60.0,
+) -> Path:
+    """Link a program's object with the rest of it, and return `destination`.
+
+    For C++, the workload's `link_arguments` have `--driver-mode=g++`.
+
+    Args:
+        object_bytes: The object file of what is optimized.
+        workload: What it is linked with, and how.
+        destination: Where the executable goes.
+        sanitizers: Whose run-time libraries are needed: "address", "undefined".
+        timeout_seconds: Of the linker.
+
+    Raises:
+        CompileError: the linker rejects it; the message is what it printed.
+        InputError: the object is made for another system.
+        CompilerTimeout: the linker does not end.
+        MissingTool: clang is not installed.
+    """
+    if not object_bytes.startswith(ELF):
+        raise InputError(
+            "the program is made for another system and cannot be run here (its object is no ELF file); "
+            "choose an objective of size, such as loaded-bytes"
+        )
+    with temporary_folder() as folder:
+        names = [f"{number}.o" for number in range(1 + len(workload.objects))]
+        for name, content in zip(names, (object_bytes, *workload.objects), strict=True):
+            (folder / name).write_bytes(content)
+        command = [str(find_tool("clang")), *names, "-o", str(destination.absolute())]
+        command += [f"-fsanitize={','.join(sanitizers)}"] if sanitizers else []
+        command += [f"-Wl,-rpath,{_library_folder()}", *workload.link_arguments]
+        report = _run(command, folder, timeout_seconds)
+        if "recompile with -fPIC" in report:  # a module that does not say that it is position independent
+            report = _run([*command, "-no-pie"], folder, timeout_seconds)
+    if report:
+        raise CompileError(f"linking failed: {' '.join(command[1:])}\n{report}")
+    return destination
+
+
+def _run(command: Sequence[str], folder: Path, timeout_seconds: float) -> str:
+    """Run the linker and return why it failed; "" where it did not."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,  # messages name the objects, not a folder that is gone
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=timeout_seconds,
+        )
+    except subprocess.TimeoutExpired:
+        raise CompilerTimeout(f"linking took more than {timeout_seconds:g} seconds") from None
+    if not done.returncode:
+        return ""
+    return done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+
+
+@functools.cache
+def _library_folder() -> Path:
+    """Return where clang's own libc++ and libunwind are: the system's loader does not look there."""
+    command = [str(find_tool("clang")), "-print-file-name=libunwind.so.1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return Path(done.stdout.strip()).resolve().parent

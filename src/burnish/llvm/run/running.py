@@ -1,0 +1,199 @@
+"""One run of an executable, which may crash, hang, eat memory or print without end."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from burnish import _native
+from burnish.core.errors import InputError
+from burnish.core.program import Run
+from burnish.llvm.run.counters import Counters
+from burnish.llvm.run.folder import temporary_folder
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+LOOK_SECONDS = 0.1  # between looks at what a running program has written
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """What one run may use; it is killed beyond."""
+
+    timeout_seconds: float = 10.0
+    memory_bytes: int | None = 2 * GIB  # of address space; None for sanitizers, which reserve terabytes
+    written_bytes: int = 64 * MIB  # to each of its standard streams, and to files
+    cpu: int | None = None  # the core that it is bound to, where that is allowed
+
+
+PATIENT = RunLimits(timeout_seconds=120.0)  # for what is known to end, on a machine that may be busy
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What a run came to."""
+
+    output: bytes = field(repr=False)  # standard output
+    errors: bytes = field(repr=False)  # standard error
+    status: int  # exit code, or minus the number of the signal that ended it
+    killed: str  # why it was killed by us; "" where it was not
+    cpu_seconds: float  # in user code and in the kernel, of the program and of what it waited for
+    wall_seconds: float
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words."""
+        if self.killed:
+            return self.killed
+        if self.status >= 0:
+            return f"exit code {self.status}"
+        names = {item.value: item.name for item in signal.Signals}
+        return f"signal {names.get(-self.status, -self.status)}"
+
+
+def execute(
+    executable: Path,
+    run: Run,
+    *,
+    files: Sequence[tuple[str, bytes]] = (),
+    environment: Sequence[str] = (),
+    limits: RunLimits = RunLimits(),
+    counters: Sequence[str] = (),
+) -> Execution:
+    """Run an executable in a new folder, and leave nothing behind.
+
+    It is the leader of a session of its own. When it has ended, or after the timeout, or when it has written
+    too much, its whole process group is killed; it dies with the calling thread, too. Only what it moves to
+    yet another session escapes.
+
+    Args:
+        executable: The file.
+        run: Its arguments and its standard input.
+        files: What lies in its folder: names, which may have folders, and contents.
+        environment: All of it, as NAME=value.
+        limits: What it may use.
+        counters: Which of COUNTERS to read.
+
+    Raises:
+        InputError: it cannot be started; a file's name leads out of the folder.
+        MissingTool: the machine has no such counters.
+    """
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(temporary_folder())
+        _write_files(folder, files)
+        given, output, errors = (
+            stack.enter_context(_nameless_file(name)) for name in ("stdin", "stdout", "stderr")
+        )
+        _write(given, run.stdin)
+        counting = stack.enter_context(Counters(counters))
+        start = time.monotonic()
+        number = _native.spawn(
+            str(executable.absolute()),
+            ["program", *run.arguments],
+            environment,
+            str(folder),
+            given,
+            output,
+            errors,
+            _resource_limits(limits),
+            -1 if limits.cpu is None else limits.cpu,
+        )
+        if number < 0:
+            raise InputError(f"{executable}: cannot be run: {os.strerror(-number)}")
+        try:
+            killed = _wait(number, folder, limits, start)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(number, signal.SIGKILL)  # before it is reaped: the number is still its own
+            _, status, usage = os.wait4(number, 0)
+        return Execution(
+            output=_read(output, limits.written_bytes),
+            errors=_read(errors, limits.written_bytes),
+            status=os.waitstatus_to_exitcode(status),
+            killed=killed,
+            cpu_seconds=usage.ru_utime + usage.ru_stime,
+            wall_seconds=time.monotonic() - start,
+            counters=counting.read(),
+        )
+
+
+def _wait(number: int, folder: Path, limits: RunLimits, start: float) -> str:
+    """Wait for the end, or for a reason to bring it about; return the reason, "" for none."""
+    descriptor = os.pidfd_open(number)
+    try:
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        while True:
+            left = start + limits.timeout_seconds - time.monotonic()
+            if poller.poll(max(0.0, min(left, LOOK_SECONDS)) * 1000):
+                return ""
+            if left <= 0:
+                return f"no end within {limits.timeout_seconds:g} seconds"
+            if _written_bytes(folder) > limits.written_bytes:
+                return f"more than {limits.written_bytes} bytes of files"
+    finally:
+        os.close(descriptor)
+
+
+def _resource_limits(limits: RunLimits) -> list[tuple[int, int]]:
+    pairs = [
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, limits.written_bytes),
+        (resource.RLIMIT_CPU, math.ceil(limits.timeout_seconds) + 1),
+    ]
+    if limits.memory_bytes is not None:
+        pairs.append((resource.RLIMIT_AS, limits.memory_bytes))
+    allowed = {kind: resource.getrlimit(kind)[1] for kind, _ in pairs}
+    return [
+        (kind, value if allowed[kind] == resource.RLIM_INFINITY else min(value, allowed[kind]))
+        for kind, value in pairs
+    ]
+
+
+def _write_files(folder: Path, files: Sequence[tuple[str, bytes]]) -> None:
+    for name, content in files:
+        path = folder / name
+        if folder not in path.resolve().parents:
+            raise InputError(f"{name}: expected a name inside of the folder that the program runs in")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+@contextlib.contextmanager
+def _nameless_file(name: str) -> Iterator[int]:
+    descriptor = os.memfd_create(name)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+
+
+def _read(descriptor: int, most: int) -> bytes:
+    return os.pread(descriptor, most, 0)
+
+
+def _written_bytes(folder: Path) -> int:
+    """Return what the files below a folder take, or as much of it as can be seen while it changes."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += Path(where, name).lstat().st_blocks * 512
+    return total

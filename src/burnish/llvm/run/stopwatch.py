@@ -1,0 +1,113 @@
+"""The stopwatch of a program: what its runs cost, for whatever object a compiler makes of it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from burnish.core.errors import Miscompiled
+from burnish.core.program import Workload
+from burnish.core.recent import Recent
+from burnish.llvm.run.alone import alone, quiet_core
+from burnish.llvm.run.check import differences, limits_after, run_all
+from burnish.llvm.run.executable import link
+from burnish.llvm.run.folder import temporary_folder
+from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
+from burnish.llvm.run.running import PATIENT, Execution, RunLimits, execute
+
+REPEATS = 3  # of each input; the least counts
+KEPT = 4096  # measurements that are remembered
+
+SECONDS = "seconds"
+
+
+class Stopwatch:
+    """Measures objects of one program, one at a time on a machine, and each object once.
+
+    An object is run only while it does what the unoptimized one does, and is not waited for much longer.
+    Where the workload says so, what earlier sessions on this machine measured counts: see
+    burnish.llvm.run.measurements.
+    """
+
+    def __init__(self, workload: Workload, unoptimized: Callable[[], bytes]) -> None:
+        """Take the program's workload, and what makes its unoptimized object when that is needed."""
+        self.workload = workload
+        self.objects_run = 0
+        self._unoptimized = unoptimized
+        self._right: tuple[Execution, ...] | None = None
+        self._known: Recent[tuple[bytes, str], Known] = Recent(KEPT)
+        self._disk = MeasurementCache() if workload.remembered else None
+
+    def measure(self, object_bytes: bytes, what: str = SECONDS) -> float:
+        """Return the sum over the inputs of the least of REPEATS.
+
+        Args:
+            object_bytes: The program's object file.
+            what: SECONDS of CPU time, in user code and in the kernel; or one of counters.COUNTERS.
+
+        Raises:
+            Miscompiled: the program ends or prints otherwise than the unoptimized one.
+            CompileError: it cannot be linked.
+            MissingTool: the machine has no such counter.
+        """
+        key = hashlib.blake2b(object_bytes, digest_size=16).digest(), what
+        known = self._known.get(key)
+        if known is None and self._disk:
+            known = self._disk.find(self._disk_key(*key))
+        if known is None:
+            known = self._measure(object_bytes, *key)
+        self._known.put(key, known)
+        if isinstance(known, str):
+            raise Miscompiled(known)
+        return known
+
+    @functools.cached_property
+    def _reference(self) -> bytes:
+        """The unoptimized object: what is right depends on it."""
+        return self._unoptimized()
+
+    def _disk_key(self, digest: bytes, what: str) -> bytes:
+        reference = hashlib.blake2b(self._reference, digest_size=16).digest()
+        return key_of(what, digest, reference, self.workload.digest, str(REPEATS))
+
+    def _measure(self, object_bytes: bytes, digest: bytes, what: str) -> Known:
+        """Return what it costs, or what the program does wrong."""
+        if self._right is None:
+            self._right = self._run_unoptimized()
+        limits = replace(limits_after(self._right), cpu=quiet_core())
+        counters = () if what == SECONDS else (what,)
+        with temporary_folder() as folder, alone():
+            executable = link(object_bytes, self.workload, folder / "program")
+            self.objects_run += 1
+            rounds = []
+            for _ in range(REPEATS):
+                rounds.append(self._round(executable, limits, counters))
+                if problems := differences(self.workload, rounds[-1], self._right):
+                    break
+        found: Known = f"the program does something else: {problems[0]}" if problems else _total(rounds, what)
+        late = any(run.killed for run in (*rounds[-1], *self._right))  # on another day it may be in time
+        if self._disk and not late:
+            self._disk.keep(self._disk_key(digest, what), found)
+        return found
+
+    def _round(self, executable: Path, limits: RunLimits, counters: Sequence[str]) -> tuple[Execution, ...]:
+        return tuple(
+            execute(executable, run, files=self.workload.files, limits=limits, counters=counters)
+            for run in self.workload.runs
+        )
+
+    def _run_unoptimized(self) -> tuple[Execution, ...]:
+        with temporary_folder() as folder:
+            executable = link(self._reference, self.workload, folder / "program")
+            return run_all(executable, self.workload, limits=PATIENT)
+
+
+def _total(rounds: Sequence[Sequence[Execution]], what: str) -> float:
+    return sum(min(_value(run, what) for run in runs) for runs in zip(*rounds, strict=True))
+
+
+def _value(run: Execution, what: str) -> float:
+    return run.cpu_seconds if what == SECONDS else run.counters[what]

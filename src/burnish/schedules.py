@@ -1,0 +1,23 @@
+"""Linalg programs and modules of torch as scheduled functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from burnish.tasks.mlir_schedules import api
+
+if TYPE_CHECKING:
+    from burnish.tasks.mlir_schedules.api import (
+        BoundFunction,
+        ScheduledFunction,
+        ScheduledModule,
+        compile_schedule,
+        optimize_module,
+    )
+
+__all__ = ["BoundFunction", "ScheduledFunction", "ScheduledModule", "compile_schedule", "optimize_module"]
+
+
+def __getattr__(name: str) -> Any:
+    """Take a name of the task's own."""
+    return getattr(api, name)

@@ -1,0 +1,107 @@
+"""Tasks that are several: each stage by its own search and policy, behind the best of those before."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from burnish.core.errors import CompilerCrash, ProgramError
+from burnish.core.guide import Adviser
+from burnish.core.result import Result
+from burnish.search import Budget, Progress, search
+from burnish.search.behind import begin_behind, ended, stage_behind
+from burnish.search.problem import Problem
+from burnish.workers.worker import Worker
+
+LEAST_SHARE = 0.02  # of a budget in seconds, that is worth beginning a stage for
+
+Advise = Callable[[Problem], Adviser | None]
+
+
+def search_stages(
+    problem: Problem,
+    budget: Budget,
+    advise: Advise,
+    *,
+    method: str,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Search a task's stages one after the other, or the one that it is.
+
+    A stage has its share of the budget, with what those before have left, and begins where the best trace of
+    those before ends. Where a budget in seconds is short for the program, the first ones have all of it.
+
+    Args:
+        problem: What to optimize.
+        budget: Of all stages together.
+        advise: What guides the search of a stage.
+        method: One of burnish.search.SEARCHES.
+        seed: Of every random choice.
+        progress: Called after every evaluation.
+
+    Raises:
+        ProgramError: the program cannot be read.
+    """
+    task, digest, start = problem.task, problem.program.digest, time.monotonic()
+    problem = _as_searched(problem)
+    stages = task.stages or (task,)
+    found: Result | None = None
+    for number, stage in enumerate(stages):
+        left, more = budget.seconds, budget.evaluations
+        left = None if left is None else max(0.0, left - (time.monotonic() - start))
+        if found:
+            stage = stage_behind(task, found.trace)
+            more = None if more is None else more - found.evaluations
+            if left is not None and left < LEAST_SHARE * (budget.seconds or 0.0):
+                break  # the program is so slow that those before had all
+        part = replace(problem, task=stage)
+        share = task.shares[number] / sum(task.shares[number:]) if task.stages else 1.0
+        best = search(
+            part,
+            replace(
+                budget,
+                seconds=None if left is None else share * left,
+                spare_seconds=0.0 if left is None else (1 - share) * left,
+                evaluations=None if more is None else max(1, math.ceil(share * more)),
+            ),
+            method=method,
+            seed=seed,
+            adviser=advise(part),
+            progress=progress,
+        )
+        found = joined(problem, found, best) if found else replace(best, task=task.id)
+        if math.isinf(found.cost):
+            break
+    assert found
+    return replace(found, digest=digest, trace=ended(task, found.trace))
+
+
+def _as_searched(problem: Problem) -> Problem:
+    """Return the problem of the program that is searched: see Task.searched.
+
+    Raises:
+        ProgramError: the program cannot be read.
+    """
+    make, program = problem.task.searched, problem.program
+    if not make:
+        return problem
+    worker = Worker(problem.limits)
+    try:
+        made = worker.call(make, replace(program, workload=None))
+    except CompilerCrash as error:
+        raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
+    finally:
+        worker.close()
+    return replace(problem, program=replace(program, content=made.content))
+
+
+def joined(problem: Problem, before: Result, after: Result) -> Result:
+    """Return what two searches found, the second in the next stage: the first's, where that is no better."""
+    trace, cost = (*before.trace, begin_behind(problem.task, before.trace)), before.cost
+    if after.trace and after.cost < cost:
+        trace, cost = (*trace, *after.trace), after.cost
+    evaluations, seconds = before.evaluations + after.evaluations, before.seconds + after.seconds
+    return replace(before, trace=trace, cost=cost, evaluations=evaluations, seconds=seconds)

@@ -1,0 +1,1 @@
+"""How policies of evictions are trained: it needs torch."""

@@ -1,0 +1,173 @@
+"""What the inliner decided in one module, and what each decision is worth: the credit of single answers.
+
+MLGO rewards every decision of a module by the size of the whole (Trofin et al. 2021). Here each answer is
+also tried the other way, with all others as they are: what that changes is the credit of that answer alone.
+It is what AggreVaTe (Ross and Bagnell 2014) learns from: a deviation's cost to go, when the expert goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import InputError
+from burnish.core.trace import Trace, split_entry
+from burnish.files import json_object
+from burnish.search.evaluator import Evaluator
+from burnish.search.problem import Problem
+from burnish.search.space import Batch
+from burnish.tasks.llvm_inlining.observations import (
+    FEATURES,
+    HEURISTIC_ANSWER,
+    INLINED,
+    INLINING_FEATURES,
+    QUESTION_SITES,
+    QUESTIONS,
+    ROW,
+    WOULD,
+)
+
+Observed = str | tuple[str, ...]
+"""The name of what an environment shows, or the names of what is in its dict."""
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """All decisions of one module under some answers.
+
+    `changes` is by how much the module's cost changes where one decision is the other one and all else stays,
+    in units of the objective: above 0, the decision is right. It is not a number where that was not tried.
+    """
+
+    program: str
+    digest: str
+    objective: str
+    cost: float
+    trace: Trace = field(repr=False)  # the answers; the heuristic gave the others
+    sites: tuple[str, ...] = field(repr=False)  # N, in LLVM's order
+    rows: NDArray[np.int64] = field(repr=False)  # [N, 43]: see burnish.tasks.llvm_inlining.observations.ROW
+    changes: NDArray[np.float64] = field(repr=False)  # [N]
+
+    @property
+    def tried(self) -> NDArray[np.bool_]:
+        """Which decisions were tried the other way: bool[N]."""
+        return np.isfinite(self.changes)
+
+    @property
+    def better(self) -> NDArray[np.int64]:
+        """The answer that costs less, or the one that was given where both cost the same: 0 or 1, [N]."""
+        other = np.nan_to_num(self.changes) < 0
+        answers: NDArray[np.int64] = np.where(other, 1 - self.rows[:, INLINED], self.rows[:, INLINED])
+        return answers
+
+    def to_json(self) -> str:
+        """Write it on one line; a change that is not known is null."""
+        changes = [round(float(change), 9) if math.isfinite(change) else None for change in self.changes]
+        rows = self.rows.tolist()
+        named = {name: getattr(self, name) for name in ("program", "digest", "objective", "cost")}
+        more = {"trace": self.trace, "columns": ROW, "sites": self.sites, "rows": rows, "changes": changes}
+        return json.dumps(named | more, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str) -> Decisions:
+        """Read what to_json wrote.
+
+        Raises:
+            InputError: it is not that, or its columns are those of another LLVM.
+        """
+        row = json_object(line, "a module's decisions")
+        try:
+            if tuple(row.pop("columns")) != ROW:
+                raise InputError("a module's decisions: the columns are not those of this version of LLVM")
+            rows = np.array(row.pop("rows"), dtype=np.int64).reshape(-1, len(ROW))
+            changes = np.array([math.nan if x is None else x for x in row.pop("changes")], dtype=np.float64)
+            trace, sites = tuple(row.pop("trace")), tuple(row.pop("sites"))
+            return cls(**row, trace=trace, sites=sites, rows=rows, changes=changes)
+        except (TypeError, KeyError, ValueError) as error:
+            raise InputError(f"not a module's decisions: {error}") from None
+
+
+@dataclass(frozen=True)
+class Trying:
+    """How many decisions of a module are tried the other way, and by how much work."""
+
+    most: int | None = None  # drawn with the seed; all by default, and 0 for none
+    seconds: float | None = None  # for one module
+    workers: int = 1
+    seed: int = 0
+
+
+def decide(problem: Problem, trace: Trace = (), trying: Trying = Trying()) -> Decisions:
+    """Compile a module under some answers, and try single decisions the other way.
+
+    Args:
+        problem: A program of llvm_inlining, and the objective.
+        trace: The answers, each another one than the heuristic's.
+        trying: How much is tried.
+
+    Raises:
+        ProgramError: the program cannot be read.
+        CompilerCrash: LLVM gives up under the trace alone.
+    """
+    end = None if trying.seconds is None else time.monotonic() + trying.seconds
+    evaluator = Evaluator(problem, workers=trying.workers)
+    try:
+        session = problem.open(evaluator.workers[0])
+        session.replay(trace)
+        sites = tuple(str(session.observe(QUESTION_SITES)).split("\n")) if session.sites() or trace else ()
+        rows = np.asarray(session.observe(QUESTIONS), dtype=np.int64)[:, : len(ROW)]
+        cost = session.measure(problem.goal.name)
+        others = dict(_others(trace, session.alternatives()))
+        session.close()
+        changes = np.full(len(rows), math.nan)
+        places = {site: i for i, site in enumerate(sites)}
+        chosen = [site for site in sites if site in others]
+        if trying.most is not None and trying.most < len(chosen):
+            rng = np.random.default_rng((trying.seed, int(problem.program.digest[:8], 16)))
+            chosen = [chosen[i] for i in np.sort(rng.permutation(len(chosen))[: trying.most])]
+        batch = Batch([others[site] for site in chosen], partial=True)
+        for _ in evaluator.evaluate(batch, most=None, end=end):
+            pass
+        for site, found in zip(chosen, evaluator.known(batch), strict=True):
+            if not found.error:
+                changes[places[site]] = found.cost - cost
+    finally:
+        evaluator.close()
+    program = problem.program
+    return Decisions(program.name, program.digest, problem.goal.name, cost, trace, sites, rows, changes)
+
+
+def _others(trace: Trace, alternatives: Trace) -> Iterator[tuple[str, Trace]]:
+    """Yield each site with the trace in which it alone is answered otherwise."""
+    for entry in alternatives:
+        yield split_entry(entry)[0], (*trace, entry)
+    for entry in trace:
+        yield split_entry(entry)[0], tuple(text for text in trace if text != entry)
+
+
+def observations_of(rows: NDArray[np.int64], observation: Observed) -> list[Any]:
+    """Return what an environment shows at N questions, by their rows [N, 43].
+
+    Raises:
+        InputError: that is more than what a table of decisions has.
+    """
+    asked = np.ones((len(rows), 1), dtype=np.int64)
+    parts = {
+        INLINING_FEATURES: rows[:, : len(FEATURES)],
+        HEURISTIC_ANSWER: np.hstack([asked, rows[:, WOULD:INLINED]]),
+    }
+    names = (observation,) if isinstance(observation, str) else observation
+    if unknown := [name for name in names if name not in parts]:
+        raise InputError(
+            f"{unknown[0]!r} is observed, which tables of decisions do not have; they have {', '.join(parts)}"
+        )
+    if isinstance(observation, str):
+        return list(parts[observation])
+    return [{name: parts[name][i] for name in names} for i in range(len(rows))]

@@ -1,0 +1,1 @@
+"""What is learned of the inliner's answers: it needs torch."""

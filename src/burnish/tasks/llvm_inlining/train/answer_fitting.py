@@ -1,0 +1,129 @@
+"""A policy that is fitted to what single answers are worth.
+
+The difference of its two logits is how much less it costs to inline than to leave, as sign(d) log(1 + |d|) of
+the difference d in units of the objective: a few calls decide about kilobytes, most about instructions. A
+margin is added in favour of the heuristic's answer: it is given up only where that promises enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from burnish.core.errors import InputError
+from burnish.learning.agents.learner import check_ranges, descend, generator, seeded_torch
+from burnish.learning.agents.policy import Policy
+from burnish.tasks.llvm_inlining.observations import (
+    FEATURES,
+    HEURISTIC_ANSWER,
+    INLINED,
+    INLINING_FEATURES,
+    WOULD,
+)
+from burnish.tasks.llvm_inlining.policy.decisions import Decisions
+
+
+@dataclass(frozen=True)
+class FittingConfig:
+    """How to fit."""
+
+    epochs: int = 80
+    batch: int = 128
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-2
+    margin: float = 0.5  # in favour of the heuristic: log(1 + units)
+    max_gradient_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Raise InputError for what cannot be."""
+        whole = dict.fromkeys(("epochs", "batch"), (1, np.inf))
+        rest = ("learning_rate", "weight_decay", "margin", "max_gradient_norm")
+        check_ranges(self, **whole, **dict.fromkeys(rest, (0.0, np.inf)))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """N answers that were tried both ways."""
+
+    features: NDArray[np.int64]  # [N, 38]
+    heuristic: NDArray[np.int64]  # [N, 5]
+    worth: NDArray[np.float64]  # [N]: of inlining over leaving, with the margin
+
+    def __len__(self) -> int:
+        return len(self.worth)
+
+    def observation(self, i: int) -> dict[str, NDArray[np.int64]]:
+        """Return one of them as an environment shows it."""
+        return {INLINING_FEATURES: self.features[i], HEURISTIC_ANSWER: self.heuristic[i]}
+
+
+def judged(tables: Sequence[Decisions], margin: float) -> Judged:
+    """Put all answers that were tried into one table.
+
+    Raises:
+        InputError: there is none.
+    """
+    rows = np.concatenate([one.rows[one.tried] for one in tables] or [np.zeros((0, 43), dtype=np.int64)])
+    changes = np.concatenate([one.changes[one.tried] for one in tables] or [np.zeros(0)])
+    if not len(rows):
+        raise InputError("no answer was tried: there are no modules in which LLVM asks")
+    # A change is what the other answer costs more.
+    more = np.where(rows[:, INLINED] == 1, changes, -changes)
+    worth = np.sign(more) * np.log1p(np.abs(more)) + margin * (2 * rows[:, WOULD] - 1)
+    asked = np.ones((len(rows), 1), dtype=np.int64)
+    return Judged(rows[:, : len(FEATURES)], np.hstack([asked, rows[:, WOULD:INLINED]]), worth)
+
+
+class Fitting:
+    """A policy, and how far its fitting has come."""
+
+    def __init__(self, policy: Policy, data: Judged, config: FittingConfig, *, seed: int) -> None:
+        self.policy, self.config, self.seed = policy, config, seed
+        self.epochs = 0
+        self.optimizer = torch.optim.AdamW(
+            policy.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+        )
+        self._batch = policy.collate([data.observation(i) for i in range(len(data))])
+        self._worth = torch.tensor(data.worth, dtype=torch.float32)
+
+    def fit(self, epochs: int) -> dict[str, float]:
+        """Go over all answers some times; return the last mean loss, and how often the sign is right."""
+        loss = agreement = 0.0
+        self.policy.train()
+        for _ in range(epochs):
+            self.epochs += 1
+            loss = agreement = 0.0
+            order = torch.from_numpy(generator(self.seed, self.epochs, 0).permutation(len(self._worth)))
+            with seeded_torch(self.seed, self.epochs):
+                for chosen in order.split(self.config.batch):
+                    worth = self._worth[chosen]
+                    found = self.difference(self._batch[chosen])
+                    value = nn.functional.huber_loss(found, worth)
+                    descend(self.optimizer, value, self.policy, max_norm=self.config.max_gradient_norm)
+                    loss += value.item() * len(chosen)
+                    agreement += float(((found > 0) == (worth > 0)).sum())
+        self.policy.eval()
+        return {"loss/fit": loss / len(self._worth), "agreement": agreement / len(self._worth)}
+
+    def difference(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return log p(inline) - log p(leave) of some rows: float32[B]."""
+        mask = torch.ones((len(batch), len(self.policy.actions)), dtype=torch.bool)
+        log_probs = self.policy.log_probs(batch, mask)
+        return log_probs[:, 1] - log_probs[:, 0]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to go on with the same answers."""
+        parts = {"policy": self.policy.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return parts | {"epochs": self.epochs}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where another one was."""
+        self.policy.load_state_dict(state["policy"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.epochs = state["epochs"]

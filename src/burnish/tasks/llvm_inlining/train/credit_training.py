@@ -1,0 +1,211 @@
+"""Training by the credit of single answers: try decisions of many modules the other way, then fit.
+
+An iteration tries the decisions of one module, under LLVM's heuristic; when all modules are done, further
+iterations fit a policy, some epochs each. What was tried is in a file of the run's folder, module by module:
+a run that was killed tries only what is missing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from burnish.core.errors import CompilerCrash, InputError, ProgramError
+from burnish.core.program import Program
+from burnish.envs.env import Env
+from burnish.envs.env_spaces import ActionSpace
+from burnish.files import LineFile, read_json_lines
+from burnish.learning.agents.learner import seeded_torch
+from burnish.learning.agents.policy import Policy
+from burnish.learning.networks.from_table import build_encoder
+from burnish.learning.training.chosen_programs import choose
+from burnish.learning.training.config import Config
+from burnish.learning.training.export_best import export
+from burnish.learning.training.learning import task_of
+from burnish.learning.training.standardize import standardize
+from burnish.learning.training.tables import from_table
+from burnish.learning.training.validation import NOTHING_YET, SCORE, Played, hold_out, measure, play_all
+from burnish.policies.choose import Actor
+from burnish.search.problem import Problem
+from burnish.tasks.llvm_inlining.observations import HEURISTIC_ANSWER, INLINING_FEATURES
+from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
+from burnish.tasks.llvm_inlining.train.answer_fitting import Fitting, FittingConfig, Judged, judged
+from burnish.workers.worker import Limits
+
+DECISIONS = "decisions.jsonl"
+OBSERVATION = (INLINING_FEATURES, HEURISTIC_ANSWER)
+
+
+@dataclass(frozen=True)
+class AnswerValuesPlan:
+    """How much is tried, and how it is fitted."""
+
+    answers: int = 60  # of each module that are tried the other way, drawn with the seed
+    seconds: float = 60.0  # for one module
+    tried: tuple[str, ...] = ()  # files of what was tried before: it is learned from, not done again
+    rounds: int = 8  # of validation while it is fitted
+    fit: FittingConfig = field(default_factory=FittingConfig)
+
+
+class AnswerValuesTraining:
+    """A Training (burnish.learning.training.loop)."""
+
+    ends = True
+
+    def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
+        """Choose the modules, and measure those to validate on.
+
+        Raises:
+            InputError: the configuration does not fit.
+        """
+        self.config, self.folder, self.note = config, folder, note
+        torch.set_num_threads(config.run.threads)
+        table = {name: value for name, value in config.algorithm.items() if name != "name"}
+        self.plan = from_table(AnswerValuesPlan, table, f"{config.name}: algorithm")
+        self.task = task_of(config)
+        if self.task.name != "llvm_inlining":
+            raise InputError(f"{config.name}: task: {self.task.name}: expected llvm_inlining")
+        self.reference = self.task.reference
+        self.objective = self.task.objective(config.objective).name
+        self.limits = Limits(deadline_seconds=config.environment.deadline_seconds)
+        self.programs = choose(config.programs, "programs", self.task)
+        self.validation = choose(config.validation, "validation", self.task)
+        self.space = ActionSpace(self.task, None, 0)
+        self.held, self.left_out = hold_out(
+            self.task, self.validation, self.objective, limits=self.limits, actions=self.space
+        )
+        self.before: list[Decisions] = []
+        for name in self.plan.tried:
+            if not Path(name).exists():
+                raise InputError(f"{config.name}: algorithm.tried: {name}: there is no such file")
+            self.before += read_json_lines(Path(name), Decisions.from_json, appended=True)
+        self.done = 0  # modules
+        self.steps = 0  # answers that were tried
+        self.fitting: Fitting | None = None
+        self.metrics: dict[str, float] = {SCORE: NOTHING_YET}
+
+    def iterate(self) -> Mapping[str, float]:
+        """Try the next module's decisions, or fit for some epochs."""
+        if self.done < len(self.programs):
+            found = self._try_next()
+            self.done += 1
+            count = int(found.tried.sum()) if found else 0
+            self.steps += count
+            gain = float((found.changes < 0).sum()) if found else 0.0
+            return {"steps": self.steps, "modules": self.done, "answers": count, "answers/better": gain}
+        fitting = self._fitting()
+        epochs = -(-self.plan.fit.epochs // self.plan.rounds)
+        losses = fitting.fit(epochs)
+        over = float(fitting.epochs >= self.plan.fit.epochs)
+        self.metrics = {}  # another policy now
+        return {"steps": self.steps, "epochs": fitting.epochs, "finished": over, **losses}
+
+    def validate(self) -> Mapping[str, float]:
+        """Play the validation programs, once there is a policy."""
+        if self.fitting is None:
+            return {SCORE: NOTHING_YET}
+        if not self.metrics:
+            self.metrics = measure(self.play(self.fitting.policy))
+        return self.metrics
+
+    def play(self, actor: Actor) -> list[Played]:
+        """Play the validation programs."""
+        return play_all(actor, self.held, self.env, self.config.environment.count)
+
+    def env(self, programs: Sequence[Program]) -> Env:
+        """Make an environment."""
+        return Env(
+            self.task,
+            programs,
+            observation=OBSERVATION,
+            objective=self.objective,
+            order="cycle",
+            limits=self.limits,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """See Training; what was tried is in the folder."""
+        fitted = None if self.fitting is None else self.fitting.state_dict()
+        return {"done": self.done, "steps": self.steps, "fitting": fitted}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See Training."""
+        self.done, self.steps = state["done"], state["steps"]
+        if state["fitting"] is not None:
+            self._fitting().load_state_dict(state["fitting"])
+
+    def policy_state(self) -> dict[str, Any]:
+        """See Training."""
+        assert self.fitting
+        return copy.deepcopy(self.fitting.policy.state_dict())
+
+    def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
+        """See Training; the file is played on the validation programs, whose results the card has."""
+        assert self.fitting
+        actor = copy.deepcopy(self.fitting.policy)
+        actor.load_state_dict(policy)
+        described = {
+            "task": self.task.id,
+            "toolchain": dict(self.task.toolchain()),
+            "action_list_version": self.task.version,
+            "options": dict(self.task.options),
+            "objective": self.objective,
+            "reference": self.reference,
+            "observation": list(OBSERVATION),
+            "reward": "log",
+            "sites": 0,
+            "max_steps": None,
+            "algorithm": self.config.algorithm["name"],
+            "programs": [part.describe() for part in self.programs.parts],
+            "validation": [part.describe() for part in self.validation.parts],
+            "left_out": self.left_out,
+            "answers": self.steps + sum(int(one.tried.sum()) for one in self.before),
+        }
+        path, found = export(actor, self.task.actions, folder, described, self.play)
+        return path, {**described, "actions": list(self.task.actions), **found}
+
+    def close(self) -> None:
+        """See Training."""
+
+    def _try_next(self) -> Decisions | None:
+        """Return the next module's decisions, from the file where they are in it; None of one that fails."""
+        program = self.programs[self.done]
+        for found in [*self.before, *self._tried()]:
+            if (found.digest, found.objective) == (program.digest, self.objective):
+                return found
+        self.note(f"trying answers: {program.name}, {self.done + 1} of {len(self.programs)}")
+        plan, workers = self.plan, self.config.environment.count
+        trying = Trying(plan.answers, plan.seconds, workers, self.config.run.seed)
+        try:
+            found = decide(Problem(self.task, program, self.objective, limits=self.limits), trying=trying)
+        except (CompilerCrash, ProgramError):
+            return None  # nothing to learn from
+        with closing(LineFile(self.folder / DECISIONS, keep=True)) as file:
+            file.append(found.to_json())
+        return found
+
+    def _tried(self) -> list[Decisions]:
+        return read_json_lines(self.folder / DECISIONS, Decisions.from_json, appended=True)
+
+    def _fitting(self) -> Fitting:
+        """Return what fits a policy to all that was tried, made when that is asked for first."""
+        if self.fitting is None:
+            found = {one.digest: one for one in [*self.before, *self._tried()]}
+            held = {item.program.digest for item in self.held}
+            data = judged([one for digest, one in found.items() if digest not in held], self.plan.fit.margin)
+            with seeded_torch(self.config.run.seed, 0):
+                encoder = build_encoder(self.config.network, self.task, OBSERVATION)
+                standardize(encoder, _observations(data))
+                policy = Policy(encoder, self.task.actions, critic="none")
+            self.fitting = Fitting(policy, data, self.plan.fit, seed=self.config.run.seed)
+        return self.fitting
+
+
+def _observations(data: Judged) -> list[Any]:
+    return [data.observation(i) for i in range(len(data))]

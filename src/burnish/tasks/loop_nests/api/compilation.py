@@ -1,0 +1,193 @@
+"""From the text of a nest to a kernel, and what is remembered of that on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import operator
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache as once
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from burnish import _native
+from burnish.core.argument_checks import check_class, names_in
+from burnish.core.errors import InputError, UnknownName
+from burnish.core.guide import Adviser
+from burnish.files import default_cache
+from burnish.llvm.run.measurements import MeasurementCache
+from burnish.policies import find as policies
+from burnish.tasks import loop_nests
+from burnish.tasks.loop_nests import MOST_THREADS, TASK
+from burnish.tasks.loop_nests.api.kernel import CompiledKernel
+from burnish.tasks.loop_nests.api.schedule import Schedule, choose, refine
+from burnish.tasks.loop_nests.kernel import host
+from burnish.tasks.loop_nests.nest import DTYPES, DType, Nest, make_nest
+from burnish.tasks.loop_nests.parsing import parse_statement
+
+OBJECTIVE = "seconds"
+
+
+def compile(
+    statements: str | Iterable[str],
+    /,
+    *,
+    dtype: Any = "f32",
+    refine_seconds: float = 0.0,
+    policy: str | Adviser = policies.DEFAULT,
+    cache: bool = True,
+    threads: int = 1,
+    **extents: int,
+) -> CompiledKernel:
+    """Compile a loop nest: `compile("c[m,n] += a[m,k] * b[k,n]", m=128, n=96, k=64)`.
+
+    Args:
+        statements: In the language of burnish.tasks.loop_nests.nest, in lines or as a list.
+        dtype: "f32", "f64", or NumPy's name or type of these, of all arrays.
+        refine_seconds: How long to measure schedules, in a process of its own; 0 takes the policy's first.
+        policy: "shipped", "none", a file, or a function as in burnish.core.guide.
+        cache: Whether to take the schedule that was found before on this machine, by the same policy and in
+            as many seconds or more, and to keep it for the next time.
+        threads: That share the outermost loops of a call.
+        extents: How far each iterator goes.
+
+    Raises:
+        ProgramError: the statements cannot be read, or the extents do not fit.
+        UnknownName: there is no such policy.
+        InputError: another argument is none.
+    """
+    nest = read(statements, dtype, extents)
+    return compile_nest(nest, refine_seconds=refine_seconds, policy=policy, cache=cache, threads=threads)
+
+
+def compile_nest(
+    nest: Nest,
+    *,
+    refine_seconds: float = 0.0,
+    policy: str | Adviser = policies.DEFAULT,
+    cache: bool = True,
+    threads: int = 1,
+) -> CompiledKernel:
+    """Compile a nest; see `compile`.
+
+    Raises:
+        UnknownName, InputError: see `compile`.
+    """
+    if not isinstance(refine_seconds, int | float) or not 0 <= refine_seconds < math.inf:
+        raise InputError(f"refine_seconds={refine_seconds!r}: expected a number of seconds, 0 or more")
+    if threads not in range(1, MOST_THREADS + 1):
+        raise InputError(f"threads={threads!r}: expected 1 to {MOST_THREADS}")
+    if not callable(policy):
+        check_class("policy", policy, str, "'shipped', 'none', a file or a function")
+    if not cache or not isinstance(policy, str):
+        return _compile(nest, policy, refine_seconds, threads)
+    known, key = MeasurementCache(cache_file()), key_of(nest, policy, threads)
+    if kernel := _known(nest, known.find(key), refine_seconds):
+        return kernel
+    kernel = _compile(nest, policy, refine_seconds, threads)
+    known.keep(key, kernel.schedule.text)
+    return kernel
+
+
+def read(statements: str | Iterable[str], dtype: Any, extents: Mapping[str, Any]) -> Nest:
+    """Return the nest of some statements.
+
+    Raises:
+        ProgramError, InputError: see `compile`.
+    """
+    lines = names_in("statements", statements.splitlines() if isinstance(statements, str) else statements)
+    parsed = [parse_statement(line) for line in lines if line.strip()]
+    used = dict.fromkeys(name for one in parsed for name in one.iterators)
+    sizes = {}
+    for name, size in extents.items():
+        if name not in used:
+            raise UnknownName.among("iterator", name, used)
+        try:
+            sizes[name] = operator.index(size)
+        except TypeError:
+            raise InputError(f"{name}={size!r}: expected a whole number") from None
+    return make_nest(parsed, sizes, dtype_of(dtype), "nest")
+
+
+def dtype_of(dtype: Any) -> DType:
+    """Return the language's name of a type.
+
+    Raises:
+        InputError: the language does not have it.
+    """
+    for name, kind in DTYPES.items():
+        with suppress(TypeError):
+            if dtype == name or np.dtype(dtype) == kind:
+                return cast(DType, name)
+    raise InputError(f"dtype {dtype!r}: expected f32 or f64, or NumPy's float32 or float64")
+
+
+def cache_file() -> Path:
+    """Return the user's file of schedules."""
+    return default_cache() / "schedules.sqlite"
+
+
+def key_of(nest: Nest, policy: str, threads: int = 1) -> bytes:
+    """Return what a schedule is kept by: nest, CPU, threads, the code at work, policy."""
+    machine = host()
+    parts = (
+        str(nest),
+        machine.cpu,
+        *sorted(machine.features.split(",")),
+        _code(),
+        _digest(policy),
+        str(threads),
+    )
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).digest()
+
+
+def _known(nest: Nest, text: object, refine_seconds: float) -> CompiledKernel | None:
+    """Return the kernel of what was kept, if it can be used."""
+    if not isinstance(text, str):
+        return None
+    try:
+        schedule = Schedule.parse(text)
+        return CompiledKernel(nest, schedule) if schedule.refine_seconds >= refine_seconds else None
+    except InputError:  # damaged: it will be written anew
+        return None
+
+
+def _compile(nest: Nest, policy: str | Adviser, refine_seconds: float, threads: int) -> CompiledKernel:
+    adviser: Adviser | None
+    if isinstance(policy, str):
+        adviser = (policies.find_adviser(policy, TASK, OBJECTIVE) or (None,))[0]
+    else:
+        adviser = policy
+    if refine_seconds and (refined := refine(nest, adviser, refine_seconds, threads)):
+        return CompiledKernel(nest, refined)
+    return CompiledKernel(nest, *choose(nest, adviser, threads))
+
+
+@once
+def _code() -> str:
+    """Return the digest of what chooses schedules and makes machine code of them."""
+    folders = (Path(loop_nests.__file__).parent, Path(__file__).parent)
+    files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    content = b"".join(path.read_bytes() for path in files)
+    return f"{_native.llvm_version()} {hashlib.blake2b(content, digest_size=16).hexdigest()}"
+
+
+def _digest(policy: str) -> str:
+    """Return the digest of the files that a policy's name may stand for.
+
+    Raises:
+        UnknownName: there is no such policy.
+    """
+    policies.check(policy)
+    if policy == policies.NONE:
+        return policy
+    shipped = policies.shipped()
+    names = policies.names_for(TASK) if policy == policies.DEFAULT else [policy]
+    files = [shipped.get(name, Path(name)) for name in names]
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        digest.update(hashlib.blake2b(file.read_bytes()).digest())
+    return digest.hexdigest()

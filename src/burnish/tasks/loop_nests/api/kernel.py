@@ -1,0 +1,199 @@
+"""A compiled loop nest, to be called with arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from burnish import _native
+from burnish.core.argument_checks import path_in
+from burnish.core.errors import InputError, UnknownName
+from burnish.files import write_atomically
+from burnish.tasks.loop_nests.api.alignment import worth_aligning
+from burnish.tasks.loop_nests.api.schedule import Schedule, follow
+from burnish.tasks.loop_nests.c_interface import check_name, write_header, write_object
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, host, machine_of
+from burnish.tasks.loop_nests.nest import DTYPES, Nest
+from burnish.tasks.loop_nests.reference import Array
+
+
+class CompiledKernel:
+    """A loop nest as a function: `kernel(a, b)` computes what its statements write.
+
+    Inputs come in the order in which the statements use them, or by their names. They are NumPy arrays or
+    anything with `__dlpack__` on the CPU, of exactly the kernel's shapes and dtype. Those that are not
+    C-contiguous are copied, and so are those whose vectors are read again and again, unless they begin at a
+    multiple of 64 bytes. `out` is an array for the only output, or arrays by their names: C-contiguous,
+    and without memory of another argument. Without it, new arrays are returned. Several outputs come as a
+    dict. Several threads may call at the same time: the interpreter's lock is released.
+
+    Attributes:
+        nest: What it computes.
+        schedule: In which way.
+        inputs, outputs: The shapes of arguments and results, by their names.
+        dtype: Of all of them.
+    """
+
+    def __init__(self, nest: Nest, schedule: Schedule, compiled: CompiledNest | None = None) -> None:
+        """Compile a nest as scheduled, unless that was done.
+
+        Raises:
+            InputError: the schedule is none of this nest.
+        """
+        self.nest, self.schedule = nest, schedule
+        self.tree = follow(nest, schedule.trace)
+        compiled = compiled or CompiledNest(self.tree, schedule.machine)
+        self.inputs = {name: nest.shapes[name] for name in nest.inputs}
+        self.outputs = {name: nest.shapes[name] for name in nest.outputs}
+        self.dtype: np.dtype[Any] = np.dtype(DTYPES[nest.dtype])
+        self._function = _native.ArrayFunction(
+            compiled.native,
+            self.dtype.char,
+            [*self.inputs.values(), *self.outputs.values()],
+            compiled.scratch_bytes,
+            compiled.threads,
+            [number for number, name in enumerate(self.inputs) if name in worth_aligning(self.tree)],
+        )
+        self._count = len(self.inputs)
+        self._shapes = tuple(self.outputs.values())
+
+    def __call__(self, /, *inputs: Any, out: Any = None, **named: Any) -> Any:
+        """Compute the outputs.
+
+        Raises:
+            InputError: an array is missing, or has another shape or dtype, or cannot be written, or an output
+                shares memory with another argument.
+            UnknownName: there is no such input or output.
+        """
+        if named or len(inputs) != self._count:
+            inputs = self._in_order(inputs, named)
+        if out is None:
+            outputs = tuple([np.empty(shape, self.dtype) for shape in self._shapes])
+        else:
+            outputs = self._given(out)
+        if self._function(inputs, outputs) >= 0:
+            self._call_with_copies(inputs, outputs)
+        if out is not None:
+            return out
+        return outputs[0] if len(outputs) == 1 else dict(zip(self.outputs, outputs, strict=True))
+
+    def save(self, path: str | Path, cpu: str | None = None) -> tuple[Path, Path]:
+        """Write a C header and an object file: PATH.h and PATH.o, with a function of the path's last name.
+
+        Args:
+            path: Without an ending; its folder is made.
+            cpu: LLVM's name of the CPU to compile for, such as "x86-64-v3"; this machine's by default. Its
+                code is compared with NumPy if it runs here.
+
+        Raises:
+            InputError: it is no path, its last name is none in C, or the files cannot be written.
+            UnknownName: LLVM does not know the CPU.
+            Miscompiled: something else comes out than from NumPy.
+        """
+        path = path_in("path", path, "matmul")
+        check_name(path.name)
+        machine = machine_of(cpu) if cpu else host()
+        header = write_header(self.nest, self.tree, path.name, machine).encode()
+        code = write_object(self.tree, path.name, machine)
+        if cpu and host().runs(machine):
+            Bench(self.nest).check(CompiledNest(self.tree, machine))
+        files = path.with_name(f"{path.name}.h"), path.with_name(f"{path.name}.o")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{path.parent}: cannot make this folder: {error.strerror}") from None
+        for file, content in zip(files, (header, code), strict=True):
+            write_atomically(file, content)
+        return files
+
+    def __repr__(self) -> str:
+        extents = ", ".join(f"{name}={size}" for name, size in self.nest.extents.items())
+        return f"<{type(self).__name__} {'; '.join(map(str, self.nest.statements))} {self.dtype} {extents}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.nest, self.schedule)
+
+    def _in_order(self, inputs: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
+        expected = ", ".join(self.inputs)
+        if len(inputs) > self._count:
+            raise InputError(f"{len(inputs)} arrays; expected {self._count}: {expected}")
+        names = [*self.inputs]
+        for name in names[len(inputs) :]:
+            if name not in named:
+                raise InputError(f"{name} is missing; expected {expected}")
+        for name in named:
+            if name not in self.inputs:
+                raise UnknownName.among("input", name, names)
+            if name in names[: len(inputs)]:
+                raise InputError(f"{name} is given twice")
+        return (*inputs, *[named[name] for name in names[len(inputs) :]])
+
+    def _given(self, out: Any) -> tuple[Any, ...]:
+        if not isinstance(out, Mapping):
+            if len(self.outputs) > 1:
+                raise InputError(f"out: expected a dict of arrays: {', '.join(self.outputs)}")
+            return (out,)
+        for name in out:
+            if name not in self.outputs:
+                raise UnknownName.among("output", name, self.outputs)
+        for name in self.outputs:
+            if name not in out:
+                raise InputError(f"out: {name} is missing; expected {', '.join(self.outputs)}")
+        return tuple(out[name] for name in self.outputs)
+
+    def _call_with_copies(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Call with arrays of NumPy that the native function takes.
+
+        Raises:
+            InputError: there is something else wrong with one.
+        """
+        arrays = tuple(map(_plain, map(self._array, self.inputs, inputs)))
+        results = tuple(map(self._array, self.outputs, outputs))
+        wrong = self._function(arrays, results)
+        if wrong < 0:
+            return
+        name, array = [*self.inputs, *self.outputs][wrong], (*arrays, *results)[wrong]
+        if not array.flags.writeable:
+            raise InputError(f"{name} is read-only; expected an array that can be written")
+        if array is not _plain(array):
+            raise InputError(f"{name} is not C-contiguous; expected an array as np.empty makes it")
+        raise InputError(f"{name} shares memory with another argument; expected an array of its own")
+
+    def _array(self, name: str, given: Any) -> Array:
+        """Return what was given as an array of NumPy, without a copy.
+
+        Raises:
+            InputError: it is none, or has another shape or dtype.
+        """
+        return taken(given, name, self.inputs.get(name, self.outputs.get(name)), self.dtype)
+
+
+def taken(given: Any, name: str, shape: tuple[int, ...] | None, dtype: Any) -> Array:
+    """Return what was given as an array of NumPy, without a copy.
+
+    Raises:
+        InputError: it is none, or has another shape or dtype.
+    """
+    if not isinstance(given, np.ndarray):
+        if not hasattr(given, "__dlpack__"):
+            kind = type(given).__name__
+            raise InputError(f"{name} is a {kind}; expected an array of NumPy, or one with __dlpack__")
+        try:
+            given = np.from_dlpack(given)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise InputError(f"{name}: NumPy cannot take it, is it on the CPU? {error}") from None
+    if given.dtype != dtype:
+        raise InputError(f"{name} has the dtype {given.dtype}; expected {dtype}")
+    if given.shape != shape:
+        raise InputError(f"{name} has the shape {given.shape}; expected {shape}")
+    array: Array = given
+    return array
+
+
+def _plain(array: Array) -> Array:
+    """Return an array, or its copy, in C order and at a multiple of its element's size."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.require(array, requirements=("C", "A"))

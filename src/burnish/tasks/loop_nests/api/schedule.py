@@ -1,0 +1,199 @@
+"""How a nest is scheduled: by a policy's first choice, or by the best of those that were measured."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from burnish.core.errors import CompilerCrash, IllegalAction, InputError
+from burnish.core.guide import Adviser, InitialTraces, in_order
+from burnish.core.program import Program
+from burnish.core.trace import Trace, split_entry
+from burnish.tasks.loop_nests import TASK
+from burnish.tasks.loop_nests.actions import CURSOR, apply
+from burnish.tasks.loop_nests.drawing import draw
+from burnish.tasks.loop_nests.kernel import CompiledNest, Machine, host
+from burnish.tasks.loop_nests.nest import Nest
+from burnish.tasks.loop_nests.session import NestSession, open_nest
+from burnish.tasks.loop_nests.sketches import trace_of
+from burnish.tasks.loop_nests.tree import Tree, naive
+from burnish.workers.worker import Worker
+
+AGAIN = 4  # schedules, and the first, are measured again at the end,
+AGAIN_SHARE = 0.2  # within this share of the time
+CHOICES = 8  # of a policy that are tried where some are wrong
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A choice of loops, whose outputs were compared with NumPy's."""
+
+    trace: Trace  # entries at loops, as they are applied to the nest
+    refine_seconds: float = 0.0  # for how long schedules were measured
+    seconds: float | None = None  # of a call, as it was measured then
+    threads: int = 1  # that a call has
+
+    @property
+    def machine(self) -> Machine:
+        """What code is generated for: the host, with the threads."""
+        return replace(host(), threads=self.threads)
+
+    @property
+    def text(self) -> str:
+        """The schedule as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def parse(cls, text: str) -> Schedule:
+        """Read what `text` is.
+
+        Raises:
+            InputError: it is something else.
+        """
+        try:
+            found = json.loads(text)
+            seconds = None if found["seconds"] is None else float(found["seconds"])
+            trace = tuple(map(str, found["trace"]))
+            return cls(trace, float(found["refine_seconds"]), seconds, int(found["threads"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(f"not a schedule: {error}") from None
+
+
+def follow(nest: Nest, trace: Trace) -> Tree:
+    """Return the loops that a schedule's trace leads to.
+
+    Raises:
+        InputError: an entry is illegal where it is.
+    """
+    tree = naive(nest)
+    for entry in trace:
+        site, action = split_entry(entry)
+        place = tree.places.get(site)
+        known = place and action in TASK.actions and action not in CURSOR
+        after = apply(tree, action, place) if place and known else None
+        if after is None:
+            raise InputError(f"{entry!r} is illegal for {nest.statements[0]}")
+        tree = after
+    return tree
+
+
+def choose(nest: Nest, adviser: Adviser | None, threads: int = 1) -> tuple[Schedule, CompiledNest]:
+    """Return the first of a policy's schedules that computes what NumPy does; the nest as it is without one.
+
+    Warns:
+        RuntimeWarning: there is a policy, and none of its schedules can be used.
+
+    Raises:
+        Miscompiled: not even the nest as it is does.
+    """
+    session = open_nest(nest.program(), threads)
+    traces = adviser(session).initial_traces if adviser else in_order()
+    reasons = []
+    for trace in itertools.islice(traces, CHOICES):  # without a cost: the one before failed
+        try:
+            return _checked(session, trace)
+        except (CompilerCrash, IllegalAction) as error:
+            reasons.append(str(error))
+    if adviser:
+        reason = f"the last of {len(reasons)} proposals: {reasons[-1]}" if reasons else "it proposes none"
+        warnings.warn(
+            f"{nest.statements[0]}: no schedule of the policy can be used ({reason}); the loops stay as they "
+            "are written, which may be many times as slow. Measure others with refine_seconds=10",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    return _checked(session, ())
+
+
+def refine(nest: Nest, adviser: Adviser | None, seconds: float, threads: int = 1) -> Schedule | None:
+    """Return the fastest of the schedules that a policy proposes; None where none was measured in time.
+
+    They are measured and compared with NumPy in a process of its own, which may crash or hang. Without a
+    policy, they are drawn at random. The fastest few and the first are measured once more, and that counts:
+    of many times that vary, the least one is too good.
+    """
+    end = time.monotonic() + seconds
+    program = nest.program()
+    traces = adviser(open_nest(program)).initial_traces if adviser else _random(nest)
+    found: dict[Trace, float] = {}
+    again: dict[Trace, float] = {}
+    told: float | None = None
+    longest = 0.0  # that measuring one took
+    with closing(Worker()) as worker:
+        while (left := end - time.monotonic()) > min((AGAIN + 1) * longest, AGAIN_SHARE * seconds):
+            begin = time.monotonic()
+            try:
+                trace = traces.send(told)
+                told, applied = worker.call(measure_trace, program, trace, threads, deadline_seconds=left)
+            except StopIteration:
+                break
+            except (CompilerCrash, IllegalAction):
+                told = math.inf
+                continue
+            found.setdefault(applied, told)
+            longest = max(longest, time.monotonic() - begin)
+        fastest = sorted(found, key=lambda one: found[one])[:AGAIN]
+        for applied in dict.fromkeys([*itertools.islice(found, 1), *fastest]):  # with the policy's first
+            with suppress(CompilerCrash):
+                left = end - time.monotonic()
+                again[applied] = worker.call(measure_again, program, applied, threads, deadline_seconds=left)
+    best = min(again or found, key=lambda one: (again or found)[one], default=None)
+    return None if best is None else Schedule(best, seconds, (again or found)[best], threads)
+
+
+def measure_trace(program: Program, trace: Trace, threads: int) -> tuple[float, Trace]:
+    """Return the seconds of a call, and the trace as it is kept; in a worker."""
+    session = _opened(program, threads).fork()
+    _replay(session, trace)
+    return session.measure("seconds"), _at_loops(session.trace)
+
+
+def measure_again(program: Program, trace: Trace, threads: int) -> float:
+    """Return the seconds of a call anew; in a worker."""
+    session = _opened(program, threads).fork()
+    session.replay(trace)
+    return session.seconds(again=True)
+
+
+@lru_cache(1)
+def _opened(program: Program, threads: int) -> NestSession:
+    return open_nest(program, threads)
+
+
+def _random(nest: Nest) -> InitialTraces:
+    rng = np.random.default_rng(0)
+    while True:
+        if found := trace_of(nest, draw(nest, host().vector_bytes, rng)):
+            yield found[0]
+
+
+def _checked(session: NestSession, trace: Trace) -> tuple[Schedule, CompiledNest]:
+    state = session.fork()
+    _replay(state, trace)
+    compiled = CompiledNest(state.tree, state.shared.machine)
+    state.shared.bench.check(compiled)
+    return Schedule(_at_loops(state.trace), threads=state.shared.machine.threads), compiled
+
+
+def _replay(session: NestSession, trace: Trace) -> None:
+    """Apply a trace; where there are threads, they share the outermost loops as far as that is legal."""
+    session.replay(trace)
+    if session.shared.machine.threads > 1:
+        parallel = session.index("parallel")
+        for name, place in list(session.tree.places.items()):
+            if len(place.path) == 1 and session.legal(name)[parallel]:
+                session.apply(parallel, name)
+
+
+def _at_loops(trace: Sequence[str]) -> Trace:
+    """Return a session's trace without the moves of its cursor, which change no loop."""
+    return tuple(entry for entry in trace if split_entry(entry)[1] not in CURSOR)

@@ -1,0 +1,1 @@
+"""The policy of schedules: a cost model, and what it proposes."""

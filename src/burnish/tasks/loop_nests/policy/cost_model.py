@@ -1,0 +1,145 @@
+"""What a schedule takes, without measuring it: a small network over features, run by numpy.
+
+seconds(tree) = sum over its statements s of operations(s) 2^f(features of s), where f is the mean of several
+perceptrons. burnish.tasks.loop_nests.train.fitting trains them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import InputError
+from burnish.policies.npz import DAMAGE, read_archive, write_archive
+from burnish.tasks.loop_nests.features import COLUMNS
+
+FORMAT: Final = 2
+KIND: Final = "schedule-costs"
+
+Floats = NDArray[np.float32]
+SCALE = ("iterations", "operations of one", "detour through memory")  # columns, in log2, that times grow with
+LEAST_DEVIATION: Final = 1e-3  # of a column in training: one that was the same in all rows has this
+
+
+@dataclass(frozen=True, eq=False)
+class CostModel:
+    """A cost model and what it was trained on.
+
+    Attributes:
+        task: The id of the task.
+        objective: What it predicts.
+        columns: Of the features that it takes, some of `known`.
+        vector_bytes: Of the machine whose times it learned.
+        mean: float32[F], of the features in training.
+        deviation: float32[F].
+        layers: The weights float[models, inputs, outputs] and biases float[models, 1, outputs] of each layer.
+        card: What else is known of it.
+        known: The columns of the rows that it is given.
+        kind: Of its file: which policy it is a part of.
+    """
+
+    task: str
+    objective: str
+    columns: tuple[str, ...]
+    vector_bytes: int
+    mean: Floats
+    deviation: Floats
+    layers: tuple[tuple[Floats, Floats], ...]
+    card: Mapping[str, Any] = field(default_factory=dict)
+    known: tuple[str, ...] = COLUMNS
+    kind: str = KIND
+
+    @cached_property
+    def taken(self) -> list[int]:
+        """The numbers of its columns in `known`."""
+        return [self.known.index(name) for name in self.columns]
+
+    def statements(self, rows: Floats) -> Floats:
+        """Return log2 of the seconds of statements: float32[N] of float32[N, len(known)].
+
+        Columns that never varied in training say nothing: the network could not learn from them.
+        """
+        normal = np.clip((rows[:, self.taken] - self.mean) / self.deviation, -6, 6)
+        x = np.where(self.deviation > 1.01 * LEAST_DEVIATION, normal, np.float32(0))[None]
+        for number, (weight, bias) in enumerate(self.layers):
+            x = x @ weight + bias
+            if number + 1 < len(self.layers):
+                x = np.maximum(x, 0)
+        result: Floats = x.mean(axis=0)[:, 0] + rows[:, scale_of(self.known)].sum(axis=1)
+        return result
+
+    def log2_seconds(self, trees: Sequence[Floats]) -> Floats:
+        """Return log2 of what schedules take: float32[n], of the features of each one's statements."""
+        if not trees:
+            return np.zeros(0, dtype=np.float32)
+        counts = [len(rows) for rows in trees]
+        seconds = np.exp2(self.statements(np.concatenate(trees)).astype(np.float64))
+        sums = np.add.reduceat(seconds, np.cumsum([0, *counts[:-1]]))
+        return np.log2(sums).astype(np.float32)
+
+    def save(self, path: Path) -> None:
+        """Write it as an .npz file."""
+        arrays: dict[str, NDArray[Any]] = {"mean": self.mean, "deviation": self.deviation}
+        for number, (weight, bias) in enumerate(self.layers):
+            arrays |= {f"{number}.weight": weight.astype(np.float16), f"{number}.bias": bias}
+        rest = {
+            "format": FORMAT,
+            "kind": self.kind,
+            "task": self.task,
+            "objective": self.objective,
+            "columns": self.columns,
+            "vector_bytes": self.vector_bytes,
+            "card": self.card,
+        }
+        write_archive(path, arrays, rest)
+
+
+def scale_of(known: Sequence[str]) -> list[int]:
+    """Return the numbers of the columns of SCALE that are known."""
+    return [known.index(name) for name in SCALE if name in known]
+
+
+def load_cost_model(path: Path, known: tuple[str, ...] = COLUMNS, kind: str = KIND) -> CostModel:
+    """Read what `save` wrote.
+
+    Args:
+        path: The file.
+        known: The columns of the rows that it will be given.
+        kind: What it must be.
+
+    Raises:
+        InputError: it is not that, or for other features.
+    """
+    try:
+        arrays, rest = read_archive(path, FORMAT)
+        if rest["kind"] != kind:
+            raise InputError(f"it is of kind {rest['kind']}")
+        if unknown := [name for name in rest["columns"] if name not in known]:
+            raise InputError(f"it takes {unknown[0]!r}, which is no feature any more; train it anew")
+        return CostModel(
+            rest["task"],
+            rest["objective"],
+            tuple(rest["columns"]),
+            rest["vector_bytes"],
+            arrays["mean"],
+            arrays["deviation"],
+            tuple(_layers(arrays)),
+            rest["card"],
+            known,
+            kind,
+        )
+    except DAMAGE as error:
+        raise InputError(f"{path}: not a cost model of schedules: {error}") from None
+
+
+def _layers(arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Floats, Floats]]:
+    number = 0
+    while f"{number}.weight" in arrays:
+        yield arrays[f"{number}.weight"].astype(np.float32), arrays[f"{number}.bias"]
+        number += 1

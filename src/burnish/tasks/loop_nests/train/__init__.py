@@ -1,0 +1,1 @@
+"""How cost models of nests are trained: nests are measured, a model is fitted to that."""

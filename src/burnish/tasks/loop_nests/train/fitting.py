@@ -1,0 +1,198 @@
+"""How a cost model learns: from measured schedules, their times and, nest by nest, their order.
+
+The loss is Huber's of log2 of the seconds, and RankNet's over pairs of schedules of one nest (Burges et al.
+2005): -log sigmoid(s_b - s_a) where a is faster. Fast schedules count more: a search looks only at those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from burnish.tasks.loop_nests.features import COLUMNS
+from burnish.tasks.loop_nests.policy.cost_model import KIND, LEAST_DEVIATION, CostModel, scale_of
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class LearningConfig:
+    """How to fit."""
+
+    width: int = 128
+    hidden: int = 2
+    models: int = 3
+    epochs: int = 90
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-3
+    nests_of_batch: int = 24
+    times: float = 1.0  # what they count; 0: only the order is learned
+    ranking: float = 1.0  # what the order of a nest's schedules counts; 0: only the times are learned
+    favour: float = (
+        1.0  # how much less a schedule counts that is twice as slow as the best of its nest, in log2
+    )
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a cost model is of."""
+
+    task: str  # its id
+    objective: str
+    vector_bytes: int  # of the machine
+    known: tuple[str, ...] = COLUMNS  # the columns of the features
+    kind: str = KIND  # of the policy's file
+
+
+@dataclass(frozen=True)
+class MeasuredNest:
+    """Schedules of one nest."""
+
+    nest: str
+    features: tuple[Floats, ...]  # [statements, F] of each
+    seconds: NDArray[np.float64]  # [n]
+
+
+class _Networks(nn.Module):
+    """Several perceptrons side by side."""
+
+    def __init__(self, inputs: int, begin: float, config: LearningConfig) -> None:
+        super().__init__()
+        sizes = [inputs, *[config.width] * config.hidden, 1]
+        self.weights = nn.ParameterList()
+        self.biases = nn.ParameterList()
+        for before, after in pairwise(sizes):
+            weight = torch.randn(config.models, before, after) * (2 / before) ** 0.5
+            self.weights.append(nn.Parameter(weight if after > 1 else 0.1 * weight))
+            self.biases.append(
+                nn.Parameter(torch.full((config.models, 1, after), begin if after == 1 else 0.0))
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return float32[models, N] of float32[N, F]."""
+        x = x[None]
+        for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = x @ weight + bias
+            if number + 1 < len(self.weights):
+                x = torch.relu(x)
+        return x[..., 0]
+
+
+def fit(
+    measured: Sequence[MeasuredNest],
+    config: LearningConfig,
+    seed: int,
+    of: Predicted,
+) -> CostModel:
+    """Return a cost model of measured schedules."""
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    rows = np.concatenate([one for nest in measured for one in nest.features])
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0) + LEAST_DEVIATION
+    operations = [
+        [np.exp2(one[:, scale_of(of.known)].sum(axis=1)).sum() for one in nest.features] for nest in measured
+    ]
+    rates = np.concatenate([nest.seconds / each for nest, each in zip(measured, operations, strict=True)])
+    network = _Networks(rows.shape[1], float(np.log2(rates).mean()), config)
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+    )
+    batches = -(-len(measured) // config.nests_of_batch)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, config.learning_rate, total_steps=config.epochs * batches
+    )
+    for _ in range(config.epochs):
+        order = rng.permutation(len(measured))
+        for begin in range(0, len(order), config.nests_of_batch):
+            chosen = [measured[i] for i in order[begin : begin + config.nests_of_batch]]
+            loss = _loss(network, chosen, (mean, deviation), scale_of(of.known), config)
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+    layers = tuple(
+        (weight.detach().numpy(), bias.detach().numpy())
+        for weight, bias in zip(network.weights, network.biases, strict=True)
+    )
+    return CostModel(
+        of.task,
+        of.objective,
+        of.known,
+        of.vector_bytes,
+        mean,
+        deviation,
+        layers,
+        known=of.known,
+        kind=of.kind,
+    )
+
+
+def _loss(
+    network: _Networks,
+    chosen: Sequence[MeasuredNest],
+    normal: tuple[Floats, Floats],
+    scaled: list[int],
+    config: LearningConfig,
+) -> Tensor:
+    rows = np.concatenate([one for nest in chosen for one in nest.features])
+    trees = [one for nest in chosen for one in nest.features]
+    tree = torch.from_numpy(np.repeat(np.arange(len(trees)), [len(one) for one in trees]))
+    x = torch.from_numpy(np.clip((rows - normal[0]) / normal[1], -6, 6))
+    scale = torch.from_numpy(rows[:, scaled].sum(axis=1))
+    log2 = network(x) + scale  # [models, N]
+    most = torch.full((log2.shape[0], len(trees)), -torch.inf).scatter_reduce(
+        1, tree.expand(log2.shape[0], -1), log2, "amax"
+    )
+    sums = torch.zeros_like(most).scatter_add(
+        1, tree.expand(log2.shape[0], -1), torch.exp2(log2 - most[:, tree])
+    )
+    predicted = most + torch.log2(sums)
+    seconds = [np.log2(nest.seconds) for nest in chosen]
+    target = torch.from_numpy(np.concatenate(seconds)).float()
+    worse = torch.from_numpy(np.concatenate([one - one.min() for one in seconds])).float()
+    weight = torch.exp2(-config.favour * worse)
+    loss = (
+        weight * nn.functional.huber_loss(predicted, target.expand_as(predicted), reduction="none")
+    ).mean()
+    begin = 0
+    ranking = torch.zeros(())
+    for nest in chosen:
+        end = begin + len(nest.seconds)
+        mine, true, heavy = predicted[:, begin:end], target[begin:end], weight[begin:end]
+        apart = true[None, :] - true[:, None]  # [a, b]: above 0 where a is faster
+        pairs = (apart > PAIR).float() * heavy[:, None] * apart.clamp(max=1.0)
+        margin = mine[:, None, :] - mine[:, :, None]
+        losses = nn.functional.softplus(-SHARPNESS * margin) * pairs
+        ranking = ranking + losses.sum() / (pairs.sum() * mine.shape[0] + 1e-6)
+        begin = end
+    return config.times * loss + config.ranking * ranking / len(chosen)
+
+
+PAIR = 0.03  # log2: two times that differ by less are the same
+SHARPNESS = 4.0  # of the comparison
+
+
+def pair_accuracy(model: CostModel, measured: Sequence[MeasuredNest], closest: float = 0.1) -> float:
+    """Return the share of pairs of a nest's schedules, `closest` (log2) apart or more, in the right order."""
+    right = pairs = 0
+    for nest in measured:
+        predicted, true = model.log2_seconds(nest.features), np.log2(nest.seconds)
+        apart = true[None, :] - true[:, None]
+        mask = apart > closest
+        right += int(((predicted[None, :] - predicted[:, None]) > 0)[mask].sum())
+        pairs += int(mask.sum())
+    return right / max(1, pairs)
+
+
+def regret(model: CostModel, measured: Sequence[MeasuredNest]) -> NDArray[np.float64]:
+    """Return for each nest the time of its best schedule over that of the one that is predicted to be it."""
+    return np.array(
+        [nest.seconds.min() / nest.seconds[np.argmin(model.log2_seconds(nest.features))] for nest in measured]
+    )

@@ -1,0 +1,205 @@
+"""Scheduled programs as functions of NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish import _native
+from burnish.core.argument_checks import names_in
+from burnish.core.errors import InputError
+from burnish.core.program import Program
+from burnish.tasks.loop_nests.api.kernel import taken
+from burnish.tasks.loop_nests.lowering import ALIGNMENT
+from burnish.tasks.mlir_schedules.programs import MlirSource
+from burnish.tasks.mlir_schedules.reference.evaluate import TensorType
+from burnish.tasks.mlir_schedules.reference.inputs import DTYPES
+from burnish.tasks.mlir_schedules.session import open_program
+
+Array = NDArray[Any]
+
+
+def compile_schedule(program: str | Program, trace: Sequence[str] = ()) -> ScheduledFunction:
+    """Compile a linalg program as scheduled: `compile_schedule("matmul:64x64x64")(a, b)`.
+
+    Args:
+        program: Its text, file or name (see burnish.tasks.mlir_schedules.programs), or itself.
+        trace: The actions of a schedule, as `burnish.optimize` finds them; none is MLIR's naive code.
+
+    Raises:
+        ProgramError, IllegalAction: there is no such program or schedule.
+        LoweringFailed: MLIR makes no code of it.
+        Miscompiled: it does not compute what NumPy does, for random inputs.
+        MissingTool: MLIR is not installed.
+    """
+    return ScheduledFunction(
+        MlirSource().load(program).program if isinstance(program, str) else program, trace
+    )
+
+
+class ScheduledFunction:
+    """A linalg program as a function: `function(a, b)` returns an array, or a tuple of several.
+
+    Inputs are NumPy arrays, or anything with `__dlpack__` on the CPU, of exactly the program's shapes and
+    dtypes; those that are not C-contiguous are copied. `out` is an array for the only output, or a sequence
+    of them: C-contiguous, and without memory of another argument. Several threads may call at the same time:
+    the interpreter's lock is released.
+
+    Attributes:
+        program: What it computes.
+        trace: In which way.
+        inputs, outputs: Types of arguments and results.
+        compiled: Its machine code.
+    """
+
+    def __init__(self, program: Program, trace: Sequence[str] = ()) -> None:
+        """Compile a program as scheduled, and compare it with NumPy; see `compile_schedule`."""
+        trace = names_in("trace", trace)
+        session = open_program(program)
+        session.replay(trace)
+        self.program, self.trace = program, tuple(trace)
+        self.inputs, self.outputs = session.payload.inputs, session.payload.outputs
+        self.compiled = session.compiled()  # which holds the code
+        self._types = [(one.shape, np.dtype(DTYPES[one.dtype])) for one in (*self.inputs, *self.outputs)]
+        formats = "".join(dtype.char for _, dtype in self._types)
+        shapes = [shape for shape, _ in self._types]
+        self._code = _native.CodeFunction(self.compiled, self.compiled.address, formats, shapes)
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        """Compute the outputs.
+
+        Raises:
+            InputError: an array is missing, or has another shape or dtype, or cannot be written, or an output
+                shares memory with another argument.
+        """
+        if len(inputs) != len(self.inputs):
+            self._taken(inputs, 0, len(self.inputs))
+        given = out if isinstance(out, tuple | list) else (out,)
+        results = self._new() if out is None else tuple(given)
+        if len(results) != len(self.outputs) or self._code(inputs, results) >= 0:
+            self._call_with_copies(inputs, results)
+        if out is not None:
+            return out
+        return results[0] if len(results) == 1 else results
+
+    def bind(self, *last: Any) -> BoundFunction:
+        """Return a function of the first inputs alone, for last ones that stay: the weights of a network.
+
+        They are copied to where cache lines begin, once.
+
+        Raises:
+            InputError: there are too many, or one has another shape or dtype.
+        """
+        first = len(self.inputs) - len(last)
+        return BoundFunction(self, self._taken(last, max(0, first), len(self.inputs)))
+
+    def __repr__(self) -> str:
+        steps = f"{len(self.trace)} step{'' if len(self.trace) == 1 else 's'}"
+        taken, returned = (", ".join(map(_text, types)) for types in (self.inputs, self.outputs))
+        return f"<{type(self).__name__} {self.program.name} ({taken}) -> ({returned}), {steps}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.program, self.trace)
+
+    def _new(self) -> tuple[Array, ...]:
+        """Return arrays for the outputs."""
+        return tuple([_empty(*kind) for kind in self._types[len(self.inputs) :]])
+
+    def _call_with_copies(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Compute, with copies of inputs that are of another form.
+
+        Raises:
+            InputError: an array is not of the right shape or dtype, or cannot be written.
+        """
+        arrays = self._taken(inputs, 0, len(self.inputs))
+        self._check_outputs(outputs, arrays)
+        wrong = self._code(tuple(arrays), tuple(outputs))
+        assert wrong < 0
+
+    def _taken(self, given: Sequence[Any], first: int, end: int) -> list[Array]:
+        """Return inputs as arrays that the code takes; they are the program's from `first` to `end`."""
+        if len(given) != end - first:
+            expected = ", ".join(map(_text, self.inputs[first:end]))
+            raise InputError(f"{len(given)} arrays; expected {end - first}: {expected}")
+        return [
+            value
+            if type(value) is np.ndarray and _fits(value, *self._types[number])
+            else self._array(value, f"input {number}", number)
+            for number, value in enumerate(given, first)
+        ]
+
+    def _array(self, given: Any, name: str, number: int) -> Array:
+        """Return what was given as an array of the right type, without a copy if that is possible.
+
+        Raises:
+            InputError: it is none, or has another shape or dtype.
+        """
+        return np.require(taken(given, name, *self._types[number]), requirements=("C", "A"))
+
+    def _check_outputs(self, outputs: Sequence[Any], inputs: Sequence[Array]) -> None:
+        """Look whether arrays can be written to.
+
+        Raises:
+            InputError: one cannot.
+        """
+        if len(outputs) != len(self.outputs):
+            raise InputError(f"out: {len(outputs)} arrays; expected {len(self.outputs)}")
+        for number, given in enumerate(outputs):
+            name = f"output {number}"
+            array = self._array(given, name, len(self.inputs) + number)
+            if not isinstance(given, np.ndarray) or not given.flags.writeable:
+                raise InputError(f"{name} is read-only; expected an array of NumPy that can be written")
+            if array is not given:
+                raise InputError(f"{name} is not C-contiguous; expected an array as np.empty makes it")
+            if any(np.may_share_memory(array, other) for other in (*inputs, *outputs[:number])):
+                raise InputError(f"{name} shares memory with another argument; expected one of its own")
+
+
+class BoundFunction:
+    """A function of a program's first inputs; the last ones are held."""
+
+    def __init__(self, function: ScheduledFunction, last: Sequence[Array]) -> None:
+        self.function = function
+        self._held = tuple(map(_copy, last))
+        self._count = len(function.inputs) - len(last)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Compute the outputs; see ScheduledFunction."""
+        if len(inputs) != self._count:
+            self.function._taken(inputs, 0, self._count)
+        return self.function(*inputs, *self._held)
+
+
+def _fits(array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    flags = array.flags
+    return array.dtype == dtype and array.shape == shape and flags.c_contiguous and flags.aligned
+
+
+def _address(array: Any) -> int:
+    """Return where an array begins: `array.ctypes.data`, which takes four times as long."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError):  # it is read-only
+        address: int = array.ctypes.data
+        return address
+
+
+def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return an array whose first element is where a cache line begins."""
+    memory = np.empty(math.prod(shape) * dtype.itemsize + ALIGNMENT, dtype=np.uint8)
+    return np.ndarray(shape, dtype, memory, -_address(memory) % ALIGNMENT)
+
+
+def _copy(array: Array) -> Array:
+    copy = _empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def _text(one: TensorType) -> str:
+    return "x".join([*map(str, one.shape), one.dtype])

@@ -1,0 +1,178 @@
+"""Programs of torch's modules, by torch-mlir: their weights are arguments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from burnish.core.errors import InputError, MissingTool, install
+from burnish.tasks.mlir_schedules.api.from_torch.cleaning import cleaned
+from burnish.tasks.mlir_schedules.api.from_torch.layout import channels_last
+from burnish.tasks.mlir_schedules.bindings import bindings
+
+if TYPE_CHECKING:
+    from torch import nn
+
+INSTALL = install("train,mlir")
+TRANSPOSED = (1, 0)
+
+Layout = Literal["nhwc", "nchw"]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A program, and which of a module's parameters it takes after the inputs."""
+
+    text: str
+    parameters: tuple[str, ...]  # and buffers
+    axes: Mapping[str, tuple[int, ...]]  # of those that it takes with their axes in another order
+    folded: bool = False  # batch norms are a part of the convolutions before them
+
+    def weights(self, module: nn.Module) -> list[NDArray[np.float32]]:
+        """Return a module's parameters as the program takes them: in its order, and in C order."""
+        state = _state(_folded(module) if self.folded else module)
+        found = {name: state[name].numpy() for name in self.parameters}
+        found |= {name: found[name].transpose(axes) for name, axes in self.axes.items()}
+        return [np.ascontiguousarray(found[name], dtype=np.float32) for name in self.parameters]
+
+
+def import_module(
+    module: nn.Module,
+    example_inputs: Sequence[Any],
+    name: str = "main",
+    *,
+    layout: Layout = "nhwc",
+    fold: bool = True,
+) -> Imported:
+    """Return the program of a module in evaluation mode, for inputs of the shapes of examples.
+
+    Args:
+        module: What is imported.
+        example_inputs: Tensors of torch.float32.
+        name: The function's.
+        layout: Of images between convolutions and pools; what the program takes and returns is torch's NCHW.
+        fold: Whether batch norms become a part of the convolutions before them.
+
+    Raises:
+        InputError: it has operations, shapes or elements that programs do not have.
+        MissingTool: torch or MLIR is not installed.
+    """
+    _check(module, example_inputs)
+    import torch
+
+    kind = type(module).__name__
+    if fold:
+        module = _folded(module)
+    state = _state(module)
+    layers = [path for path, part in module.named_modules() if isinstance(part, torch.nn.Linear)]
+    turned = frozenset(f"{path}.weight".lstrip(".") for path in layers) & set(state)
+    values = [value.t().contiguous() if key in turned else value for key, value in state.items()]
+    plain = _functional(module, tuple(state), turned, len(example_inputs))
+    try:
+        text = cleaned(_exported(plain, (*example_inputs, *values), name))
+    except InputError as error:
+        raise InputError(f"{kind} cannot be imported: {error}") from None
+    axes: dict[str, tuple[int, ...]] = dict.fromkeys(sorted(turned), TRANSPOSED)
+    names = tuple(state)
+    if layout == "nhwc":
+        images = channels_last(text, len(example_inputs))
+        text = images.text
+        axes |= {names[place - len(example_inputs)]: order for place, order in images.permuted.items()}
+    return Imported(text, names, axes, fold)
+
+
+def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
+    """Refuse what cannot be imported; see `import_module`."""
+    try:
+        import torch
+    except ImportError:
+        raise MissingTool(f"torch is not installed: {INSTALL}") from None
+    bindings("ir")
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f"{type(module).__name__}: expected a torch.nn.Module, such as nn.Linear(8, 4)")
+    if isinstance(example_inputs, torch.Tensor) or not isinstance(example_inputs, Sequence):
+        raise InputError(
+            f"the example inputs are a {type(example_inputs).__name__}; expected a list of tensors, one for "
+            "each input: [torch.randn(1, 8)]"
+        )
+    if module.training:
+        raise InputError(f"{type(module).__name__} is in training mode; expected module.eval()")
+    for place, value in enumerate(example_inputs):
+        if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
+            found = getattr(value, "dtype", type(value).__name__)
+            raise InputError(
+                f"input {place} is {found}; expected a tensor of torch.float32. Where a module takes whole "
+                "numbers, as an embedding does, import the part that follows"
+            )
+
+
+def _folded(module: nn.Module) -> nn.Module:
+    from burnish.tasks.mlir_schedules.api.from_torch.folding import fold_batch_norms  # which needs torch
+
+    return fold_batch_norms(module)
+
+
+def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
+    """Return torch-mlir's module, linalg on tensors.
+
+    Raises:
+        InputError: torch cannot trace it, or torch-mlir has no form of an operation.
+    """
+    import torch
+    from torch_mlir import fx
+    from torch_mlir.compiler_utils import TorchMlirCompilerError
+    from torch_mlir.extras.fx_importer import FxImporter
+
+    from burnish.tasks.mlir_schedules.api.from_torch.decompositions import decompositions
+
+    said: list[str] = []
+
+    def listen(diagnostic: Any) -> bool:
+        said.append(str(diagnostic.message).partition(": %")[0].splitlines()[0])
+        return True
+
+    context = bindings("ir").Context()
+    bindings("dialects.torch").register_dialect(context)
+    listener = context.attach_diagnostic_handler(listen)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            return fx.export_and_import(
+                module,
+                *inputs,
+                output_type="linalg-on-tensors",
+                func_name=name,
+                decomposition_table=decompositions(),
+                fx_importer=FxImporter(context=context),
+            )
+    except TorchMlirCompilerError as error:
+        raise InputError(said[0] if said else str(error)) from None
+    except (RuntimeError, ValueError, TypeError, AssertionError, NotImplementedError) as error:
+        raise InputError(next(iter(str(error).splitlines()), type(error).__name__)) from None
+    finally:
+        listener.detach()
+
+
+def _state(module: nn.Module) -> dict[str, Any]:
+    """Return parameters and buffers by name, those that are not floats left out: counters of batch norms."""
+    named = [*module.named_parameters(), *module.named_buffers()]
+    return {name: value.detach() for name, value in named if value.is_floating_point()}
+
+
+def _functional(module: nn.Module, names: tuple[str, ...], turned: frozenset[str], inputs: int) -> nn.Module:
+    """Return a module without parameters, which takes those of another one after its inputs."""
+    from torch import nn
+    from torch.func import functional_call
+
+    class Functional(nn.Module):
+        def forward(self, *values: Any) -> Any:
+            pairs = zip(names, values[inputs:], strict=True)
+            state = {name: value.t() if name in turned else value for name, value in pairs}
+            return functional_call(module, state, values[:inputs])
+
+    return Functional()

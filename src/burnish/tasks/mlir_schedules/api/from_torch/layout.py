@@ -1,0 +1,257 @@
+"""Images with their channels last, as fast kernels take them: torch's have them before rows and columns.
+
+Convolutions and pools become those of NHWC, convolutions of single pixels products; what is done element by
+element follows, and pads, slices and concatenations; all the rest, and what a program takes and returns,
+keeps its layout, by a transposition where the two meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.tasks.mlir_schedules.api.from_torch.image_axes import (
+    FIRST,
+    LAST,
+    RANK,
+    follows_image,
+    is_image,
+    permuted,
+    pixel_product,
+    remapped,
+    retyped,
+    set_loops,
+    transposed,
+)
+from burnish.tasks.mlir_schedules.bindings import bindings, context, parse, run_passes
+
+FILTER = (2, 3, 1, 0)  # HWCF of FCHW
+DEPTHWISE_FILTER = (2, 3, 0, 1)  # HWC1 of C1HW
+CONVOLUTION = "linalg.conv_2d_nchw_fchw"
+DEPTHWISE = "linalg.depthwise_conv_2d_nchw_chw"
+WINDOWS: Mapping[str, str] = {
+    CONVOLUTION: "conv_2d_nhwc_hwcf",
+    DEPTHWISE: "depthwise_conv_2d_nhwc_hwc",
+    "linalg.pooling_nchw_max": "pooling_nhwc_max",
+    "linalg.pooling_nchw_sum": "pooling_nhwc_sum",
+}
+
+
+@dataclass(frozen=True)
+class ChannelsLast:
+    """A program whose images have their channels last."""
+
+    text: str
+    permuted: Mapping[int, tuple[int, ...]]  # the axes of arguments that it takes in another order
+
+
+def channels_last(text: str, inputs: int) -> ChannelsLast:
+    """Return a program that computes the same; one without convolutions as it is.
+
+    Args:
+        text: A program.
+        inputs: How many of its arguments keep their order, from the first one on.
+    """
+    if not any(name in text for name in (CONVOLUTION, DEPTHWISE)):
+        return ChannelsLast(text, {})
+    module = parse(text)
+    ir = bindings("ir")
+    with context(), ir.Location.unknown():
+        function = module.body.operations[0]
+        rewriting = _Rewriting(function, inputs)
+        rewriting.run()
+    run_passes(module, "canonicalize,cse,canonicalize")
+    return ChannelsLast(str(module), rewriting.permuted)
+
+
+class _Rewriting:
+    """Operations are followed by those of NHWC, one by one; what was replaced is erased at the end."""
+
+    def __init__(self, function: Any, inputs: int) -> None:
+        self.function = function
+        self.inputs = inputs  # arguments that keep their order
+        self.last: dict[Any, Any] = {}  # values as NHWC, by those of NCHW
+        self.first: dict[Any, Any] = {}  # the other way around, where that was needed
+        self.filters: dict[Any, Any] = {}
+        self.permuted: dict[int, tuple[int, ...]] = {}
+        self.replaced: list[Any] = []
+
+    def run(self) -> None:
+        """Rewrite all operations."""
+        ir = bindings("ir")
+        rewrite: dict[str, Callable[[Any], bool]] = {
+            **dict.fromkeys(WINDOWS, self._window),
+            "linalg.generic": self._generic,
+            "tensor.pad": self._pad,
+            "tensor.extract_slice": self._slice,
+            "tensor.concat": self._concat,
+        }
+        for op in [one.operation for one in self.function.regions[0].blocks[0].operations]:
+            with ir.InsertionPoint(op):
+                if op.name in rewrite and rewrite[op.name](op):
+                    self.replaced.append(op)
+                    continue
+                for number, operand in enumerate(op.operands):
+                    if operand in self.last and op.name not in _MADE:
+                        op.operands[number] = self._as_first(operand)
+        self._erase()
+
+    def _window(self, op: Any) -> bool:
+        image, window, out = op.operands
+        if op.name in (CONVOLUTION, DEPTHWISE):
+            window = self._filter(op, window)
+        image, out = self._as_last(image), self._as_last(out)
+        options = {name: list(op.attributes[name]) for name in ("strides", "dilations")}
+        if op.name == CONVOLUTION and window.type.shape[:2] == [1, 1] and options["strides"] == [1, 1]:
+            made = pixel_product(image, window, out)
+        else:
+            make = getattr(bindings("dialects.linalg"), WINDOWS[op.name])
+            made = make(image, window, outs=[out], **options)
+        self.last[op.results[0]] = made
+        return True
+
+    def _filter(self, op: Any, value: Any) -> Any:
+        """Return the weights of a convolution as HWCF, or HWC; an argument itself is permuted."""
+        if value in self.filters:
+            return self.filters[value]
+        tensor = bindings("dialects.tensor")
+        axes = FILTER if op.name == CONVOLUTION else (1, 2, 0)
+        if op.name == CONVOLUTION and self._is_argument(value, CONVOLUTION):
+            found = self._permute(value, axes)
+        elif op.name == DEPTHWISE and self._is_flattened(value):
+            argument = self._permute(value.owner.operands[0], DEPTHWISE_FILTER)
+            kind = retyped(value, permuted(value.type.shape, axes))
+            found = tensor.collapse_shape(kind, argument, [[0], [1], [2, 3]])
+            self.replaced.append(value.owner)
+        else:
+            found = transposed(value, axes)
+        self.filters[value] = found
+        return found
+
+    def _is_argument(self, value: Any, user: str) -> bool:
+        """Return whether a value is a weight that is only ever the second operand of some operations."""
+        return self._is_weight(value) and all(
+            use.operand_number == 1 and use.owner.name == user for use in value.uses
+        )
+
+    def _is_weight(self, value: Any) -> bool:
+        return isinstance(value, bindings("ir").BlockArgument) and value.arg_number >= self.inputs
+
+    def _is_flattened(self, value: Any) -> bool:
+        """Return whether a value is a weight of C1HW without its axis of 1."""
+        owner = value.owner
+        if getattr(owner, "name", "") != "tensor.collapse_shape" or len(list(value.uses)) != 1:
+            return False
+        (argument,) = owner.operands
+        shape = list(argument.type.shape)
+        alone = self._is_weight(argument) and len(list(argument.uses)) == 1
+        return alone and shape == [shape[0], 1, *value.type.shape[1:]]
+
+    def _permute(self, argument: Any, axes: tuple[int, ...]) -> Any:
+        """Give an argument of the function another order of axes."""
+        ir = bindings("ir")
+        argument.set_type(retyped(argument, permuted(argument.type.shape, axes)))
+        kind = self.function.type
+        inputs = [one.type for one in self.function.regions[0].blocks[0].arguments]
+        self.function.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get(inputs, list(kind.results))
+        )
+        self.permuted[argument.arg_number] = axes
+        return argument
+
+    def _pad(self, op: Any) -> bool:
+        (padding,) = list(op.regions[0].blocks[0].operations)[-1].operands
+        inside = getattr(padding.owner, "parent", None) == op
+        return not inside and self._box(op, "static_low", "static_high")
+
+    def _slice(self, op: Any) -> bool:
+        return self._box(op, "static_offsets", "static_sizes", "static_strides")
+
+    def _box(self, op: Any, *names: str) -> bool:
+        """Rewrite an op whose attributes of some names have a number for each axis."""
+        if op.operands[0] not in self.last or len(op.operands) > 1 or op.results[0].type.rank != RANK:
+            return False
+        new = op.clone()
+        new.operands[0] = self.last[op.operands[0]]
+        for name in names:
+            numbers = permuted(list(op.attributes[name]), LAST)
+            new.attributes[name] = bindings("ir").DenseI64ArrayAttr.get(numbers)
+        self._result(op, new, 0)
+        return True
+
+    def _concat(self, op: Any) -> bool:
+        if not any(operand in self.last for operand in op.operands):
+            return False
+        operands = [self._as_last(operand) for operand in op.operands]
+        new = op.clone()
+        for number, operand in enumerate(operands):
+            new.operands[number] = operand
+        before = op.attributes["dim"]
+        new.attributes["dim"] = bindings("ir").IntegerAttr.get(before.type, LAST.index(before.value))
+        self._result(op, new, 0)
+        return True
+
+    def _generic(self, op: Any) -> bool:
+        known = [number for number, operand in enumerate(op.operands) if operand in self.last]
+        if not known or not all(isinstance(one.type, bindings("ir").ShapedType) for one in op.operands):
+            return False
+        maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
+        inputs = op.attributes["operandSegmentSizes"][0]
+        images = [maps[number] for number in known if number < inputs]
+        follows = [follows_image(one, images) for one in maps[inputs:]]
+        if not images:
+            return False
+        operands = list(op.operands)
+        for number, operand in enumerate(operands):
+            if (number < inputs and operand in self.last) or (number >= inputs and follows[number - inputs]):
+                operands[number] = self._as_last(operand)
+                maps[number] = remapped(maps[number], permuted(maps[number].results, LAST))
+            elif operand in self.last:
+                operands[number] = self._as_first(operand)
+        new = op.clone()
+        for number, operand in enumerate(operands):
+            new.operands[number] = operand
+        set_loops(new, maps, all(map(is_image, images)))
+        for number, follow in enumerate(follows):
+            self._result(op, new, number, follow)
+        return True
+
+    def _result(self, op: Any, new: Any, number: int, is_last: bool = True) -> None:
+        """Take a new operation's result in the place of an old one's."""
+        old, value = op.results[number], new.results[number]
+        if is_last:
+            value.set_type(retyped(old, permuted(old.type.shape, LAST)))
+            self.last[old] = value
+        else:
+            old.replace_all_uses_with(value)
+
+    def _as_last(self, value: Any) -> Any:
+        """Return a value as NHWC; what holds one number only is made so."""
+        if value not in self.last:
+            name = getattr(value.owner, "name", "")
+            self.last[value] = _MADE[name](self, value) if name in _MADE else transposed(value, LAST)
+        return self.last[value]
+
+    def _as_first(self, value: Any) -> Any:
+        """Return a value as NCHW."""
+        if value not in self.first:
+            self.first[value] = transposed(self.last[value], FIRST)
+        return self.first[value]
+
+    def _empty(self, value: Any) -> Any:
+        return bindings("dialects.tensor").empty(permuted(value.type.shape, LAST), value.type.element_type)
+
+    def _fill(self, value: Any) -> Any:
+        number, out = value.owner.operands
+        return bindings("dialects.linalg").fill(number, outs=[self._as_last(out)])
+
+    def _erase(self) -> None:
+        for op in reversed(self.replaced):
+            op.erase()
+
+
+_MADE: Mapping[str, Callable[[_Rewriting, Any], Any]] = {
+    "tensor.empty": _Rewriting._empty,
+    "linalg.fill": _Rewriting._fill,
+}

@@ -1,0 +1,152 @@
+"""Modules of torch that run schedules: imported once, with their weights, for inputs of certain shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from burnish.core.errors import InputError, Miscompiled
+from burnish.core.program import Program
+from burnish.core.result import Result
+from burnish.evaluation import Strategy, optimize
+from burnish.search import Budget
+from burnish.search.problem import Problem
+from burnish.tasks import load_task
+from burnish.tasks.mlir_schedules.api.callables import BoundFunction, ScheduledFunction
+from burnish.tasks.mlir_schedules.api.from_torch.importing import Imported, import_module
+from burnish.tasks.mlir_schedules.programs import program as program_of
+from burnish.tasks.mlir_schedules.reference.work import tolerance
+from burnish.workers.worker import GIB, Limits
+
+TASK = "mlir_schedules"
+BUDGET = Budget(seconds=60.0)
+STRATEGY = Strategy()
+LIMITS = Limits(deadline_seconds=600.0, memory_bytes=8 * GIB)  # networks are slow, to begin with
+
+
+def optimize_module(
+    module: nn.Module,
+    example_inputs: Sequence[torch.Tensor],
+    *,
+    budget: Budget = BUDGET,
+    strategy: Strategy = STRATEGY,
+    limits: Limits = LIMITS,
+) -> ScheduledModule:
+    """Search for a schedule of a module, and return a module that runs it.
+
+    Args:
+        module: In evaluation mode, on the CPU, of float32; see
+            burnish.tasks.mlir_schedules.api.from_torch.importing for what can be imported.
+        example_inputs: One of each input; the new module takes inputs of their shapes alone.
+        budget: Of the search.
+        strategy: How to search.
+        limits: Of the processes in which schedules are compiled and measured.
+
+    Raises:
+        InputError: the module cannot be imported.
+        MissingTool: MLIR is not installed.
+        Miscompiled: the schedule that was found does not compute what torch does.
+    """
+    imported = import_module(module, example_inputs)
+    problem = Problem(load_task(TASK), named(imported, module), limits=limits)
+    result = optimize(problem, budget, strategy=strategy)
+    trace = () if result.fallback else result.trace
+    return ScheduledModule(module, example_inputs, trace, imported=imported, result=result)
+
+
+def named(imported: Imported, module: nn.Module) -> Program:
+    """Return an imported module as a program that is called after its class."""
+    return program_of(imported.text, type(module).__name__)
+
+
+class ScheduledModule(nn.Module):
+    """A module's program with a schedule; there is nothing to train in it: its weights are copies.
+
+    Attributes:
+        function: What is run, on arrays of NumPy.
+        result: What the search found; None where there was none.
+        shapes: Of the inputs.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        example_inputs: Sequence[torch.Tensor],
+        trace: Sequence[str] = (),
+        *,
+        imported: Imported | None = None,
+        result: Result | None = None,
+    ) -> None:
+        """Compile a module as scheduled, and compare it with torch on the examples.
+
+        Args:
+            module: In evaluation mode, on the CPU, of float32.
+            example_inputs: One of each input.
+            trace: The schedule; none is MLIR's naive code.
+            imported: The module's program, if that is known.
+            result: What found the schedule.
+
+        Raises:
+            InputError, IllegalAction: the module cannot be imported, or has no such schedule.
+            Miscompiled: something else comes out than from NumPy or from torch.
+        """
+        super().__init__()
+        imported = imported or import_module(module, example_inputs)
+        self.result = result
+        self.shapes = [tuple(value.shape) for value in example_inputs]
+        self.function = ScheduledFunction(named(imported, module), trace)
+        self._bound: BoundFunction = self.function.bind(*imported.weights(module))
+        with torch.no_grad():
+            expected = module(*example_inputs)
+        self._compare(self(*example_inputs), expected)
+        self.eval()
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        """Return what the module returns: a tensor, or a tuple of them, without gradients.
+
+        Raises:
+            InputError: an input is not of the shape of the example, not of float32, or not on the CPU.
+        """
+        if len(inputs) != len(self.shapes):
+            raise InputError(f"{len(inputs)} inputs; expected {len(self.shapes)}, as when it was optimized")
+        for number, (value, shape) in enumerate(zip(inputs, self.shapes, strict=True)):
+            if value.shape != shape:
+                raise InputError(
+                    f"input {number} has the shape {tuple(value.shape)}; this module was optimized for "
+                    f"{shape}: optimize the module for that shape, too"
+                )
+            if value.dtype != torch.float32 or value.device.type != "cpu":
+                found = f"{value.dtype} on {value.device}"
+                raise InputError(f"input {number} is {found}; expected torch.float32 on the CPU")
+        results = self._bound(*(value.detach().numpy() for value in inputs))
+        if isinstance(results, tuple):
+            return tuple(map(torch.from_numpy, results))
+        return torch.from_numpy(results)
+
+    def extra_repr(self) -> str:
+        """Return what is shown of it."""
+        return repr(self.function)
+
+    def _compare(self, found: Any, expected: Any) -> None:
+        """Compare results with torch's.
+
+        Raises:
+            Miscompiled: they differ by more than rounding.
+        """
+        allowed = max(tolerance(self.function.program.content.decode()), 1e-5)
+        for number, (one, other) in enumerate(zip(_arrays(found), _arrays(expected), strict=True)):
+            error = np.abs(one - other).max() / (1 + np.abs(other).max())
+            if one.shape != other.shape or not error <= allowed:
+                raise Miscompiled(
+                    f"result {number} is off by {error:.3g} of its largest value from torch's; "
+                    f"expected at most {allowed:.3g}"
+                )
+
+
+def _arrays(results: Any) -> list[NDArray[np.float32]]:
+    return [one.numpy() for one in (results if isinstance(results, tuple | list) else (results,))]

@@ -1,0 +1,1 @@
+"""The policy of schedules of linalg programs, op by op."""

@@ -1,0 +1,109 @@
+"""A policy of schedules: what a cost model likes first, then what is near the best; networks op by op."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from burnish.core.errors import InputError
+from burnish.core.guide import Guide, InitialTraces
+from burnish.core.program import Program
+from burnish.core.session import Session
+from burnish.core.task import Task
+from burnish.core.trace import Trace
+from burnish.tasks.loop_nests.kernel import host
+from burnish.tasks.loop_nests.policy.cost_model import CostModel, load_cost_model
+from burnish.tasks.mlir_schedules.features import COLUMNS
+from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
+from burnish.tasks.mlir_schedules.policy.ops_apart import OpsApart
+from burnish.tasks.mlir_schedules.reading import LANGUAGE
+from burnish.tasks.mlir_schedules.session import open_program
+from burnish.tasks.mlir_schedules.sketches import opened, trace_of
+
+KIND = "op-schedule-costs"
+REPEATED = 500  # candidates in turn that are none: there are no others
+APART_FROM = 16  # ops of a program: they are measured apart, too
+APART = 1.5  # seconds of that for each second that a whole program takes, where the end is not known
+FIRST_SHARE = 0.4  # of the time to the end, before the first whole program
+RESERVE = 1.2  # times what the first one took are kept for the last
+
+
+@dataclass(frozen=True)
+class OpSchedulePolicy:
+    """An adviser for searches of linalg programs."""
+
+    model: CostModel
+
+    @property
+    def objective(self) -> str:
+        """What it was made for."""
+        return self.model.objective
+
+    def __call__(self, session: Session) -> Guide:
+        """Propose schedules of the program that is open."""
+        text = session.observe("program")
+        assert isinstance(text, str)
+        program = Program("program", LANGUAGE, text.encode())
+        return Guide(propose(program, self.model, session.ends), searches=True)
+
+    def distance(self, _task: Task) -> float:
+        """Return how far the machine that was measured is from this one, by the width of vectors."""
+        return abs(math.log2(self.model.vector_bytes / host().vector_bytes))
+
+
+def propose(program: Program, model: CostModel, ends: float = math.inf) -> InitialTraces:
+    """Yield traces of a program, the most promising first; sent what each costs in seconds.
+
+    Of a program of many ops, ops are measured alone between, and the next trace has the fastest of each.
+
+    Args:
+        program: What is scheduled.
+        model: Of what sketches of ops take.
+        ends: When the last trace must be known to be fast, by time.monotonic(): a program of many ops is
+            evaluated once before, and once at the end.
+    """
+    began = monotonic()
+    session = open_program(program)
+    before, ops = opened(session)
+    search = OpSearch(ops, model)
+    with ExitStack() as stack:
+        apart = None
+        if len(ops) >= APART_FROM:
+            session.replay(before)
+            apart = stack.enter_context(OpsApart(session, search))
+            now = monotonic()
+            apart.measure(now - began if math.isinf(ends) else FIRST_SHARE * (ends - now))
+            search.next_is(apart.fastest())
+        seen: set[Trace] = set()
+        repeated = 0
+        while (candidate := search.next()) and repeated < REPEATED:
+            trace = (*before, *trace_of(ops, candidate.sketches))
+            if trace in seen:
+                repeated += 1
+                continue
+            seen.add(trace)
+            repeated = 0
+            start = monotonic()
+            cost = yield trace
+            if cost is not None and math.isfinite(cost):
+                search.measured(candidate, cost)
+            if apart:
+                now = monotonic()
+                whole = now - start
+                apart.measure(APART * whole if math.isinf(ends) else ends - now - RESERVE * whole)
+                search.next_is(apart.fastest())
+
+
+def load_for(path: Path, task: Task) -> OpSchedulePolicy:
+    """Read a cost model as a policy for a task; see burnish.policies.find.
+
+    Raises:
+        InputError: it is none, or for another task.
+    """
+    model = load_cost_model(path, COLUMNS, KIND)
+    if model.task != task.id:
+        raise InputError(f"{path}: a policy for {model.task}, and this is {task.id}; train it anew")
+    return OpSchedulePolicy(model)

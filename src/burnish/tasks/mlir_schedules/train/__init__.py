@@ -1,0 +1,1 @@
+"""How cost models of ops are trained."""

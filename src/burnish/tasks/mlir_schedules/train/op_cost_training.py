@@ -1,0 +1,77 @@
+"""The training of a cost model of linalg ops' schedules, by burnish.tasks.loop_nests.train.cost_training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from burnish.core.errors import InputError
+from burnish.core.guide import Adviser
+from burnish.core.program import Program
+from burnish.learning.training.chosen_programs import Chosen
+from burnish.learning.training.config import Config
+from burnish.tasks.loop_nests.kernel import host
+from burnish.tasks.loop_nests.train.cost_training import Key, ScheduleCostsPlan, ScheduleCostsTraining
+from burnish.tasks.loop_nests.train.fitting import MeasuredNest
+from burnish.tasks.loop_nests.train.measuring import read_rows
+from burnish.tasks.mlir_schedules.features import COLUMNS, ELEMENT, features
+from burnish.tasks.mlir_schedules.policy.measured_sketches import MeasuredSketches, measure
+from burnish.tasks.mlir_schedules.policy.op_proposals import KIND, OpSchedulePolicy
+from burnish.tasks.mlir_schedules.programs import MlirSource
+from burnish.tasks.mlir_schedules.reading import LANGUAGE
+from burnish.tasks.mlir_schedules.reference.work import flops
+from burnish.tasks.mlir_schedules.session import open_program
+from burnish.tasks.mlir_schedules.sketches import opened
+
+
+def op_schedule_costs(config: Config, folder: Path, note: Callable[[str], None]) -> ScheduleCostsTraining:
+    """Return the training of a configuration.
+
+    Raises:
+        InputError: the configuration does not fit.
+    """
+    return ScheduleCostsTraining(config, folder, note, OpSchedules())
+
+
+class OpSchedules:
+    """Schedules of linalg programs; a key's program is its name, by which it is loaded again."""
+
+    language = LANGUAGE
+    known = COLUMNS
+    kind = KIND
+
+    def wanted(self, programs: Chosen, plan: ScheduleCostsPlan) -> Iterator[Key]:
+        """See Subject; programs of more operations than the plan has are left out."""
+        for program in programs:
+            if flops(program.content.decode()) <= plan.operations:
+                yield program.name, host().vector_bytes
+
+    def measure(
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: Adviser | None
+    ) -> Iterator[MeasuredSketches]:
+        """See Subject."""
+        if guide and not isinstance(guide, OpSchedulePolicy):
+            raise InputError(f"algorithm.guide: {plan.guide} is no model of costs")
+        model = guide.model if guide else None
+        return measure(_program(key[0]), key[1] // ELEMENT, plan.schedules, seed, model)
+
+    def read(self, path: Path) -> list[MeasuredSketches]:
+        """See Subject."""
+        return read_rows(path, MeasuredSketches.from_json)
+
+    def key(self, row: MeasuredSketches) -> Key:
+        """See Subject."""
+        return row.program, row.lanes * ELEMENT
+
+    def learned(self, rows: Sequence[Any]) -> MeasuredNest:
+        """See Subject."""
+        _, ops = opened(open_program(_program(rows[0].program)))
+        found = tuple(features(ops, row.sketches, row.lanes) for row in rows)
+        return MeasuredNest(rows[0].program, found, np.array([row.seconds for row in rows]))
+
+
+def _program(name: str) -> Program:
+    return MlirSource().load(name).program

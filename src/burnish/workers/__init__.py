@@ -1,0 +1,1 @@
+"""Processes that may crash, hang or eat memory, and what works in them."""

@@ -1,0 +1,250 @@
+"""A process that has imported what workers need and forks for each: there in milliseconds, and nobody's copy.
+
+It never opens a program, has one thread and ends with whoever started it. What it forks knows nothing of the
+process that asked but its environment, its folder and its `sys.path`. There may be two: all forks of one have
+their memory at the same addresses, and those of the other elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import traceback
+import weakref
+from dataclasses import dataclass, field
+from typing import Literal
+
+from burnish.workers import child
+
+KNOWN: tuple[str, ...] = ("numpy", "burnish._native", "burnish.tasks", "burnish.llvm.run", "burnish.search")
+"""Modules that are imported ahead, with those inside them, where whoever asks has imported them."""
+
+HEADER = struct.Struct("<Q")
+STATUS = struct.Struct("<i")  # an exit code; a negative one is the signal that it died of
+FORKED = struct.Struct("<i")  # a process' number
+
+
+@dataclass(frozen=True)
+class Birth:
+    """What becomes of a fork."""
+
+    memory_bytes: int
+    spin_seconds: float
+    modules: tuple[str, ...] = field(default_factory=lambda: tuple(filter(_is_known, sys.modules)))
+    path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
+    folder: str = field(default_factory=os.getcwd)
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+class Forked:
+    """A child of the nursery, as subprocess would show one of ours."""
+
+    def __init__(self, pid: int, handle: int, status: int) -> None:
+        self.pid = pid
+        self._handle = handle  # of pidfd_open(2): numbers are given anew
+        self._status = status  # where the nursery says how it ended
+        self._returncode: int | None = None
+
+    def kill(self) -> None:
+        """End it, unless it has ended."""
+        if self._returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Return its exit code; a negative one is the signal that it died of."""
+        if self._returncode is None:
+            select.select([self._handle], [], [])
+            told = os.read(self._status, STATUS.size)
+            self._returncode = STATUS.unpack(told)[0] if told else -signal.SIGKILL
+            os.close(self._handle)
+            os.close(self._status)
+        return self._returncode
+
+
+class Nursery:
+    """The process, and the connection to it."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        start = (
+            f"import sys; sys.path[:] = {sys.path!r}\n"
+            f"from burnish.workers.nursery import serve; serve({theirs.fileno()})"
+        )
+        with theirs:
+            popen = subprocess.Popen(
+                [sys.executable, "-P", "-c", start],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # one thread forks
+            )
+        self.pid = popen.pid
+        self.owner = os.getpid()  # a fork of that has none
+        self._connection = ours
+        self._alone = threading.Lock()
+        self._finalize = weakref.finalize(self, _end, popen, ours)
+
+    def fork(self, descriptors: tuple[int, int, int], output: int, birth: Birth) -> Forked:
+        """Return a new process that serves calls; see child.main.
+
+        Args:
+            descriptors: Of requests, replies and the lifeline.
+            output: What it prints goes there.
+            birth: All else.
+
+        Raises:
+            OSError: the nursery is gone.
+        """
+        status, theirs = os.pipe()
+        message = pickle.dumps(birth)
+        try:
+            with self._alone:
+                socket.send_fds(self._connection, [HEADER.pack(len(message))], [*descriptors, output, theirs])
+                self._connection.sendall(message)
+                answer, handles, _, _ = socket.recv_fds(self._connection, FORKED.size, 1)
+            if not handles:
+                raise ConnectionError("the process that forks for workers has ended")
+        except BaseException:
+            os.close(status)
+            raise
+        finally:
+            os.close(theirs)
+        return Forked(FORKED.unpack(answer)[0], handles[0], status)
+
+
+Place = Literal["here", "elsewhere"]
+_nurseries: dict[Place, Nursery] = {}
+_given_up = False
+
+
+def nursery(place: Place = "here") -> Nursery:
+    """Return this process' own in one of two places of memory; it is started where there is none.
+
+    Raises:
+        OSError: they were given up.
+    """
+    if _given_up:
+        raise ConnectionError("no process can be forked for workers here")
+    found = _nurseries.get(place)
+    if found is None or found.owner != os.getpid():
+        found = _nurseries[place] = Nursery()
+    return found
+
+
+def discard(place: Place = "here") -> None:
+    """Give up this process' own: the next one is another."""
+    found = _nurseries.pop(place, None)
+    if found and found.owner == os.getpid():
+        found._finalize()
+
+
+def give_up() -> None:
+    """Do without, from now on: it does not work here."""
+    global _given_up
+    _given_up = True
+
+
+def serve(descriptor: int) -> None:
+    """Fork for whoever asks, until the connection closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # so that it wakes the poll
+    woken, wake = os.pipe()
+    for end in (woken, wake):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(wake)
+    poller = select.poll()
+    for end in (descriptor, woken):
+        poller.register(end, select.POLLIN)
+    children: dict[int, int] = {}  # where to say how each ended
+    with socket.socket(fileno=descriptor) as connection:
+        while True:
+            ready = [end for end, _ in poller.poll()]
+            if woken in ready:
+                os.read(woken, 1 << 12)
+                _reap(children)
+            if descriptor in ready and not _answer(connection, children, (woken, wake)):
+                return
+
+
+def _answer(connection: socket.socket, children: dict[int, int], own: tuple[int, int]) -> bool:
+    """Fork once; return whether there was a request."""
+    header, descriptors, _, _ = socket.recv_fds(connection, HEADER.size, 5)
+    if not header:
+        return False
+    message = b""
+    while len(message) < HEADER.unpack(header)[0]:
+        message += connection.recv(1 << 20)
+    birth: Birth = pickle.loads(message)
+    *theirs, status = descriptors
+    for name in birth.modules:
+        with contextlib.suppress(Exception):  # the worker will say what is wrong with it
+            importlib.import_module(name)
+    pid = os.fork()
+    if not pid:
+        for descriptor in (*children.values(), *own, status):
+            os.close(descriptor)
+        connection.close()
+        _live(theirs, birth)
+    children[pid] = status
+    for descriptor in theirs:
+        os.close(descriptor)
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:  # a kernel, or a sandbox, without it: nobody could end this process
+        os.kill(pid, signal.SIGKILL)
+        return False
+    socket.send_fds(connection, [FORKED.pack(pid)], [handle])
+    os.close(handle)
+    return True
+
+
+def _live(descriptors: list[int], birth: Birth) -> None:
+    """Be a worker, and end: the child's whole life."""
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        requests, replies, lifeline, output = descriptors
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.close(output)
+        sys.path[:] = birth.path
+        os.environ.clear()
+        os.environ.update(birth.environment)
+        os.chdir(birth.folder)
+        child.main(requests, replies, lifeline, birth.memory_bytes, birth.spin_seconds)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _reap(children: dict[int, int]) -> None:
+    """Say how those ended that have."""
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            status = children.pop(ended[0])
+            with contextlib.suppress(BrokenPipeError):
+                os.write(status, STATUS.pack(os.waitstatus_to_exitcode(ended[1])))
+            os.close(status)
+
+
+def _is_known(module: str) -> bool:
+    return any(module == known or module.startswith(f"{known}.") for known in KNOWN)
+
+
+def _end(popen: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    connection.close()
+    popen.wait()

@@ -1,0 +1,182 @@
+"""A child process that serves calls, and the pipes to it; see burnish.workers.child."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import IO, Literal
+
+from burnish.core.clock import Clock
+from burnish.workers import child, nursery
+
+Begin = Literal["nursery", "elsewhere", "fork"]
+"""How a process begins: forked by the nursery, by another one elsewhere in memory, or by this process."""
+PAGE_BYTES = resource.getpagesize()
+
+
+class Process:
+    """The child and the pipes to it."""
+
+    def __init__(self, memory_bytes: int, begin: Begin, spin_seconds: float) -> None:
+        their_requests, self.requests = os.pipe()
+        self.replies, their_replies = os.pipe()
+        their_lifeline, lifeline = os.pipe()
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - nameless, closed by _end
+        theirs = (their_requests, their_replies, their_lifeline)
+        ours = (self.requests, self.replies, lifeline)
+        self.popen = BEGIN[begin](theirs, ours, self._output, memory_bytes, spin_seconds)
+        for descriptor in theirs:
+            os.close(descriptor)
+        self.poller = select.poll()
+        self.poller.register(self.replies, select.POLLIN)
+        self.finalize = weakref.finalize(self, _end, self.popen, ours, self._output)
+
+    def answers(self, end: float, until: float, clock: Clock, spin_seconds: float) -> bool:
+        """Wait for a reply, until `end` by time.monotonic() or `until` by the clock; say whether it came."""
+        while True:
+            left = end - time.monotonic()
+            if until < math.inf:
+                left = min(left, until - clock.now([self.popen.pid]))
+            if child.wait_for(self.poller, max(0.0, left), spin_seconds):
+                return True
+            if left <= 0:
+                return False
+
+    def resident_bytes(self) -> float:
+        """Return the child's resident memory; 0 where the system does not tell. It takes 5 us."""
+        try:
+            descriptor = os.open(f"/proc/{self.popen.pid}/statm", os.O_RDONLY)
+        except OSError:
+            return 0.0
+        try:
+            return int(os.read(descriptor, 200).split()[1]) * PAGE_BYTES
+        except OSError:  # the child ended after the file was opened
+            return 0.0
+        finally:
+            os.close(descriptor)
+
+    def last_words(self) -> str:
+        """Return the last line that the child printed before it died, without LLVM's stack dump."""
+        self._output.seek(0)
+        text = self._output.read(1 << 16).decode(errors="replace")
+        lines = [
+            line for line in text.splitlines() if line.strip() and not line.startswith(("#", " #", "PLEASE"))
+        ]
+        errors = [line for line in lines if "error" in line.lower() or "assert" in line.lower()]
+        return (errors or lines or [""])[0].strip()[:300]
+
+
+class Fork:
+    """A forked child, as subprocess would show it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._returncode: int | None = None
+
+    def kill(self) -> None:
+        """End it, unless it has ended."""
+        if self._returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Return its exit code; a negative one is the signal that it died of."""
+        if self._returncode is None:
+            self._returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._returncode
+
+
+def _nursed(
+    theirs: tuple[int, int, int],
+    ours: tuple[int, ...],
+    output: IO[bytes],
+    memory_bytes: int,
+    spin_seconds: float,
+    place: nursery.Place = "here",
+) -> nursery.Forked | subprocess.Popen[bytes]:
+    """Have a nursery fork: what workers import is there at once, and nothing of this process."""
+    birth = nursery.Birth(memory_bytes, spin_seconds)
+    for _ in range(2):  # somebody may have ended it
+        try:
+            return nursery.nursery(place).fork(theirs, output.fileno(), birth)
+        except OSError:
+            nursery.discard(place)
+    nursery.give_up()
+    return _start(theirs, ours, output, memory_bytes, spin_seconds)
+
+
+def _start(
+    theirs: tuple[int, int, int],
+    _ours: tuple[int, ...],
+    output: IO[bytes],
+    memory_bytes: int,
+    spin_seconds: float,
+) -> subprocess.Popen[bytes]:
+    """Start a new interpreter: its own imports, and nothing of this process."""
+    start = (
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        "from burnish.workers.child import main; "
+        f"main({', '.join(map(str, theirs))}, {memory_bytes}, {spin_seconds})"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", start],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=theirs,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # its threads would count as memory
+    )
+
+
+def _fork(
+    theirs: tuple[int, int, int],
+    ours: tuple[int, ...],
+    output: IO[bytes],
+    memory_bytes: int,
+    spin_seconds: float,
+) -> Fork:
+    """Fork this process: what it has imported is there at once."""
+    pid = os.fork()
+    if pid:
+        return Fork(pid)
+    code = 1
+    try:
+        for descriptor in ours:
+            os.close(descriptor)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for standard, descriptor in enumerate((nothing, output.fileno(), output.fileno())):
+            os.dup2(descriptor, standard)
+        child.main(*theirs, memory_bytes, spin_seconds)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+MakeProcess = Callable[
+    [tuple[int, int, int], tuple[int, ...], IO[bytes], int, float],
+    Fork | nursery.Forked | subprocess.Popen[bytes],
+]
+BEGIN: dict[Begin, MakeProcess] = {
+    "nursery": _nursed,
+    "elsewhere": partial(_nursed, place="elsewhere"),
+    "fork": _fork,
+}
+
+
+def _end(
+    popen: subprocess.Popen[bytes] | Fork | nursery.Forked, descriptors: tuple[int, ...], output: IO[bytes]
+) -> None:
+    popen.kill()
+    popen.wait()
+    for descriptor in descriptors:
+        os.close(descriptor)
+    output.close()

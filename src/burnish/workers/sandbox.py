@@ -1,0 +1,263 @@
+"""Any session, in a child process: what happens to the compiler does not happen to the caller."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from burnish.core.action import action_number
+from burnish.core.argument_checks import check_class
+from burnish.core.errors import BurnishError, CompilerCrash, InputError, ProgramError
+from burnish.core.program import Program
+from burnish.core.session import Part, Session
+from burnish.core.stepping import MakeAnswerer
+from burnish.core.task import Opener
+from burnish.core.trace import WHOLE_PROGRAM, Trace
+from burnish.core.view import Mask, Observed, Start, Step, View
+from burnish.workers import child
+from burnish.workers.worker import Limits, PendingCall, Undone, Worker
+
+_numbers = itertools.count()
+
+
+class Sandbox(Session):
+    """A session in a worker process, with a deadline for every call and a memory limit.
+
+    When the compiler crashes, hangs or eats its memory, the call raises CompilerCrash and the trace
+    stays as it was; the next call starts a new process and replays it. Forks share the process, and others
+    may: a call whose process another session took down before its turn is made again, in a new one.
+    """
+
+    def __init__(
+        self,
+        opener: Opener,
+        program: Program,
+        *,
+        limits: Limits = Limits(),
+        worker: Worker | None = None,
+        actions: Sequence[str] | None = None,
+    ) -> None:
+        """Open the program in a worker process; where its actions are given, with the first call.
+
+        Raises:
+            ProgramError: the program cannot be read; a compiler that dies of it counts as that.
+            InputError: the opener or the program is of another class.
+        """
+        if not callable(opener):
+            raise InputError(f"opener={opener!r:.60}: expected a function of a Program: load_task(NAME).open")
+        check_class("program", program, Program, "a Program, as load_program('hot.c') returns it")
+        self._opener = opener
+        self._program = program
+        self._worker = worker or Worker(limits)
+        self._key = next(_numbers)
+        self._generation = -1
+        self._unfinished: PendingCall | None = None  # changes the state, and its end is not known
+        self.trace: list[str] = []
+        try:
+            super().__init__(self._open() if actions is None else actions)
+        except CompilerCrash as error:
+            raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
+
+    def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
+        """See Session."""
+        mask: Mask = self._call("legal", site)
+        return mask
+
+    def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
+        """See Session."""
+        action = action_number(action, self.actions)
+        changed, text = self._begin("act", action, site, changes=True)()
+        self.trace.append(text)
+        return bool(changed)
+
+    def observe(self, space: str) -> Observed:
+        """See Session."""
+        observed: Observed = self._call("observe", space)
+        return observed
+
+    def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """See Session."""
+        return self.measure(objective, site)
+
+    def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
+        """See Session."""
+        cost: float = self._call("measure", objective, site)
+        return cost
+
+    def digest(self) -> str:
+        """See Session."""
+        digest: str = self._call("digest")
+        return digest
+
+    def verify(self) -> str:
+        """See Session."""
+        checker: str = self._call("verify")
+        return checker
+
+    def sites(self) -> tuple[str, ...]:
+        """See Session."""
+        sites: tuple[str, ...] = self._call("sites")
+        return sites
+
+    def identities(self) -> dict[str, str]:
+        """See Session."""
+        identities: dict[str, str] = self._call("identities")
+        return identities
+
+    def alternatives(self) -> Trace:
+        """See Session."""
+        entries: Trace = self._call("alternatives")
+        return entries
+
+    def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
+        """See Session."""
+        costs: dict[str, float] = self._call("site_costs", objective, priced)
+        return costs
+
+    def room(self, objective: str) -> float:
+        """See Session."""
+        room: float = self._call("room", objective)
+        return room
+
+    def part(self, site: str, objective: str) -> Part | None:
+        """See Session."""
+        part: Part | None = self._call("part", site, objective)
+        return part
+
+    def question(self) -> str:
+        """See Session."""
+        site: str = self._call("question")
+        return site
+
+    def answer(self, make: MakeAnswerer) -> Trace:
+        """See Session; one round trip, and one deadline, for all questions."""
+        entries: Trace = self._begin("answer", make, changes=True)()
+        self.trace += entries
+        return entries
+
+    def object_code(self) -> bytes:
+        """See Session."""
+        code: bytes = self._call("object_code")
+        return code
+
+    def mask(self, sites: Sequence[str]) -> Mask:
+        """See Session."""
+        mask: Mask = self._call("mask", tuple(sites))
+        return mask
+
+    def step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
+        """See Session; one round trip."""
+        return self.begin_step(action, site, view, sites)()
+
+    def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
+        """See Session; all that fails does so in the function that is returned."""
+        plain = view.observations, view.objective, view.site_count
+        begun = self._run(child.step_session, action, site, plain, sites, changes=True)
+
+        def finish() -> Step:
+            changed, observed, cost, mask, now, *rest = begun()
+            step = Step(changed, observed, cost, mask, sites if now is None else now, *rest)
+            self.trace.append(step.entry)
+            return step
+
+        return finish
+
+    def begin_fork(
+        self, view: View, baselines: Sequence[Callable[[], float]] = ()
+    ) -> Callable[[], tuple[Session, Start]]:
+        """See Session; one round trip, even where the program has to be opened first."""
+        self._worker.refresh()
+        copy = next(_numbers)
+        opening = None if self._is_open() else (self._opener, self._program, tuple(self.trace))
+        call = self._worker.begin(child.start_session, self._key, copy, opening, view, tuple(baselines))
+
+        def finish() -> tuple[Session, Start]:
+            try:
+                start: Start = self._worker.finish(call)
+            except Undone:
+                return self.begin_fork(view, baselines)()
+            self._generation = call.generation
+            return self._copy(copy), start
+
+        return finish
+
+    def fork(self) -> Sandbox:
+        """Return a second session in the same state, in the same process."""
+        copy = next(_numbers)
+        self._run(child.fork_session, copy)()
+        return self._copy(copy)
+
+    def close(self) -> None:
+        """Drop the session with the next message; its process goes on: see shutdown()."""
+        if self._is_open():
+            self._worker.post(child.close_session, self._key)
+        self._generation = -1
+
+    def shutdown(self) -> None:
+        """End the worker process, with every session in it."""
+        self._worker.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process number; None after a crash, until the next call."""
+        return self._worker.pid
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        return self._begin(method, *arguments)()
+
+    def _begin(self, method: str, *arguments: Any, changes: bool = False) -> Callable[[], Any]:
+        """Start a call of one of the session's methods and return the function that waits for it."""
+        return self._run(child.call_session, method, *arguments, changes=changes)
+
+    def _run(self, function: Callable[..., Any], *arguments: Any, changes: bool = False) -> Callable[[], Any]:
+        """Start a call of a function that needs the session, which is opened before where it is not open."""
+        if self._unfinished:  # Ctrl-C, say: what it did is not in the trace
+            if not self._unfinished.answer:
+                self._worker.close()
+            self.close()
+            self._unfinished, self._key = None, next(_numbers)
+        opening = None if self._is_open() else self._begin_opening()
+        call = self._worker.begin(function, self._key, *arguments)
+        self._unfinished = call if changes else None
+
+        def finish() -> Any:
+            try:
+                if opening:
+                    self._finish_opening(opening)
+                value = self._worker.finish(call)
+            except Undone:
+                self._unfinished = None
+                return self._run(function, *arguments, changes=changes)()
+            except BurnishError:
+                self._unfinished = None
+                raise
+            self._unfinished = None
+            return value
+
+        return finish
+
+    def _is_open(self) -> bool:
+        return self._generation == self._worker.generation and self._worker.pid is not None
+
+    def _open(self) -> tuple[str, ...]:
+        self._worker.refresh()
+        while True:
+            with contextlib.suppress(Undone):
+                return self._finish_opening(self._begin_opening())
+
+    def _begin_opening(self) -> PendingCall:
+        return self._worker.begin(
+            child.open_session, self._key, self._opener, self._program, tuple(self.trace)
+        )
+
+    def _finish_opening(self, opening: PendingCall) -> tuple[str, ...]:
+        actions: tuple[str, ...] = self._worker.finish(opening)
+        self._generation = opening.generation
+        return actions
+
+    def _copy(self, key: int) -> Sandbox:
+        copy = object.__new__(Sandbox)
+        copy.__dict__.update(self.__dict__, trace=list(self.trace), _key=key, _unfinished=None)
+        return copy

@@ -1,0 +1,85 @@
+"""A small project, and compilers to build it with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish.llvm.toolchain import find_tool
+
+DATA = Path(__file__).parent / "project"
+OPTIMIZERS = Path(__file__).parent / "optimizers.py"
+
+
+@dataclass
+class Compiler:
+    """A compiler in a copy of the project of its own."""
+
+    directory: Path
+    command: list[str]
+    log: Path | None = None
+
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return self.run([*self.command, *arguments], stdin)
+
+    def run(self, command: Sequence[str], stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            command, cwd=self.directory, input=stdin, capture_output=True, check=False, timeout=60
+        )
+
+    def files(self) -> dict[str, bytes]:
+        """Return what is in the directory now."""
+        every = sorted(path for path in self.directory.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.directory)): path.read_bytes() for path in every}
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the lines of the build log."""
+        assert self.log
+        return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+
+def make_stock(directory: Path, language: str = "cc") -> Compiler:
+    """Return clang itself."""
+    shutil.copytree(DATA, directory)
+    return Compiler(directory, [str(find_tool({"cc": "clang", "c++": "clang++"}[language]))])
+
+
+def make_drop_in(directory: Path, optimizer: str, language: str = "cc", *options: str) -> Compiler:
+    """Return `burnish cc` or `burnish c++` with one of the stand-ins as its optimizer."""
+    shutil.copytree(DATA, directory)
+    log = directory.with_suffix(".jsonl")
+    command = [sys.executable, str(OPTIMIZERS), optimizer, language, "--report", str(log), *options]
+    return Compiler(directory, command, log=log)
+
+
+@pytest.fixture
+def stock() -> Callable[..., Compiler]:
+    return make_stock
+
+
+@pytest.fixture
+def drop_in() -> Callable[..., Compiler]:
+    return make_drop_in
+
+
+@pytest.fixture
+def clang(tmp_path: Path) -> Compiler:
+    return make_stock(tmp_path / "clang")
+
+
+@pytest.fixture
+def shrink(tmp_path: Path) -> Compiler:
+    return make_drop_in(tmp_path / "shrink", "shrink")
+
+
+@pytest.fixture
+def like_clang(tmp_path: Path) -> Compiler:
+    return make_drop_in(tmp_path / "like_clang", "like_clang")

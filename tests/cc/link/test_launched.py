@@ -1,0 +1,75 @@
+"""The launcher with --whole-program: Python starts for a unit or a program that is large enough, else not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from burnish.cc import build_log
+from burnish.cc.commands.launch import find_launcher
+from burnish.cc.link.embedding import read_unit
+from tests.cc.link.conftest import FLAGS, Builds, C
+
+
+@pytest.fixture
+def launcher(builds: Builds, tmp_path: Path) -> list[str]:
+    """A launcher whose `burnish` writes down how it is called, and is the real one."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    real = Path(find_launcher("burnish-cc"))
+    shutil.copy(real, tools)
+    for name in ("clang", "ld.lld"):
+        (tools / name).symlink_to(real.with_name(name))
+    (tools / "burnish").write_text(
+        f'#!/bin/sh\necho "$2" >> {tmp_path}/starts\nexec {real.with_name("burnish")} "$@"\n'
+    )
+    (tools / "burnish").chmod(0o755)
+    own = ["--alone", "--whole-program", "--budget=4evaluations", "--report", str(builds.log)]
+    return [str(tools / "burnish-cc"), *own]
+
+
+def starts(tmp_path: Path) -> int:
+    path = tmp_path / "starts"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def test_a_small_program_is_linked_by_clang_alone(
+    builds: Builds, launcher: list[str], tmp_path: Path
+) -> None:
+    """As most of what a configure script links."""
+    (builds.folder / "conftest.c").write_text("int main(void) { return 0; }\n")
+    builds.run(*launcher, "-Oz", "conftest.c", "-o", "conftest")
+    builds.clang("-Oz", "-c", "conftest.c")
+    builds.run(*launcher, "conftest.o", "-o", "linked")
+    builds.run(*launcher, "-O2", "-c", "conftest.c")
+    builds.run(*launcher, "-E", "conftest.c")
+    assert starts(tmp_path) == 0
+    rows = build_log.read(builds.log)
+    assert [(row.source, Path(row.output).name, row.action) for row in rows] == [
+        ("0 units", "conftest", "kept"),
+        ("0 units", "linked", "kept"),
+        ("conftest.c", "conftest.o", "passed through"),
+    ]
+    assert "bytes of code: too few to gain" in rows[0].reason
+
+
+def test_units_and_the_program_are_made_after_clang(
+    builds: Builds, launcher: list[str], tmp_path: Path
+) -> None:
+    builds.run(*launcher, *FLAGS, "-c", *C)
+    assert starts(tmp_path) == 1
+    objects = [source.replace(".c", ".o") for source in C]
+    for name in objects:
+        unit = read_unit((builds.folder / name).read_bytes())
+        assert unit
+        assert unit.unit.seconds > 0
+        assert unit.unit.spent_seconds > 0
+    builds.run(*launcher, *objects, "-o", "program")
+    assert starts(tmp_path) == 2
+    (last,) = [json.loads(line) for line in builds.log.read_text().splitlines()]
+    assert (last["source"], last["output"]) == ("4 units", "program")
+    builds.clang(*objects, "-o", "program.clang")
+    assert builds.run("./program", "7") == builds.run("./program.clang", "7").replace(".clang", "")

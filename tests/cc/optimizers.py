@@ -1,0 +1,118 @@
+"""Stand-ins for burnish's search, and the command that runs `burnish cc` with one of them.
+
+python optimizers.py NAME cc|c++ ARGUMENT...
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from burnish import _native
+from burnish.cc.commands import cc
+from burnish.cc.requests import Optimized, OptimizeRequest, Unimproved
+
+SINK = "function(simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>)"
+
+NO_INSTRUCTION = b'define void @f() { call void asm sideeffect "nonsense", ""() ret void }'
+
+
+def passes(bitcode: bytes, request: OptimizeRequest, *pipelines: str) -> Optimized:
+    module = _native.Module(bitcode, request.name)
+    module.honour_mandatory()
+    for pipeline in pipelines:
+        module.run(pipeline, request.level)
+    return Optimized(module.bitcode(), pipelines, len(pipelines))
+
+
+def shrink(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, f"clang<{request.level};inline-threshold=0>", SINK)
+
+
+def crashing(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return replace(shrink(bitcode, request), crashes=2)
+
+
+def refused(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Return another program than the source's, after a search."""
+    return replace(drop_everything(bitcode, request), evaluations=7, crashes=3)
+
+
+def not_generated(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Return what clang makes no object of, after a search."""
+    module = _native.Module(NO_INSTRUCTION, request.name)
+    return Optimized(module.bitcode(), ("nonsense",), 7, crashes=3)
+
+
+def no_smaller(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return replace(like_clang(bitcode, request), evaluations=7, crashes=3)
+
+
+def only_crashing(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    raise Unimproved("nothing smaller was found", 7, 3)
+
+
+def like_clang(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, f"clang<{request.level}>")
+
+
+def outline(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, f"clang<{request.level}>", "outline<call-cost=2>")
+
+
+def grow(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, "inliner-wrapper<threshold=5000>")
+
+
+def inline(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, "inliner-wrapper<threshold=5000>", f"clang<{request.level}>")
+
+
+def drop_everything(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    return passes(bitcode, request, "internalize", "globaldce")
+
+
+def fail(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    raise RuntimeError("out of ideas")
+
+
+def crash(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    os.abort()
+
+
+def empty(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    return Optimized(bytes(100), (), 1)
+
+
+def garbage(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    return Optimized(b"BC\xc0\xde" + bytes(range(256)), (), 1)
+
+
+def nothing(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
+    return None  # type: ignore[return-value]
+
+
+def chatter(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    print("hello")
+    os.write(2, b"hello")
+    return shrink(bitcode, request)
+
+
+def sleep(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+    """Say by a file that it is here, with a child of its own, and never answer."""
+    child = subprocess.Popen(["sleep", "300"])
+    here = Path(os.environ["SLEEPS"])
+    here.with_suffix(".new").write_text(f"{os.getpid()} {child.pid}")
+    here.with_suffix(".new").replace(here)
+    time.sleep(300)
+    return shrink(bitcode, request)
+
+
+if __name__ == "__main__":
+    name, language, *arguments = sys.argv[1:]
+    arguments = ["--code-generation", "clang", *arguments]  # what these find is all that is found
+    sys.exit(cc.main(arguments, cxx=language == "c++", optimizer=globals()[name]))

@@ -1,0 +1,90 @@
+"""burnish's own options, before clang's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from burnish.cc.commands import cc
+from burnish.cc.file_budget import FileBudget
+from burnish.cc.requests import DriverOptions
+from burnish.core.errors import InputError
+
+
+def test_clangs_arguments_start_at_the_first_that_is_not_burnishs() -> None:
+    assert cc.parse(["--budget", "5s", "--seed=3", "-O2", "--budget", "7"]) == (
+        DriverOptions(budget=FileBudget(seconds=5), seed=3),
+        ["-O2", "--budget", "7"],
+    )
+    assert cc.parse(["--objective", "text-bytes", "--search=beam"])[0] == DriverOptions(
+        "text-bytes", search="beam"
+    )
+    assert cc.parse(["--speed-limit=10%"])[0] == DriverOptions(speed_limit=1.1)
+    assert cc.parse(["--speed-limit", "none"])[0] == DriverOptions(speed_limit=None)
+    assert cc.parse(["--", "--budget", "5"]) == (DriverOptions(), ["--budget", "5"])
+    assert cc.parse(["--version"]) == (DriverOptions(), ["--version"])
+    assert cc.parse([]) == (DriverOptions(), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("2s", FileBudget(seconds=2)),
+        ("1m", FileBudget(seconds=60)),
+        ("100 evaluations", FileBudget(evaluations=100)),
+        ("100evaluations", FileBudget(evaluations=100)),
+        ("3x", FileBudget(multiple=3)),
+        ("2.5 x", FileBudget(multiple=2.5)),
+        ("remembered", FileBudget(remembered=True)),
+    ],
+)
+def test_a_budget_is_written_with_its_unit(text: str, budget: FileBudget) -> None:
+    assert FileBudget.parse(text) == budget
+
+
+def test_the_log_does_not_move_with_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options, _ = cc.parse(["--report", "build.jsonl", "-c"])
+    assert options
+    assert options.log == tmp_path / "build.jsonl"
+    options, _ = cc.parse(["--remember", "memory", "-c"])
+    assert options
+    assert options.memory == tmp_path / "memory"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--budget"], "--budget needs a value"),
+        (["--budget", "soon"], "--budget soon: expected 2s"),
+        (["--speed-limit", "5"], "'5': expected per cent, such as 5%, or none"),
+        (["--budget=2"], "--budget 2: expected 2s"),
+        (["--budget=0s"], "--budget 0s: nothing can be tried"),
+        (["--budget=0x"], "--budget 0x: expected 2s"),
+        (["--budget=nan"], "--budget nan: expected 2s"),
+        (["--build-budget=4x"], "--build-budget 4x: expected seconds or minutes for the whole build"),
+        (["--build-budget=60"], "--build-budget 60: expected 2s"),
+        (["--budget=remembered"], "--budget remembered needs --remember FILE"),
+        (["--budget=2s", "--build-budget=60s"], "--budget and --build-budget: expected one of them"),
+        (["--seed", "-1"], "--seed -1: expected a whole number"),
+        (["--objective", "text-byte"], "did you mean 'text-bytes'"),
+        (["--search", "beem"], "did you mean 'beam'"),
+        (["--remember", "/no/such/directory/memory"], "make it first: mkdir -p /no/such/directory"),
+        (["--report", "/no/such/directory/log"], "expected a file that can be written"),
+    ],
+)
+def test_a_wrong_option_says_what_was_expected(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match=message):
+        cc.parse(arguments)
+    assert cc.main([*arguments, "-c", "a.c"] if len(arguments) > 1 else arguments, cxx=False) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("burnish cc: ")
+    assert not captured.out
+
+
+def test_help_is_burnishs_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cc.main(["--help"], cxx=True) == 0
+    assert "usage: burnish c++ [OPTION]... CLANG-ARGUMENT..." in capsys.readouterr().out

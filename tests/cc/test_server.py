@@ -1,0 +1,157 @@
+"""From the second file on, a process that has imported everything does what the launcher asks."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from burnish.cc.commands.launch import find_launcher
+from tests.cc.conftest import Compiler, make_stock
+from tests.waiting import MOST_SECONDS, alive, wait_until
+
+# A server begins with the second file within a minute, and ends fifteen seconds after the last.
+pytestmark = pytest.mark.flaky(reruns=1)
+BUDGET = "--budget=20evaluations"
+
+
+@pytest.fixture
+def burnish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compiler]:
+    """A launcher in a folder of its own, whose `burnish` writes down each time that it starts."""
+    runtime = tempfile.mkdtemp()  # short: the path of a socket has 108 bytes at most
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    (tmp_path / "run").symlink_to(runtime)
+    stock = make_stock(tmp_path / "project")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    shutil.copy(find_launcher("burnish-cc"), tools)
+    (tools / "clang").symlink_to(stock.command[0])
+    script = f'#!/bin/sh\necho "$2" >> {tmp_path}/starts\nexec {sys.executable} -m burnish.cli "$@"\n'
+    (tools / "burnish").write_text(script)
+    (tools / "burnish").chmod(0o755)
+    log = tmp_path / "log"
+    yield Compiler(stock.directory, [str(tools / "burnish-cc"), "--report", str(log)], log=log)
+    for pid in servers(tmp_path):
+        os.kill(pid, signal.SIGTERM)
+    shutil.rmtree(runtime)
+
+
+def servers(tmp_path: Path) -> list[int]:
+    """Return the servers of this test alone, by the socket that they were told."""
+    said = f"--serve={(tmp_path / 'run').resolve()}/"
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if said in line.read_text():
+                found.append(int(line.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def starts(tmp_path: Path) -> list[str]:
+    return [line.partition("=")[0] for line in (tmp_path / "starts").read_text().splitlines()]
+
+
+def sockets(tmp_path: Path) -> list[Path]:
+    return [path for path in (tmp_path / "run" / "burnish").iterdir() if path.is_socket()]
+
+
+def warm(burnish: Compiler, tmp_path: Path) -> None:
+    """Compile twice, and wait until the server is there."""
+    for number in range(2):
+        assert not burnish(BUDGET, "-Os", "-c", "sum.c", "-o", f"{number}.o").returncode
+    wait_until(lambda: bool(sockets(tmp_path)))
+    assert sorted(starts(tmp_path)) == ["--compiled", "--compiled", "--serve"]
+
+
+def test_the_third_file_starts_nothing_and_comes_out_the_same(burnish: Compiler, tmp_path: Path) -> None:
+    warm(burnish, tmp_path)
+    mask = os.umask(0o027)
+    try:
+        done = burnish(BUDGET, "-Os", "-c", "sum.c", "-o", "2.o")
+    finally:
+        os.umask(mask)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert len(starts(tmp_path)) == 3
+    assert burnish(BUDGET, "-Os", "-c", "sum.c", "-o", "3.o", "-DUNUSED").returncode == 0
+    files = burnish.files()
+    assert files["2.o"] == files["0.o"] == files["1.o"]
+    rows = [row | {"time": "", "seconds": 0, "output": "", "command": ""} for row in burnish.records()]
+    assert rows[0] == rows[1] == rows[2] == rows[3]
+    assert rows[0]["action"] == "optimized"
+    assert stat.S_IMODE((burnish.directory / "2.o").stat().st_mode) == 0o640
+
+
+def test_an_error_of_burnishs_is_told_where_it_was_called(burnish: Compiler, tmp_path: Path) -> None:
+    warm(burnish, tmp_path)
+    done = burnish("--budget=soon", "-Os", "-c", "sum.c")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"burnish cc: --budget soon: expected")
+    assert len(starts(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
+def test_who_is_stopped_leaves_no_search(burnish: Compiler, tmp_path: Path, signum: int) -> None:
+    warm(burnish, tmp_path)
+    (server,) = servers(tmp_path)
+    children = Path(f"/proc/{server}/task/{server}/children")
+    command = [*burnish.command, "--budget=300s", "--search=random", "-Os", "-c", "sum.c"]
+    process = subprocess.Popen(command, cwd=burnish.directory)
+    wait_until(lambda: bool(children.read_text().split()))
+    searching = [int(pid) for pid in children.read_text().split()]
+    process.send_signal(signum)
+    assert process.wait(MOST_SECONDS) == -signum
+    wait_until(lambda: not any(map(alive, searching)))
+    assert alive(server)
+
+
+@pytest.mark.slow
+def test_it_ends_when_nobody_calls(burnish: Compiler, tmp_path: Path) -> None:
+    warm(burnish, tmp_path)
+    wait_until(lambda: not sockets(tmp_path))
+    wait_until(lambda: not servers(tmp_path))
+    assert not list((tmp_path / "run" / "burnish").iterdir())
+    assert not burnish(BUDGET, "-Os", "-c", "sum.c").returncode
+
+
+def test_files_of_servers_that_are_gone_are_removed(burnish: Compiler, tmp_path: Path) -> None:
+    """A first call sweeps: sockets, locks and calls of long ago, but for those of a server that lives."""
+    folder = tmp_path / "run" / "burnish"
+    folder.mkdir(mode=0o700)
+    for number in range(20):
+        for ending in ("", ".lock", ".seen"):
+            path = folder / f"{number:032x}{ending}"
+            path.touch()
+            os.utime(path, (0, 0))
+    (folder / "notes").touch()  # nothing of a server's
+    with (folder / f"{7:032x}.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert not burnish(BUDGET, "-Os", "-c", "sum.c").returncode
+    left = {path.name for path in folder.iterdir()}
+    (seen,) = left - {"notes", *(f"{7:032x}{ending}" for ending in ("", ".lock", ".seen"))}
+    assert seen.endswith(".seen")
+    assert len(left) == 5
+
+
+def test_alone_leaves_none(burnish: Compiler, tmp_path: Path) -> None:
+    for _ in range(3):
+        assert not burnish("--alone", BUDGET, "-Os", "-c", "sum.c").returncode
+    assert starts(tmp_path) == ["--compiled"] * 3
+
+
+def test_a_folder_that_others_can_write_is_not_used(burnish: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "run" / "burnish").mkdir()
+    (tmp_path / "run" / "burnish").chmod(0o777)
+    for _ in range(3):
+        assert not burnish(BUDGET, "-Os", "-c", "sum.c").returncode
+    assert starts(tmp_path) == ["--compiled"] * 3

@@ -1,0 +1,85 @@
+"""clang's object stands, and the build goes on, where burnish cannot be run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from burnish.cc.commands.launch import find_launcher
+from tests.cc.conftest import Compiler, make_stock
+
+BROKEN = {
+    "no burnish": None,
+    "no interpreter": "#!/no/such/python\n",
+    "an interpreter that finds nothing": "#!/bin/sh\nexit 1\n",
+    "an interpreter that dies": "#!/bin/sh\nkill -SEGV $$\n",
+}
+
+
+@pytest.fixture
+def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
+    """A launcher in a folder of its own, which has clang."""
+    runtime = tmp_path / "run"
+    runtime.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    stock = make_stock(tmp_path / "project")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    shutil.copy(find_launcher("burnish-cc"), tools)
+    (tools / "clang").symlink_to(stock.command[0])
+    log = tmp_path / "log"
+    return Compiler(stock.directory, [str(tools / "burnish-cc"), "--alone", "--report", str(log)], log=log)
+
+
+@pytest.mark.parametrize("script", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("more", [(), ("--whole-program",)], ids=["files", "whole program"])
+def test_the_object_is_clangs_and_it_is_said_once(
+    launcher: Compiler, tmp_path: Path, script: str | None, more: tuple[str, ...]
+) -> None:
+    if script:
+        (tmp_path / "bin" / "burnish").write_text(script)
+        (tmp_path / "bin" / "burnish").chmod(0o755)
+    first, second = (launcher(*more, "-Oz", "-c", "sum.c", "-o", f"{name}.o") for name in "ab")
+    assert (first.returncode, second.returncode, second.stderr) == (0, 0, b"")
+    (line,) = first.stderr.splitlines()
+    assert line.startswith(b"burnish cc: ") and b"cannot be run" in line and b"install it again" in line
+    assert not launcher.run([str(tmp_path / "bin" / "clang"), "-Oz", "-c", "sum.c", "-o", "c.o"]).returncode
+    files = launcher.files()
+    assert files["a.o"] == files["b.o"] == files["c.o"]
+
+
+def test_a_command_that_python_would_plan_is_clangs(launcher: Compiler) -> None:
+    done = launcher("-Oz", "-x", "c", "-c", "sum.c", "-o", "a.o")
+    assert done.returncode == 0
+    assert b"cannot be run" in done.stderr
+    assert "a.o" in launcher.files()
+
+
+def test_a_wrong_option_is_still_an_error(launcher: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "burnish").write_text("#!/bin/sh\necho 'burnish cc: wrong' >&2\nexit 2\n")
+    (tmp_path / "bin" / "burnish").chmod(0o755)
+    done = launcher("-Oz", "-c", "sum.c")
+    assert (done.returncode, done.stderr) == (2, b"burnish cc: wrong\n")
+
+
+def test_clangs_time_is_what_it_took_of_the_processors(
+    launcher: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clang that waits costs nothing."""
+    tools = tmp_path / "bin"
+    clang = (tools / "clang").readlink()
+    (tools / "clang").unlink()
+    (tools / "clang").write_text(f'#!/bin/sh\nsleep 0.3\nexec {clang} "$@"\n')
+    (tools / "burnish").write_text(f'#!/bin/sh\necho "$2" > {tmp_path}/told\n')
+    for name in ("clang", "burnish"):
+        (tools / name).chmod(0o755)
+    words = [*launcher.command, "-Oz", "-c", "sum.c"]
+    monkeypatch.chdir(launcher.directory)
+    _, status, used = os.wait4(os.posix_spawn(words[0], words, os.environ), 0)
+    assert status == 0
+    told = (tmp_path / "told").read_text()
+    assert told.startswith("--compiled=")
+    assert 0 < float(told.partition("=")[2]) <= used.ru_utime + used.ru_stime + 0.02  # ticks of the kernel's

@@ -1,0 +1,134 @@
+"""The report is one file, well-formed, with nothing fetched."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from burnish.evaluation.report.page import DATA, report_page, svg_of
+from burnish.evaluation.report.plots import improvement_plot, programs_plot
+from tests.evaluation.rows import row
+
+pytest.importorskip("matplotlib")
+
+ROWS = [
+    row("<a> & b", 50.0, method="m", project="x", trace=("halve", "b: subtract(1)"), evaluations=10),
+    row("c", None, method="m", project="y"),
+    row("<a> & b", 125.0, method="n", project="x", fallback="O3"),
+    row("c", 100.0, method="n", project="y"),
+]
+VOID = {"meta", "input"}
+
+
+class Outline(HTMLParser):
+    """Collects the cells of each table, and asserts that every element ends."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tables: list[list[list[str]]] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        if tag == "tr":
+            self.tables[-1].append([])
+        if tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if {"td", "th"} & set(self.open):
+            self.tables[-1][-1][-1] += data
+
+
+def page() -> str:
+    pictures = {"Improvement": svg_of(improvement_plot(ROWS)), "Programs": svg_of(programs_plot(ROWS))}
+    return report_page(ROWS, {"task": "counting-v4"}, pictures, notes=["Left out: <d>"])
+
+
+def test_tables_say_what_the_rows_do() -> None:
+    methods, pairs, projects, programs = Outline(page()).tables
+    assert [line[:3] for line in methods[1:]] == [
+        ["m", "10 evaluations", "0.8165"],
+        ["n", "10 evaluations", "0.8944"],
+    ]
+    assert pairs[1][0] == "m / n"
+    assert [line[0] for line in projects[1:]] == ["x", "y", "x", "y"]
+    assert programs[1][:6] == ["<a> & b", "m", "10 evaluations", "100", "50", "2.0000"]
+    assert programs[1][-1] == "2halve → b: subtract(1)"
+    assert (programs[2][4], programs[2][-1]) == ("failed", "it crashed")
+    assert programs[3][-1] == "O3"
+
+
+def test_languages_have_a_table_where_there_are_two() -> None:
+    rows = [row(name, cost) for name, cost in (("a.c", 50.0), ("b.cc", 25.0), ("c.cc", 100.0))]
+    _, languages, _ = Outline(report_page(rows, {}, {})).tables
+    assert [line[:5] for line in languages[1:]] == [
+        ["C", "m", "10 evaluations", "1", "2.0000"],
+        ["C++", "m", "10 evaluations", "2", "2.0000"],
+    ]
+    assert [line[7] for line in languages[1:]] == ["2.0000", "1.6000"]
+
+
+def test_nothing_is_fetched() -> None:
+    text = page()
+    for tag, name, value in Outline(text).attributes:
+        assert name not in ("src", "href", "xlink:href") or value.startswith("#"), (tag, name, value)
+    assert "@import" not in text
+    assert not re.search(r"url\((?!#)", text)
+    assert text.count("<svg") == 2
+
+
+def test_page_is_the_same_each_time() -> None:
+    assert page() == page()
+
+
+def test_one_method_of_one_project_has_neither_pairs_nor_projects() -> None:
+    assert len(Outline(report_page([row("a", 50.0)], {}, {})).tables) == 2
+
+
+SORTS = """
+const body = {rows: [], append(...rows) { this.rows = rows; }};
+const table = {tBodies: [body], querySelectorAll: () => heads};
+const heads = [0, 1].map(cellIndex => ({
+  cellIndex, attributes: {}, listeners: {}, closest: () => table,
+  getAttribute(name) { return this.attributes[name]; },
+  setAttribute(name, value) { this.attributes[name] = value; },
+  removeAttribute(name) { delete this.attributes[name]; },
+  addEventListener(name, listener) { this.listeners[name] = listener; },
+}));
+const cell = (textContent, value) => ({textContent, dataset: value === undefined ? {} : {value}});
+body.rows = [["b", "9.0 %", 9], ["a", "failed", 100], ["c", "10 %", 10]].map(
+  ([name, text, value]) => ({name, cells: [cell(name), cell(text, value)]}));
+globalThis.document = {querySelectorAll: what => what === "thead th" ? heads : []};
+require(process.argv[1]);
+const orders = [0, 0, 1, 1].map(column => {
+  heads[column].listeners.click();
+  return body.rows.map(row => row.name).join("");
+});
+console.log(orders.join(" "));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no JavaScript here")
+def test_script_sorts_by_text_and_by_number_up_and_down() -> None:
+    done = subprocess.run(
+        ["node", "-e", SORTS, str(DATA / "page.js")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["abc", "cba", "bca", "acb"]

@@ -1,0 +1,146 @@
+"""What the configurations for inlining train: seconds of it, on two small files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from burnish.core.errors import InputError
+from burnish.envs.env_spaces import ActionSpace
+from burnish.learning.networks.from_table import build_encoder
+from burnish.learning.training.algorithms import LEARNERS, TRAININGS, open_training, settings_of
+from burnish.learning.training.chosen_programs import choose
+from burnish.learning.training.config import Config, Source, read_config, shipped
+from burnish.learning.training.expert import check_expert, completed
+from burnish.learning.training.loop import TrainingOutcome, train
+from burnish.learning.training.validation import with_choices
+from burnish.policies.answer import answers_of
+from burnish.tasks import load_task
+from burnish.tasks.llvm_inlining.policy.decisions import decide
+from burnish.tasks.llvm_inlining.train.answer_fitting import FittingConfig, judged
+from burnish.workers.worker import Limits
+from tests.core.asking_task import TASK as ASKING
+from tests.core.asking_task import calls
+from tests.sources import program
+from tests.tasks.llvm_inlining.policy.test_decisions import PROBLEM
+
+DATA = Path(__file__).parents[2] / "data"
+TASK = load_task("llvm_inlining")
+NAMES = [name for name in shipped() if name.startswith("inlining-")]
+SMALL = ["run.standardize_steps=12", "run.validate_every=1", "track.tensorboard=false", "environment.count=1"]
+
+
+def small(name: str, *changes: str) -> Config:
+    """Return a configuration that trains for seconds."""
+    files = [(Source(str(DATA / file)),) for file in ("classes.cpp", "hash_table.c")]
+    return replace(read_config(name, [*SMALL, *changes]), programs=files[0], validation=files[1])
+
+
+def trained(config: Config, folder: Path) -> TrainingOutcome:
+    return train(config, folder, open_training)
+
+
+def test_there_is_one_for_every_method() -> None:
+    algorithms = {read_config(name).algorithm["name"] for name in NAMES}
+    assert algorithms == {"ppo", "dqn", "evolution", "cloning", "bc-max", "answer-values"}
+    assert algorithms <= {*LEARNERS, *TRAININGS}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_that_a_configuration_names_is_there(name: str) -> None:
+    config = read_config(name)
+    if config.algorithm["name"] in LEARNERS:
+        settings_of(config)
+        ActionSpace(TASK, config.environment.actions, config.environment.sites)
+        build_encoder(config.network, TASK, config.environment.observation)
+        check_expert(config.expert, TASK, "loaded-bytes", name)
+    assert (config.task, config.objective) == (TASK.name, "loaded-bytes")
+    assert [source.use for source in (*config.programs, *config.validation)] == ["corpus:train", "corpus:val"]
+
+
+def test_mlgo_s_hyper_parameters_are_those_that_it_published() -> None:
+    config = read_config("inlining-ppo")
+    _, settings = settings_of(config)
+    assert (settings.learning_rate, settings.clip, settings.entropy_coefficient) == (3e-5, 0.2, 0.003)
+    assert (settings.discount, settings.gae_lambda, settings.moving_average) == (0.0, 0.0, 0.8)
+    assert tuple(config.network["hidden"]) == (40, 40, 20)
+    assert settings.early_end_seconds == 30
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        pytest.param("inlining-ppo", ["algorithm.steps=6", "run.iterations=1"], marks=pytest.mark.slow),
+        pytest.param("inlining-bc-max", ["run.iterations=1"], marks=pytest.mark.slow),
+        pytest.param(
+            "inlining-heuristic",
+            ["algorithm.validation_share=0", "run.iterations=1"],
+            marks=pytest.mark.slow,
+        ),
+        ("inlining-credit", ["algorithm.answers=6", "algorithm.fit.epochs=4", "algorithm.rounds=2"]),
+    ],
+)
+def test_what_is_trained_answers_in_the_worker(name: str, changes: list[str], tmp_path: Path) -> None:
+    outcome = trained(small(name, *changes), tmp_path)
+    assert outcome.policy and outcome.best
+    session = TASK.open(program("hash_table.c"))
+    assert session.answer(answers_of(outcome.policy, TASK))
+    assert not session.sites()
+    ratio = outcome.best.metrics["validation/ratio"]
+    reference = TASK.open(program("hash_table.c")).measure("loaded-bytes")
+    assert ratio == pytest.approx(reference / session.measure("loaded-bytes"))
+
+
+@pytest.mark.slow
+def test_the_credit_of_answers_goes_on_after_an_interruption(tmp_path: Path) -> None:
+    changes = ["algorithm.answers=4", "algorithm.fit.epochs=4", "algorithm.rounds=2"]
+    trained(small("inlining-credit", *changes, "run.iterations=1"), tmp_path)
+    lines = (tmp_path / "decisions.jsonl").read_text()
+    trained(small("inlining-credit", *changes), tmp_path)
+    assert (tmp_path / "decisions.jsonl").read_text() == lines
+    whole = trained(small("inlining-credit", *changes), tmp_path / "whole")
+    assert whole.best and whole.policy
+    assert np.load(whole.policy)["head.weight"] == pytest.approx(
+        np.load(tmp_path / "policy.npz")["head.weight"]
+    )
+
+
+def test_the_worth_of_inlining_is_what_leaving_costs_more() -> None:
+    table = decide(PROBLEM)
+    data = judged([table], margin=0.5)
+    inlined = table.rows[:, -1] == 1
+    sign = np.where(inlined, 1, -1)
+    expected = sign * np.sign(table.changes) * np.log1p(abs(table.changes)) + 0.5 * sign
+    assert data.worth == pytest.approx(expected)
+    with pytest.raises(InputError, match="no answer was tried"):
+        judged([], FittingConfig().margin)
+
+
+def test_demonstrations_have_the_compiler_s_own_answers_too() -> None:
+    hot = program("classes.cpp")
+    session = TASK.open(hot)
+    entry = session.alternatives()[0]
+    full = completed(TASK, hot, (entry,), Limits())
+    session.replay([entry])
+    whole = TASK.open(hot)
+    whole.replay(full)
+    assert entry in full
+    assert not whole.sites()
+    assert whole.digest() == session.digest()
+    with pytest.raises(InputError, match="does not say which answer"):
+        completed(ASKING, calls("main 4: f; f 2:"), (), Limits())
+
+
+def test_programs_in_which_nothing_is_asked_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "alone.c").write_text("int twice(int x) { return 2 * x; }\n")
+    sources = (Source(str(tmp_path / "alone.c")), Source(str(DATA / "hash_table.c")))
+    space = ActionSpace(TASK, None, 0)
+    programs = choose(sources, "programs", TASK)
+    assert len(programs) == 2
+    (left,) = with_choices(programs, TASK, space, Limits())
+    assert Path(left.name).name == "hash_table.c"
+    with pytest.raises(InputError, match="nothing can be chosen"):
+        with_choices(choose(sources[:1], "programs", TASK), TASK, space, Limits())

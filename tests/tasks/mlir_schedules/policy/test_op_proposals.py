@@ -1,0 +1,164 @@
+"""Sketches, the policy that proposes them, and networks op by op."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import burnish.tasks.mlir_schedules.policy.op_proposals as op_proposals
+from burnish.core.errors import InputError
+from burnish.policies.find import SHIPPED
+from burnish.tasks.loop_nests.policy.cost_model import CostModel, load_cost_model
+from burnish.tasks.mlir_schedules.drawing import draw, vary
+from burnish.tasks.mlir_schedules.features import COLUMNS
+from burnish.tasks.mlir_schedules.policy.measured_sketches import MeasuredSketches, measure
+from burnish.tasks.mlir_schedules.policy.op_proposals import KIND, propose
+from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
+from burnish.tasks.mlir_schedules.policy.ops_apart import OpsApart
+from burnish.tasks.mlir_schedules.programs import program
+from burnish.tasks.mlir_schedules.session import open_program
+from burnish.tasks.mlir_schedules.sketches import entries, opened
+from tests.tasks.mlir_schedules.small import SMALL, small
+
+LANES = 8
+TWICE = """func.func @main(%a: tensor<24x32xf32>, %b: tensor<32x32xf32>) -> tensor<24x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<24x32xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<24x32xf32>) -> tensor<24x32xf32>
+  %p = linalg.matmul ins(%a, %b : tensor<24x32xf32>, tensor<32x32xf32>) outs(%z : tensor<24x32xf32>)
+      -> tensor<24x32xf32>
+  %q = linalg.matmul ins(%a, %b : tensor<24x32xf32>, tensor<32x32xf32>) outs(%z : tensor<24x32xf32>)
+      -> tensor<24x32xf32>
+  %s = linalg.add ins(%p, %q : tensor<24x32xf32>, tensor<24x32xf32>) outs(%e : tensor<24x32xf32>)
+      -> tensor<24x32xf32>
+  return %s : tensor<24x32xf32>
+}"""
+
+
+@pytest.fixture(scope="module")
+def model() -> CostModel:
+    return load_cost_model(SHIPPED / "mlir_schedules-seconds-avx2.npz", COLUMNS, KIND)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_sketches_are_legal_and_compute_what_numpy_does(name: str) -> None:
+    rng = np.random.default_rng(3)
+    session = open_program(small(name))
+    before, ops = opened(session)
+    session.replay(before)
+    for site, op in reversed(ops.items()):
+        sketch = draw(op, LANES, rng)
+        sketch = vary(op, sketch, LANES, rng) or sketch
+        if sketch:
+            session.replay(entries(op, sketch, site))
+    session.compiled()  # compared
+
+
+@pytest.mark.parametrize("name", ["matmul", "conv", "layer", "attention"])
+def test_proposals_are_distinct_and_follow_what_was_measured(name: str, model: CostModel) -> None:
+    proposals = propose(small(name), model)
+    traces = [next(proposals)]
+    while len(traces) < 12:
+        traces.append(proposals.send(1e-3 / len(traces)))  # each is faster than those before
+    proposals.close()
+    assert len(set(traces)) == len(traces)
+    for trace in traces[::4]:
+        open_program(small(name)).replay(trace)
+
+
+def test_proposals_end_where_there_are_no_others(model: CostModel) -> None:
+    proposals = propose(small("max-rows:2x2"), model)
+    traces = [next(proposals)]
+    with pytest.raises(StopIteration):
+        while len(traces) < 10_000:
+            traces.append(proposals.send(1e-3))
+    assert len(set(traces)) == len(traces)
+
+
+def test_ops_that_are_alike_are_measured_once(model: CostModel) -> None:
+    session = open_program(program(TWICE, "twice"))
+    search = OpSearch(opened(session)[1], model)
+    assert search.pools["matmul#1"] is search.pools["matmul#2"]
+    with OpsApart(session, search) as apart:
+        (products,) = (one for one in apart.ops if "matmul#1" in one.sites)
+        assert products.sites == ["matmul#1", "matmul#2"]
+        assert products.weight == 2 * products.seconds
+        for _ in range(4):
+            products.measure(apart._worker)
+        fastest = apart.fastest()
+    assert products.tries == 4
+    assert fastest["matmul#1"] is fastest["matmul#2"] is products.fastest
+    search.next_is(fastest)
+    chosen = search.next()
+    assert chosen and chosen.choices["matmul#2"] is products.fastest
+
+
+def test_networks_take_what_was_fastest_apart(model: CostModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def prefer_another(apart: OpsApart, seconds: float) -> None:
+        for one in apart.ops:
+            one.fastest = one.search.pools[one.name][-1]
+
+    monkeypatch.setattr(op_proposals, "APART_FROM", 2)
+    monkeypatch.setattr(OpsApart, "measure", prefer_another)
+    proposals = propose(program(TWICE, "twice"), model)
+    first = next(proposals)
+    assert proposals.send(1e-3) != first
+    proposals.close()
+    ops = opened(open_program(program(TWICE, "twice")))[1]
+    pool = OpSearch(ops, model).pools["matmul#1"]
+    expected = {
+        site: entries(ops[site], pool[-1].sketch) for site in ("matmul#1", "matmul#2") if pool[-1].sketch
+    }
+    assert expected
+    for site, texts in expected.items():
+        assert tuple(text for text in first if text.startswith(site)) == texts
+
+
+def test_ops_are_measured_apart_until_a_last_network_fits_in(
+    model: CostModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, asked = 100.0, list[float]()
+
+    def measure_apart(apart: OpsApart, seconds: float) -> None:
+        nonlocal now
+        asked.append(seconds)
+        now += max(0.0, seconds)
+
+    monkeypatch.setattr(op_proposals, "APART_FROM", 2)
+    monkeypatch.setattr(op_proposals, "monotonic", lambda: now)
+    monkeypatch.setattr(OpsApart, "measure", measure_apart)
+    proposals = propose(program(TWICE, "twice"), model, ends=200.0)
+    next(proposals)
+    assert asked == [pytest.approx(op_proposals.FIRST_SHARE * 100)]
+    now += 10  # what the first network takes
+    proposals.send(1e-3)
+    assert now == pytest.approx(200 - op_proposals.RESERVE * 10)
+    proposals.close()
+
+
+def test_measured_schedules_are_lines() -> None:
+    found = list(islice(measure(small("matmul"), LANES, 3, 0), 3))
+    assert [MeasuredSketches.from_json(one.to_json()) for one in found] == found
+    assert all(one.seconds > 0 for one in found)
+
+
+def test_a_model_proposes_some_of_what_is_measured(model: CostModel) -> None:
+    guided = list(measure(small("matmul"), LANES, 8, 0, model))
+    best = OpSearch(opened(open_program(small("matmul")))[1], model).next()
+    assert len(guided) == 8 and best
+    assert best.sketches in [one.sketches for one in guided]
+
+
+def test_what_is_no_measured_schedule_is_refused() -> None:
+    with pytest.raises(InputError, match="not a measured schedule"):
+        MeasuredSketches.from_json('{"program": "matmul"}')
+
+
+def test_policies_of_another_task_are_refused() -> None:
+    from burnish.tasks import load_task
+
+    with pytest.raises(InputError):
+        op_proposals.load_for(Path(SHIPPED / "loop_nests-seconds-avx2.npz"), load_task("mlir_schedules"))
