@@ -22,7 +22,7 @@ from burnish.core.program import Program
 from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.store import open_corpus
 from burnish.search import Budget, search
-from burnish.search.behind import stage_behind
+from burnish.search.after import stage_after
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
@@ -67,7 +67,7 @@ def gain(programs: Iterator[Program], options: argparse.Namespace) -> None:
         task = TASK
         if options.passes:
             found = search(Problem(PASSES, program, options.objective), Budget(evaluations=options.passes))
-            task = stage_behind(STAGED, found.trace)
+            task = stage_after(STAGED, found.trace)
         start = task.open(program).measure(options.objective)
         budget = Budget(evaluations=options.evaluations, workers=options.workers)
         result = search(Problem(task, program, options.objective), budget, seed=options.seed)

@@ -31,10 +31,10 @@ from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.store import open_corpus
 from burnish.policies import find as policies
 from burnish.search import Budget, search
-from burnish.search.behind import stage_behind
+from burnish.search.after import stage_after
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_codegen.actions import ACTIONS, PASSES
-from burnish.tasks.llvm_codegen.worth import WORTH
+from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS
 from burnish.tasks.llvm_passes import TASK as PASS_ORDERING
 from burnish.tasks.llvm_passes.objectives import within_limits
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
@@ -96,7 +96,7 @@ class Measured:
 def evolve(measured: Measured, rounds: int, size: int, seed: int) -> list[Trace]:
     """Return the sets that gain most together, the best first."""
     rng = np.random.default_rng(seed)
-    pool: dict[Trace, None] = {(text,): None for text in WORTH if not _is_order(text)}
+    pool: dict[Trace, None] = {(text,): None for text in PRIOR_GAINS if not _is_order(text)}
     pool |= {("allocate(0)",): None, ("noise(0)",): None}
     for number in range(rounds + 1):
         sets = list(pool)
@@ -129,7 +129,7 @@ def _together(measured: Measured, sets: list[Trace]) -> float:
 def _varied(parents: list[Trace], rng: np.random.Generator) -> Trace:
     """Return another set: what two have, or one with up to three decisions more, less or otherwise."""
     skips = [f"skip({name})" for name in PASSES]
-    likely = np.array([max(WORTH.get(text, 0.0), LEAST_WORTH) for text in skips])
+    likely = np.array([max(PRIOR_GAINS.get(text, 0.0), LEAST_WORTH) for text in skips])
     decisions = set(parents[rng.integers(len(parents))])
     if rng.random() < 0.3:
         decisions |= set(parents[rng.integers(len(parents))])
@@ -152,11 +152,11 @@ def _is_order(text: str) -> bool:
 
 
 def _behind_passes(program: Program) -> Session:
-    adviser = policies.find_adviser(policies.DEFAULT, PASS_ORDERING, OBJECTIVE)
-    assert adviser
+    guide_for = policies.find_guide(policies.DEFAULT, PASS_ORDERING, OBJECTIVE)
+    assert guide_for
     problem = Problem(PASS_ORDERING, program, OBJECTIVE)
-    found = search(problem, Budget(evaluations=10, workers=1), adviser=adviser[0])
-    return stage_behind(STAGED, found.trace).open(program)
+    found = search(problem, Budget(evaluations=10, workers=1), guide_for=guide_for[0])
+    return stage_after(STAGED, found.trace).open(program)
 
 
 def _values(costs: dict[str, float], sites: list[str], otherwise: float) -> Floats:

@@ -30,9 +30,9 @@ from shipped.texts import write_inputs
 
 from burnish.cc.linked import KINDS
 from burnish.core.trace import Trace
-from burnish.policies.advise import load_adviser
 from burnish.policies.answer import answers_of
 from burnish.policies.find import shipped
+from burnish.policies.guiding import load_guide
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_inlining import TASK
@@ -78,9 +78,9 @@ def by_search(parts: Sequence[Part], evaluations: int, memory: Path) -> Found:
         path = memory / f"{part.program.digest}-{evaluations}.json"
         if not path.exists():
             problem = Problem(TASK, part.program, OBJECTIVE, limits=Limits(deadline_seconds=600))
-            adviser = replace(load_adviser(shipped()[POLICY], TASK), rollouts=1)
+            guide_for = replace(load_guide(shipped()[POLICY], TASK), rollouts=1)
             budget = Budget(evaluations=evaluations, workers=1)
-            result = search(problem, budget, method="coordinate", adviser=adviser)
+            result = search(problem, budget, method="coordinate", guide_for=guide_for)
             memory.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps([result.trace, result.evaluations, result.seconds]))
         trace, taken, _seconds = json.loads(path.read_text())

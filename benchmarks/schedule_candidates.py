@@ -29,7 +29,7 @@ from burnish.core.program import Program
 from burnish.core.trace import Trace
 from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Source
-from burnish.policies.find import find_adviser
+from burnish.policies.find import find_guide
 from burnish.tasks.mlir_schedules import TASK
 from burnish.tasks.mlir_schedules.policy.measured_sketches import measure_trace
 from burnish.tasks.mlir_schedules.policy.op_proposals import OpSchedulePolicy, propose
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _policy(name: str) -> OpSchedulePolicy:
-    found = find_adviser(name, TASK, "seconds")
+    found = find_guide(name, TASK, "seconds")
     if not found or not isinstance(found[0], OpSchedulePolicy):
         sys.exit(f"--policies {name}: expected shipped, or a file that mlir-schedule-costs made")
     return found[0]

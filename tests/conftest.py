@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from burnish.core.program import Program
 from burnish.core.task import Opener
-from burnish.workers import nursery
+from burnish.workers import fork_server
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits
 
@@ -28,7 +28,7 @@ settings.register_profile(
 settings.load_profile("burnish")
 
 # What is called in workers is often in a test's own file, which imports these: 0.2 seconds for each of them.
-nursery.KNOWN = (*nursery.KNOWN, "pytest", "burnish.evaluation")
+fork_server.KNOWN = (*fork_server.KNOWN, "pytest", "burnish.evaluation")
 
 OpenSandbox = Callable[..., Sandbox]
 
@@ -66,7 +66,7 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    nurseries()  # which stay
+    fork_servers()  # which stay
     gc.collect()
     gc.freeze()  # what is there now is not looked at again: torch and its like make a collection take seconds
     before = children(), descriptors()
@@ -96,7 +96,7 @@ def children(parent: int | None = None) -> set[int]:
 
     By default ours, and those that were forked for us: not the processes that do that.
     """
-    parents = {os.getpid(), *nurseries()} if parent is None else {parent}
+    parents = {os.getpid(), *fork_servers()} if parent is None else {parent}
     found = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -105,12 +105,12 @@ def children(parent: int | None = None) -> set[int]:
             continue
         if its_parent in parents:
             found.add(int(status.parent.name))
-    return found - (nurseries() if parent is None else set())
+    return found - (fork_servers() if parent is None else set())
 
 
-def nurseries() -> set[int]:
+def fork_servers() -> set[int]:
     """Return the numbers of the processes that fork for this one, both of which are started."""
-    return {nursery.nursery("here").pid, nursery.nursery("elsewhere").pid}
+    return {fork_server.fork_server("here").pid, fork_server.fork_server("elsewhere").pid}
 
 
 def descriptors() -> int:

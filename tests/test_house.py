@@ -15,11 +15,11 @@ ROOT = Path(__file__).parents[1]
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 58,
-    "cc": 6125,
+    "cc": 6129,
     "cli": 4628,
     "console": 823,
-    "core": 2387,
-    "envs": 1528,
+    "core": 2390,
+    "envs": 1529,
     "evaluation": 4242,
     "files.py": 179,
     "learning": 8235,
@@ -28,13 +28,13 @@ BUDGETS: Mapping[str, int] = {
     "policies": 1582,
     "schedules.py": 23,
     "search": 2958,
-    "tasks": 143,
-    "tasks/llvm_codegen": 1811,
-    "tasks/llvm_inlining": 2014,
+    "tasks": 155,
+    "tasks/llvm_codegen": 1812,
+    "tasks/llvm_inlining": 2015,
     "tasks/llvm_passes": 1618,
     "tasks/loop_nests": 6789,
     "tasks/mlir_schedules": 8330,
-    "workers": 1311,
+    "workers": 1313,
 }
 SLACK = 100  # lines that a room may be below its budget
 
@@ -90,6 +90,21 @@ def run_twice_counts() -> dict[str, int]:
         name: path.read_text(encoding="utf-8").count("mark.flaky(") for name, path in files("tests/**/*.py")
     }
     return {name: count for name, count in counts.items() if count and name != "tests/test_house.py"}
+
+
+def listed(package: Path) -> set[str]:
+    """Return the modules and folders that a package's docstring lists, each in a line of its own."""
+    said = ast.get_docstring(ast.parse(package.read_text(encoding="utf-8"))) or ""
+    return set(re.findall("^    ([a-z_0-9]+)/?  +", said, re.MULTILINE))
+
+
+def test_packages_list_the_files_that_are_there() -> None:
+    packages = [path for _, path in files("src/burnish/**/__init__.py") if listed(path)]
+    assert packages
+    for package in packages:
+        beside = {path.stem for path in package.parent.glob("*.py") if path != package}
+        folders = {path.parent.name for path in package.parent.glob("*/__init__.py")}
+        assert listed(package) == beside | folders, package
 
 
 def test_fewer_and_fewer_tests_are_run_twice() -> None:

@@ -36,7 +36,7 @@ KNOWN: dict[str, int] = {
     "learning/networks/graph_encoder.py": 2,
     "learning/training/algorithms.py": 4,
     "learning/training/chosen_programs.py": 1,
-    "workers/nursery.py": 1,
+    "workers/fork_server.py": 1,
 }
 
 FILES = [

@@ -13,7 +13,7 @@ from burnish.core.errors import InputError
 from burnish.core.trace import Trace, split_entry
 from burnish.evaluation.solvers import solver_of
 from burnish.policies import find as policies
-from burnish.policies.advise import load_adviser, rollout
+from burnish.policies.guiding import load_guide, rollout
 from burnish.search import Budget, Progress
 from burnish.search.problem import Problem
 from burnish.tasks.loop_nests import TASK
@@ -82,7 +82,7 @@ def played(policy: Path, nest: Nest) -> tuple[Tree, float]:
     if not policy.is_file():
         raise InputError(f"{policy}: there is no such file; burnish train writes runs/NAME/policy.npz")
     session = open_nest(nest.program())
-    trace = rollout(session, load_adviser(policy, TASK).steps(session.actions))
+    trace = rollout(session, load_guide(policy, TASK).steps(session.actions))
     spent = time.monotonic() - start
     return tree_after(nest, trace), spent
 

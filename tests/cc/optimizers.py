@@ -14,7 +14,7 @@ from pathlib import Path
 
 from burnish import _native
 from burnish.cc.commands import cc
-from burnish.cc.requests import Optimized, OptimizeRequest, Unimproved
+from burnish.cc.requests import KeptReference, Optimized, OptimizeRequest
 
 SINK = "function(simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>)"
 
@@ -53,7 +53,7 @@ def no_smaller(bitcode: bytes, request: OptimizeRequest) -> Optimized:
 
 
 def only_crashing(_bitcode: bytes, _request: OptimizeRequest) -> Optimized:
-    raise Unimproved("nothing smaller was found", 7, 3)
+    raise KeptReference("nothing smaller was found", 7, 3)
 
 
 def like_clang(bitcode: bytes, request: OptimizeRequest) -> Optimized:

@@ -19,7 +19,7 @@ from burnish.cc import build_log, optimizer, shares
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.machine_code import BEGIN
-from burnish.cc.requests import DriverOptions, OptimizeRequest, Unimproved
+from burnish.cc.requests import DriverOptions, KeptReference, OptimizeRequest
 from burnish.cc.shares import BuildShare
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import CompilerCrash
@@ -75,7 +75,7 @@ def test_remembered_is_no_search(tmp_path: Path) -> None:
     again = optimizer.optimize(bitcode, replace(request, remembered=True))
     assert (again.bitcode, again.trace) == (first.bitcode, first.trace)
     assert again.evaluations == 0
-    with pytest.raises(Unimproved, match="nothing is remembered") as nothing:
+    with pytest.raises(KeptReference, match="nothing is remembered") as nothing:
         optimizer.optimize(program("matrix.c").content, replace(request, remembered=True))
     assert nothing.value.evaluations == 0
 

@@ -12,7 +12,7 @@ import pytest
 
 from burnish import _native
 from burnish.cc import optimizer
-from burnish.cc.requests import Optimized, OptimizeRequest, Unimproved
+from burnish.cc.requests import KeptReference, Optimized, OptimizeRequest
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.task import Task
@@ -78,8 +78,8 @@ def optimized(path: Path, evaluations: int, *arguments: str) -> Optimized:
 def check_the_same_is_found(path: Path, evaluations: int) -> None:
     try:
         plain = optimized(path, evaluations, "-ffunction-sections")
-    except Unimproved as why:
-        with pytest.raises(Unimproved, match=str(why)):
+    except KeptReference as why:
+        with pytest.raises(KeptReference, match=str(why)):
             optimized(path, evaluations, "-ffunction-sections", "-g")
         return
     described = optimized(path, evaluations, "-ffunction-sections", "-g")
@@ -142,6 +142,6 @@ def test_crashes_in_a_search_are_counted(source: Path, monkeypatch: pytest.Monke
     request = replace(request_for(3), begin=(DEADLY,))
     try:
         crashes = optimizer.optimize(bitcode_of(source), request).crashes
-    except Unimproved as why:
+    except KeptReference as why:
         crashes = why.crashes
     assert crashes >= 1

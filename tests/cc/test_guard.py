@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from burnish.cc.guard import guarded
-from burnish.cc.requests import Unimproved
+from burnish.cc.requests import KeptReference
 from burnish.cc.symbols import offered_symbols
 from burnish.llvm.toolchain import find_tool
 from tests.waiting import alive, wait_until
@@ -34,26 +34,26 @@ def test_temporary_files_go_to_the_workspace(tmp_path: Path) -> None:
 
 
 def test_an_exception_says_why(tmp_path: Path) -> None:
-    with pytest.raises(Unimproved, match="the optimizer failed: ValueError: invalid literal"):
+    with pytest.raises(KeptReference, match="the optimizer failed: ValueError: invalid literal"):
         guarded(lambda: int("x"), deadline_seconds=30, workspace=tmp_path)
 
 
 def test_a_search_in_vain_keeps_its_count(tmp_path: Path) -> None:
     def search() -> None:
-        raise Unimproved("nothing smaller was found", 40)
+        raise KeptReference("nothing smaller was found", 40)
 
-    with pytest.raises(Unimproved, match=r"^nothing smaller was found$") as caught:
+    with pytest.raises(KeptReference, match=r"^nothing smaller was found$") as caught:
         guarded(search, deadline_seconds=30, workspace=tmp_path)
     assert caught.value.evaluations == 40
 
 
 def test_a_crash_is_no_crash_here(tmp_path: Path) -> None:
-    with pytest.raises(Unimproved, match="the optimizer died: signal SIGKILL"):
+    with pytest.raises(KeptReference, match="the optimizer died: signal SIGKILL"):
         guarded(lambda: os.kill(os.getpid(), signal.SIGKILL), deadline_seconds=30, workspace=tmp_path)
 
 
 def test_an_exit_is_no_exit_here(tmp_path: Path) -> None:
-    with pytest.raises(Unimproved, match="the optimizer died: exit code 3"):
+    with pytest.raises(KeptReference, match="the optimizer died: exit code 3"):
         guarded(lambda: os._exit(3), deadline_seconds=30, workspace=tmp_path)
 
 
@@ -63,7 +63,7 @@ def test_a_hang_ends_with_its_children(tmp_path: Path) -> None:
         (tmp_path / "child").write_text(str(child.pid))
         time.sleep(300)
 
-    with pytest.raises(Unimproved, match="did not answer within 3 s"):
+    with pytest.raises(KeptReference, match="did not answer within 3 s"):
         guarded(hang, deadline_seconds=3, workspace=tmp_path)
     child = int((tmp_path / "child").read_text())
     wait_until(lambda: not alive(child))

@@ -15,7 +15,7 @@ import pytest
 from burnish.cc import build_log, inlined, optimizer
 from burnish.cc.commands import cc
 from burnish.cc.remaking import remake
-from burnish.cc.requests import OptimizeRequest, Unimproved
+from burnish.cc.requests import KeptReference, OptimizeRequest
 from burnish.core.errors import UnknownName
 from burnish.core.stepping import Answerer
 from burnish.policies.arrays import Linear
@@ -72,7 +72,7 @@ def test_a_policy_that_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
     for evaluations, path in ((1, garbage), (1, no_number)):
         request = replace(REQUEST, evaluations=evaluations, inline_policy=str(path))
         with pytest.raises(
-            Unimproved, match=r"nothing smaller was found; the inlining policy did not answer: "
+            KeptReference, match=r"nothing smaller was found; the inlining policy did not answer: "
         ):
             optimizer.optimize(content, request)
 

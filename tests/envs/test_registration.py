@@ -15,6 +15,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.envs import find_programs
 from burnish.envs.vector import VectorEnv
+from burnish.tasks import load_task, task_names
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import DATA, program
 
@@ -30,6 +31,14 @@ def test_gymnasium_makes_and_accepts_it() -> None:
         warnings.simplefilter("ignore")
         check_env(env.unwrapped, skip_close_check=True)
     env.close()
+
+
+def test_former_ids_lead_to_the_same_tasks() -> None:
+    ids = {name: load_task(name).gymnasium_ids for name in task_names()}
+    assert ids["llvm_inlining"] == ("burnish/LLVMInlining-v0", "burnish/LlvmInlining-v0")
+    assert ids["loop_nests"] == ("burnish/LoopNests-v0",)
+    for name, own in ids.items():
+        assert [gymnasium.spec(id).kwargs["task"] for id in own] == [name] * len(own)
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -11,7 +11,7 @@ import pytest
 
 from burnish import _native
 from burnish.core.errors import ProgramError
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.evaluation import optimize
@@ -69,13 +69,13 @@ def test_search_opens_a_module_without_debug_information() -> None:
     task = load_task("llvm_passes")
     seen: list[Program] = []
 
-    def advise(part: Problem) -> Adviser | None:
+    def guide_of(part: Problem) -> GuideFor | None:
         seen.append(part.program)
         return None
 
     given = load_program(DATA / "machine.c", ["-g"])
     problem = Problem(task, given, limits=LIMITS)
-    result = search_stages(problem, Budget(evaluations=1, workers=1), advise, method="random")
+    result = search_stages(problem, Budget(evaluations=1, workers=1), guide_of, method="random")
     assert [_native.Module(one.content).has_debug_info for one in (given, *seen)] == [True, False]
     assert result.digest == given.digest
 

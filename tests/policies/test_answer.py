@@ -11,8 +11,8 @@ from burnish.core.errors import InputError
 from burnish.learning.agents.export import export_policy
 from burnish.learning.agents.policy import FlatHead, Policy
 from burnish.learning.networks.mlp import MLP, MLPConfig
-from burnish.policies.advise import load_adviser
 from burnish.policies.answer import answers_of
+from burnish.policies.guiding import load_guide
 from tests.conftest import OpenSandbox
 from tests.core.asking_task import ACTIONS, TASK, calls, open_asking, optimum
 from tests.core.counting_task import TASK as COUNTING
@@ -40,8 +40,8 @@ def test_a_policys_file_answers_in_the_worker_as_it_does_step_by_step(
 ) -> None:
     path = exported(tmp_path, "fold")
     session = open_sandbox(open_asking, PROGRAM)
-    adviser = load_adviser(path, TASK)
-    expected = next(iter(adviser(open_asking(PROGRAM)).initial_traces))
+    guide_for = load_guide(path, TASK)
+    expected = next(iter(guide_for(open_asking(PROGRAM)).initial_traces))
     assert session.answer(answers_of(path, TASK)) == tuple(session.trace) == expected
     assert session.measure("size") == optimum(PROGRAM)
 

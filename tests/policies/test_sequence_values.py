@@ -1,4 +1,4 @@
-"""Sequence values: which order a program's neighbours advise."""
+"""Sequence values: which order a program's neighbours suggest."""
 
 from __future__ import annotations
 
@@ -165,14 +165,14 @@ def test_shipped_policy_fits_its_task(name: str) -> None:
 
 
 def test_policies_are_found_by_name() -> None:
-    assert find.find_adviser("none", TASK, "text-bytes") is None
-    assert find.find_adviser("shipped", TASK, "seconds") is None  # nothing was trained for it
-    found = find.find_adviser("shipped", TASK, "object-bytes")
+    assert find.find_guide("none", TASK, "text-bytes") is None
+    assert find.find_guide("shipped", TASK, "seconds") is None  # nothing was trained for it
+    found = find.find_guide("shipped", TASK, "object-bytes")
     assert found and found[1] == "llvm_passes-loaded-bytes"
-    limited = find.find_adviser("shipped", TASK, "text-bytes while slowdown<=1.1")
+    limited = find.find_guide("shipped", TASK, "text-bytes while slowdown<=1.1")
     assert limited and limited[1] == "llvm_passes-text-bytes"
     with pytest.raises(UnknownName, match="policy"):
-        find.find_adviser("shiped", TASK, "text-bytes")
+        find.find_guide("shiped", TASK, "text-bytes")
 
 
 @pytest.mark.parametrize(
@@ -186,5 +186,5 @@ def test_policies_are_found_by_name() -> None:
 )
 def test_a_policy_was_trained_with_the_actions_that_there_are(without: list[str], expected: str) -> None:
     task = make_task(Options(without=left_out(without)))
-    found = find.find_adviser("shipped", task, "ir-instructions")
+    found = find.find_guide("shipped", task, "ir-instructions")
     assert found and found[1] == f"llvm_passes-ir-instructions{expected}"

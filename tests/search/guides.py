@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from burnish.core.guide import Adviser, Guide, Prediction, State, in_order
+from burnish.core.guide import Guide, GuideFor, Prediction, State, in_order
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from tests.core.counting_task import ACTIONS, OPTIMUM, after
@@ -68,10 +68,10 @@ def shortest(counters: Counters) -> Trace:
     return ()
 
 
-def by(policy: Perfect, *initial_traces: Trace) -> Adviser:
-    """Return an adviser who names a policy, and initial_traces other than the task's."""
+def by(policy: Perfect, *initial_traces: Trace) -> GuideFor:
+    """Return guides with a policy, and with initial traces other than the task's."""
 
-    def advise(session: Session) -> Guide:
+    def guide_for(session: Session) -> Guide:
         return Guide(initial_traces=in_order(initial_traces), policy=policy)
 
-    return advise
+    return guide_for

@@ -93,7 +93,7 @@ TASK = Task(
     baselines={"off": SwitchSession},
     reference="off",
     max_steps=10,
-    sites_apart=True,
+    independent_sites=True,
 )
 PROGRAM = Program("switches", "switches", b"plain")
 OPTIMUM = len(SITES) * (COST - 2 * SAVED) - 50 + 2 * SAVED * (wanted("s9")[0] == wanted("s9")[1])
@@ -120,7 +120,7 @@ def test_every_site_comes_to_its_own_best() -> None:
 
 def test_the_default_search_does_it_where_sites_are_apart() -> None:
     assert searched("mixed", 200).cost == OPTIMUM
-    assert searched("mixed", 120, replace(TASK, sites_apart=False)).cost > OPTIMUM
+    assert searched("mixed", 120, replace(TASK, independent_sites=False)).cost > OPTIMUM
 
 
 def test_same_seed_gives_the_same_result_on_any_number_of_workers() -> None:
@@ -142,7 +142,9 @@ def test_what_actions_were_worth_before_comes_first() -> None:
         session.replay(result.trace)
         return sum(len(session.on[site] & {*wanted(site)}) for site in two_sites)
 
-    assert right(searched("each-site", 14, replace(TASK, worth=good))) > right(searched("each-site", 14))
+    assert right(searched("each-site", 14, replace(TASK, prior_gains=good))) > right(
+        searched("each-site", 14)
+    )
 
 
 def test_what_gained_elsewhere_is_tried_at_every_site_first() -> None:

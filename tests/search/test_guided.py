@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burnish.core.guide import Adviser, Guide, InitialTraces, Prediction, Prior, State, in_order
+from burnish.core.guide import Guide, GuideFor, InitialTraces, Prediction, Prior, State, in_order
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.trace import Trace
@@ -38,10 +38,15 @@ GUIDED = pytest.mark.parametrize("method", ["beam", "mcts"])
 
 
 def guided(
-    method: str, adviser: Adviser, budget: int, problem: Problem = PROBLEM, workers: int = 1, **options: Any
+    method: str,
+    guide_for: GuideFor,
+    budget: int,
+    problem: Problem = PROBLEM,
+    workers: int = 1,
+    **options: Any,
 ) -> Result:
     limit = Budget(evaluations=budget, workers=workers)
-    return search(problem, limit, method=method, adviser=adviser, **options)
+    return search(problem, limit, method=method, guide_for=guide_for, **options)
 
 
 @GUIDED
@@ -54,7 +59,7 @@ def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool)
         Method(method, beam if method == "beam" else partial(mcts, exploration=1.25, rollout=0)),
         Problem(replace(TASK, initial_traces=(("halve",),)), PROGRAM),
         Budget(evaluations=3 + len(way), workers=1),
-        adviser=by(Perfect(critic=critic)),
+        guide_for=by(Perfect(critic=critic)),
         observer=Observer(seen.append),
     )
     assert seen[-1].best.cost == OPTIMUM
@@ -102,25 +107,25 @@ def test_policy_that_kills_the_compiler_is_survived(method: str) -> None:
 
 @pytest.mark.parametrize("method", SEARCHES)
 def test_every_search_takes_a_guide_with_everything(method: str) -> None:
-    def advise(session: Session) -> Guide:
+    def guide_for(session: Session) -> Guide:
         prior = Prior(ACTIONS, np.full((5, 4), 0.25))
         return Guide(in_order([("halve",), ("subtract(1)",)]), (("halve",),), prior, Perfect())
 
-    result = guided(method, advise, 60)
+    result = guided(method, guide_for, 60)
     assert result.cost < 32
 
 
 def test_initial_traces_are_sent_what_they_cost() -> None:
     sent: list[float | None] = []
 
-    def advise(session: Session) -> Guide:
+    def guide_for(session: Session) -> Guide:
         def initial_traces() -> InitialTraces:
             for trace in (("halve",), ("halve", "halve"), ("be-killed",), ("subtract(1)",)):
                 sent.append((yield trace))
 
         return Guide(initial_traces=initial_traces())
 
-    result = guided("random", advise, 20, replace(PROBLEM, task=failing_task(TASK, "be-killed")))
+    result = guided("random", guide_for, 20, replace(PROBLEM, task=failing_task(TASK, "be-killed")))
     assert sent[2] == math.inf and sent[3] is not None
     for cost, trace in zip(sent[:2], (("halve",), ("halve", "halve")), strict=True):
         session = TASK.open(PROGRAM)
@@ -134,7 +139,7 @@ def test_what_the_first_suffixes_find_at_sites_is_behind_every_later_start() -> 
     sent: list[float | None] = []
     seen: list[Progress] = []
 
-    def advise(session: Session) -> Guide:
+    def guide_for(session: Session) -> Guide:
         def initial_traces() -> InitialTraces:
             sent.append((yield ("subtract(1)",)))
             sent.append(len(seen))
@@ -142,7 +147,7 @@ def test_what_the_first_suffixes_find_at_sites_is_behind_every_later_start() -> 
 
         return Guide(initial_traces=initial_traces(), suffixes=(("halve",), ("subtract(1)",)))
 
-    result = guided("mixed", advise, 20, progress=seen.append)
+    result = guided("mixed", guide_for, 20, progress=seen.append)
     assert sent[0] == 1 + 23 + 6
     # the task's initial trace and that one, the better one with its sites' costs, the suffixes, both joined
     assert sent[1] == 1 + 1 + 1 + 2 + 1
@@ -157,7 +162,7 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
     """The initial traces are the same without it, and so are the suffixes; equal ones are evaluated once."""
     sent: list[float | None] = []
 
-    def advise(session: Session) -> Guide:
+    def guide_for(session: Session) -> Guide:
         def initial_traces() -> InitialTraces:
             for trace in (
                 ("foreign", "halve"),
@@ -175,7 +180,7 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
         seen.append(space)
         return random_search(space, rng)
 
-    found = run(Method("looks", looks), PROBLEM, Budget(evaluations=10, workers=1), adviser=advise)
+    found = run(Method("looks", looks), PROBLEM, Budget(evaluations=10, workers=1), guide_for=guide_for)
     assert sent[0] == sent[1] and None not in sent
     initial_traces = {item.trace for item in seen[0].initial}
     assert initial_traces == {("halve",), ("subtract(1)",), ()} | set(TASK.initial_traces)
@@ -184,10 +189,10 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("guided_by", [None, lambda session: Guide(in_order([("halve",), ("subtract(3)",)]))])
-def test_least_budget_is_the_policy_alone(guided_by: Adviser | None) -> None:
+def test_least_budget_is_the_policy_alone(guided_by: GuideFor | None) -> None:
     task = replace(TASK, initial_traces=(("halve",),))
     least = Budget(seconds=1e-9, workers=1)
-    found = run(SEARCHES["mixed"], Problem(task, PROGRAM), least, adviser=guided_by)
+    found = run(SEARCHES["mixed"], Problem(task, PROGRAM), least, guide_for=guided_by)
     assert found.evaluations == (2 if guided_by else 1)
     session = TASK.open(PROGRAM)
     session.replay(found.trace)
@@ -197,7 +202,7 @@ def test_least_budget_is_the_policy_alone(guided_by: Adviser | None) -> None:
 def test_initial_traces_are_made_as_they_are_asked_for() -> None:
     made: list[int] = []
 
-    def advise(session: Session) -> Guide:
+    def guide_for(session: Session) -> Guide:
         def initial_traces() -> Any:
             for number in range(100):
                 made.append(number)
@@ -208,7 +213,7 @@ def test_initial_traces_are_made_as_they_are_asked_for() -> None:
 
         return Guide(initial_traces=initial_traces())
 
-    result = guided("random", advise, 20)
+    result = guided("random", guide_for, 20)
     assert result.evaluations == 20
     assert INITIAL_SHARE * 20 < len(made) <= INITIAL_SHARE * 20 + 2
 
@@ -300,7 +305,7 @@ def test_widths_grow_until_no_action_is_left_out() -> None:
         Method("beam", partial(beam, patience=3)),
         Problem(TASK, counters("a=3")),
         Budget(evaluations=5000, workers=1),
-        adviser=by(Misleading()),
+        guide_for=by(Misleading()),
     )
     assert result.cost == OPTIMUM
     assert result.evaluations < 5000

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burnish.core.guide import Adviser, Guide, Prediction, Prior, in_order
+from burnish.core.guide import Guide, GuideFor, Prediction, Prior, in_order
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace, draw_of, open_entry
 from burnish.envs.env import Env
-from burnish.policies.advise import adviser_of
 from burnish.policies.choose import Floats, Mask, choose, masked_log_softmax
+from burnish.policies.guiding import guide_by
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.problem import Problem
 from burnish.search.space import Evaluation, SearchSpace
@@ -67,7 +67,7 @@ def preferring(task: Task, sites: int, sure: float = 3.0) -> Preferring:
     return Preferring(task, sites, sure, card)
 
 
-def guided(task: Task, method: str, adviser: Adviser, budget: int, enough: float = 0.0) -> Result:
+def guided(task: Task, method: str, guide_for: GuideFor, budget: int, enough: float = 0.0) -> Result:
     """Search until a cost is enough, or the budget used up."""
 
     def interrupt(progress: Progress) -> None:
@@ -75,7 +75,7 @@ def guided(task: Task, method: str, adviser: Adviser, budget: int, enough: float
             raise KeyboardInterrupt
 
     problem, limit = Problem(task, one_of(task), limits=LIMITS), Budget(evaluations=budget, workers=1)
-    return search(problem, limit, method=method, seed=1, adviser=adviser, progress=interrupt)
+    return search(problem, limit, method=method, seed=1, guide_for=guide_for, progress=interrupt)
 
 
 def played(policy: Preferring, program: Program) -> Trace:
@@ -94,10 +94,10 @@ def played(policy: Preferring, program: Program) -> Trace:
 @pytest.mark.parametrize("sites", [1, SITES])
 def test_first_start_is_what_the_policy_does_in_the_environment(task: Task, sites: int) -> None:
     policy = preferring(task, sites)
-    adviser = adviser_of(policy, task)
+    guide_for = guide_by(policy, task)
     trace = played(policy, one_of(task))
     assert len(trace) > SITES  # sites are born on the way, and take the places of those that are gone
-    assert next(iter(adviser(task.open(one_of(task))).initial_traces)) == trace
+    assert next(iter(guide_for(task.open(one_of(task))).initial_traces)) == trace
 
 
 def test_policy_of_the_whole_program_answers_what_is_asked() -> None:
@@ -111,7 +111,7 @@ def test_policy_of_the_whole_program_answers_what_is_asked() -> None:
         "main > g #1: inline",
         "main > g #1 > h #1: fold",
     )
-    guide = adviser_of(policy, ASKING)(ASKING.open(CALLS))
+    guide = guide_by(policy, ASKING)(ASKING.open(CALLS))
     assert next(iter(guide.initial_traces)) == trace
 
 
@@ -124,11 +124,11 @@ def test_policy_of_the_whole_program_answers_what_is_asked() -> None:
 def test_policy_leads_to_the_optimum(task: Task, sites: int, method: str) -> None:
     """Without roll-outs: what it says of each state leads there."""
 
-    def advise(session: Session) -> Guide:
-        return replace(adviser_of(preferring(task, sites), task)(session), initial_traces=in_order())
+    def guide_for(session: Session) -> Guide:
+        return replace(guide_by(preferring(task, sites), task)(session), initial_traces=in_order())
 
     best = OPTIMUM if task is SPLITTING else optimum(CALLS)
-    assert guided(task, method, advise, 80, best).cost == best
+    assert guided(task, method, guide_for, 80, best).cost == best
 
 
 @pytest.mark.parametrize("method", [name for name in SEARCHES if not name.endswith("bfs")])  # too slow

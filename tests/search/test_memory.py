@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from burnish.cc import optimizer as driver
-from burnish.cc.requests import OptimizeRequest, Unimproved
+from burnish.cc.requests import KeptReference, OptimizeRequest
 from burnish.core.errors import InputError
 from burnish.core.guide import Guide, InitialTraces
 from burnish.core.program import Program, Run, Workload
@@ -88,7 +88,7 @@ def test_what_is_cheaper_is_kept(tmp_path: Path) -> None:
     assert recalled(path, counted) == [("subtract(1)",)]
 
 
-def test_another_adviser_is_asked_after_that(tmp_path: Path) -> None:
+def test_another_guide_is_asked_after_that(tmp_path: Path) -> None:
     path = tmp_path / "memory"
     counted = counters("a=12 b=7")
     told(path, counted, ("halve",))
@@ -111,11 +111,11 @@ def test_another_adviser_is_asked_after_that(tmp_path: Path) -> None:
 def test_search_ends_where_the_last_one_did(tmp_path: Path) -> None:
     counted = counters("a=24 b=7")
     memory = Memory(tmp_path / "memory", TASK, counted, "total")
-    found = search(Problem(TASK, counted), Budget(evaluations=400, workers=1), adviser=memory)
+    found = search(Problem(TASK, counted), Budget(evaluations=400, workers=1), guide_for=memory)
     assert found.cost == OPTIMUM
     memory.keep(found.trace, found.cost)
     few = Budget(evaluations=1 + len(TASK.initial_traces), workers=1)
-    again = search(Problem(TASK, counted), few, adviser=memory)
+    again = search(Problem(TASK, counted), few, guide_for=memory)
     assert again.cost == OPTIMUM
 
 
@@ -169,5 +169,5 @@ def test_build_begins_with_what_the_last_one_came_to(tmp_path: Path) -> None:
     first = driver.optimize(program("machine.c").content, request)
     again = driver.optimize(program("machine.c").content, replace(request, budget_seconds=1e-9))
     assert again.bitcode == first.bitcode
-    with pytest.raises(Unimproved, match="nothing smaller was found"):
+    with pytest.raises(KeptReference, match="nothing smaller was found"):
         driver.optimize(program("machine.c").content, replace(request, budget_seconds=1e-9, memory=None))

@@ -252,12 +252,17 @@ def test_unknown_search_is_named() -> None:
     ("budget", "least", "most"),
     [(Budget(seconds=1e6, evaluations=3), 0.9e6, 1e6), (Budget(evaluations=3), math.inf, math.inf)],
 )
-def test_advisers_see_when_the_search_ends(budget: Budget, least: float, most: float) -> None:
+def test_guides_see_when_the_search_ends(budget: Budget, least: float, most: float) -> None:
     seen: list[float] = []
 
-    def advise(session: Session) -> Guide:
+    def guide_for(session: Session) -> Guide:
         seen.append(session.ends - time.monotonic())
         return Guide()
 
-    search(Problem(TASK, PROGRAM, limits=LIMITS), replace(budget, workers=1), method="random", adviser=advise)
+    search(
+        Problem(TASK, PROGRAM, limits=LIMITS),
+        replace(budget, workers=1),
+        method="random",
+        guide_for=guide_for,
+    )
     assert least <= seen[0] <= most

@@ -13,7 +13,7 @@ from burnish.core.result import Result
 from burnish.evaluation import optimize
 from burnish.evaluation.optimization import Strategy
 from burnish.search import Budget, search
-from burnish.search.behind import ended
+from burnish.search.after import ended
 from burnish.search.problem import Problem
 from burnish.search.stages import search_stages
 from burnish.tasks import load_task

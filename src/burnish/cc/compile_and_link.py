@@ -7,7 +7,7 @@ from pathlib import Path
 from burnish.cc import processes
 from burnish.cc.jobs import ClangJob
 from burnish.cc.outcomes import Build, Outcome, attempt, kept, passed_through
-from burnish.cc.requests import Unimproved
+from burnish.cc.requests import KeptReference
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 
@@ -33,7 +33,7 @@ def improve_program(build: Build, compilations: list[ClangJob], program: Path) -
     if any(outcome.better for outcome in outcomes):
         try:
             _link(build, made, link, objects, program)
-        except (OSError, InputError, Unimproved) as error:
+        except (OSError, InputError, KeptReference) as error:
             return [kept(outcome, f"linking: {error}") if outcome.better else outcome for outcome in outcomes]
     return outcomes
 
@@ -43,7 +43,7 @@ def _object(build: Build, job: ClangJob, folder: Path) -> tuple[Outcome, Path]:
     reference = folder / Path(str(job.output)).name
     try:
         _repeat(build, job.with_output(reference), {})
-    except (OSError, Unimproved) as error:
+    except (OSError, KeptReference) as error:
         return Outcome(job, "kept", f"compiling once more: {error}"), reference
     outcome = attempt(build, job, reference, folder)
     return outcome, outcome.better.object if outcome.better else reference

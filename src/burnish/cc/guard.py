@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from burnish.cc.processes import STOPPING
-from burnish.cc.requests import Unimproved
+from burnish.cc.requests import KeptReference
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) 
     Its temporary files go to the workspace; its group ends with it, and with this process.
 
     Raises:
-        Unimproved: it raised that or anything else, died, or did not answer before the deadline.
+        KeptReference: it raised that or anything else, died, or did not answer before the deadline.
     """
     answers, answer = os.pipe()
     lifeline, held = os.pipe()
@@ -42,7 +42,7 @@ def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) 
     try:
         message = _read(answers, time.monotonic() + deadline_seconds)
         if message is None:
-            raise Unimproved(f"the optimizer did not answer within {deadline_seconds:.0f} s")
+            raise KeptReference(f"the optimizer did not answer within {deadline_seconds:.0f} s")
     finally:
         os.close(answers)
         os.close(held)
@@ -50,12 +50,12 @@ def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) 
             os.killpg(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     if not message:
-        raise Unimproved(f"the optimizer died: {_how(status)}")
+        raise KeptReference(f"the optimizer died: {_how(status)}")
     kind, value = pickle.loads(message)
     if kind == "unimproved":
-        raise Unimproved(*value)
+        raise KeptReference(*value)
     if kind == "raised":
-        raise Unimproved(f"the optimizer failed: {value}")
+        raise KeptReference(f"the optimizer failed: {value}")
     result: T = value
     return result
 
@@ -75,7 +75,7 @@ def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path
         threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
         try:
             message = pickle.dumps(("returned", call()))
-        except Unimproved as why:
+        except KeptReference as why:
             message = pickle.dumps(("unimproved", (str(why), why.evaluations, why.crashes)))
         except Exception as error:  # the sandbox's boundary: whatever it is, clang's object stays
             message = pickle.dumps(("raised", f"{type(error).__name__}: {error}"))

@@ -12,11 +12,11 @@ from burnish.cc.guard import guarded
 from burnish.cc.jobs import ClangJob
 from burnish.cc.requests import (
     Generated,
+    KeptReference,
     MachineCode,
     Optimized,
     Optimizer,
     OptimizeRequest,
-    Unimproved,
 )
 from burnish.cc.symbols import offered_symbols
 
@@ -85,7 +85,7 @@ def improve(
     functions that it does without count as loaded, since a linker may keep another object's copies.
 
     Raises:
-        Unimproved: clang's object is to stay; the message says why.
+        KeptReference: clang's object is to stay; the message says why.
     """
     work = Work(job.silenced(), reference, waits, workspace)
     processes.run_quietly(front_end(work.job, work.front).command, waits.step_seconds)
@@ -95,8 +95,8 @@ def improve(
         found = by_code_generation(work, code, found)
     try:
         after, groups = _smaller(work, found, request.objective)
-    except Unimproved as why:
-        raise Unimproved(str(why), found.evaluations, found.crashes) from None
+    except KeptReference as why:
+        raise KeptReference(str(why), found.evaluations, found.crashes) from None
     return Improved(work.better, after, found.trace, found.evaluations, found.crashes, groups.saved)
 
 
@@ -140,26 +140,26 @@ def _smaller(work: Work, found: Remade, objective: str) -> tuple[ObjectSizes, Gr
     """Return the sizes of what was found and its groups, compared with clang's object; see improve.
 
     Raises:
-        Unimproved: clang's object is to stay. The counts of the search are in `found`.
+        KeptReference: clang's object is to stay. The counts of the search are in `found`.
     """
     if found.why:
-        raise Unimproved(found.why)
+        raise KeptReference(found.why)
     _same_symbols(work.reference, work.better)
     before, after = object_sizes(work.reference, work.job), object_sizes(work.better, work.job)
     if after.loaded_bytes > before.loaded_bytes:
-        raise Unimproved("what was found loads more bytes")
+        raise KeptReference("what was found loads more bytes")
     groups = change_of_groups(work.reference.read_bytes(), work.better.read_bytes())
     if after.loaded_bytes + groups.elsewhere > before.loaded_bytes:
-        raise Unimproved("what was found loads more bytes beside objects with the same inline functions")
+        raise KeptReference("what was found loads more bytes beside objects with the same inline functions")
     if after.constant_bytes > before.constant_bytes:
-        raise Unimproved("what was found has more bytes of code and read-only data")
+        raise KeptReference("what was found has more bytes of code and read-only data")
     match objective:
         case "ir-instructions":
             _fewer_instructions(work)
         case "text-bytes" if after.text_bytes >= before.text_bytes:
-            raise Unimproved("nothing smaller was found")
+            raise KeptReference("nothing smaller was found")
         case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
-            raise Unimproved("nothing smaller was found")
+            raise KeptReference("nothing smaller was found")
     return after, groups
 
 
@@ -173,14 +173,14 @@ def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Rem
             deadline_seconds=work.waits.search_seconds,
             workspace=work.workspace,
         )
-    except Unimproved as error:
+    except KeptReference as error:
         return Remade((), error.evaluations, str(error), crashes=error.crashes)
     work.back.write_bytes(found.bitcode)
     try:
         processes.run_quietly(
             code_generation(work.job, work.back, work.better).command, work.waits.step_seconds
         )
-    except Unimproved as error:
+    except KeptReference as error:
         return Remade((), found.evaluations, str(error), crashes=found.crashes)
     return Remade(found.trace, found.evaluations, run_time=found.run_time, crashes=found.crashes)
 
@@ -205,7 +205,7 @@ def by_code_generation(work: Work, request: OptimizeRequest, before: Remade) -> 
             deadline_seconds=work.waits.search_seconds,
             workspace=work.workspace,
         )
-    except Unimproved as error:
+    except KeptReference as error:
         why = f"{before.why}; {error}" if before.why else ""
         evaluations, crashes = before.evaluations + error.evaluations, before.crashes + error.crashes
         return replace(before, why=why, evaluations=evaluations, crashes=crashes)
@@ -258,15 +258,15 @@ def _made(found: Optimized) -> Optimized:
 
 
 def _same_symbols(reference: Path, better: Path) -> None:
-    """Raise Unimproved where another object could miss something, or find something new."""
+    """Raise KeptReference where another object could miss something, or find something new."""
     change = offered_symbols(reference.read_bytes()) ^ offered_symbols(better.read_bytes())
     if change:
         name = min(change)[0].decode(errors="replace")
-        raise Unimproved(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")
+        raise KeptReference(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")
 
 
 def _fewer_instructions(work: Work) -> None:
-    """Raise Unimproved where clang's own passes leave as few."""
+    """Raise KeptReference where clang's own passes leave as few."""
     own = work.workspace / "clang.bc"
     processes.run_quietly(clang_bitcode(work.job, own).command, work.waits.step_seconds)
 
@@ -278,4 +278,4 @@ def _fewer_instructions(work: Work) -> None:
 
     before, after = guarded(count, deadline_seconds=work.waits.step_seconds, workspace=work.workspace)
     if after >= before:
-        raise Unimproved(f"nothing smaller was found: {after:,} IR instructions, clang's has {before:,}")
+        raise KeptReference(f"nothing smaller was found: {after:,} IR instructions, clang's has {before:,}")

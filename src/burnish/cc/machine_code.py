@@ -16,7 +16,7 @@ from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import ClangJob
 from burnish.cc.optimizer import budget_of
 from burnish.cc.remembered import REMEMBERED, alike, applied
-from burnish.cc.requests import Generated, MachineCode, OptimizeRequest, Unimproved
+from burnish.cc.requests import Generated, KeptReference, MachineCode, OptimizeRequest
 from burnish.core.errors import ProgramError
 from burnish.core.program import Program
 from burnish.core.trace import Trace
@@ -50,11 +50,11 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
     """Search for what makes a module's object smaller after its passes.
 
     Raises:
-        Unimproved: burnish's back end writes another object than clang's, or nothing smaller was found.
+        KeptReference: burnish's back end writes another object than clang's, or nothing smaller was found.
         BurnishError: LLVM gives up.
     """
     if back_end_of(ClangJob(generated.command)) is None:
-        raise Unimproved("code generation is left to clang, whose options burnish's does not take")
+        raise KeptReference("code generation is left to clang, whose options burnish's does not take")
     problem = _problem(generated, request)
     memory = None
     if request.memory:
@@ -62,23 +62,23 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
     if request.remembered and memory and (same := memory.same()):
         return _applied(problem, generated, request, same[0])
     method = REMEMBERED if request.remembered else SEARCHES[DEFAULT]
-    adviser = alike(memory) if request.remembered and memory else memory
+    guide_for = alike(memory) if request.remembered and memory else memory
     budget = budget_of(replace(request, patience=PATIENCE), LEAST_SECONDS)
     objects: list[Observed] = []
     crashes = [0]
     observer = Observer(lambda progress: crashes.append(progress.crashes), partial(_take, objects))
     try:
-        found = run(method, problem, budget, seed=request.seed, adviser=adviser, observer=observer)
+        found = run(method, problem, budget, seed=request.seed, guide_for=guide_for, observer=observer)
     except ProgramError:
-        raise Unimproved(ANOTHER_OBJECT) from None
+        raise KeptReference(ANOTHER_OBJECT) from None
     if not objects or not isinstance(objects[0], bytes):
-        raise Unimproved("no other machine code is smaller", found.evaluations, crashes[-1])
+        raise KeptReference("no other machine code is smaller", found.evaluations, crashes[-1])
     if memory:
         memory.keep(found.trace, found.cost)
     try:
         code = _described(problem, generated, request, found.trace, objects[0])
-    except Unimproved as error:
-        raise Unimproved(str(error), found.evaluations, crashes[-1]) from None
+    except KeptReference as error:
+        raise KeptReference(str(error), found.evaluations, crashes[-1]) from None
     return MachineCode(code, (BEGIN, *found.trace), found.evaluations, crashes[-1])
 
 
@@ -88,13 +88,13 @@ def _described(
     """Return the object of a trace with the module's debug information, if it has any.
 
     Raises:
-        Unimproved: code generation does otherwise than for `plain`, the object without.
+        KeptReference: code generation does otherwise than for `plain`, the object without.
     """
     if problem.program.content is generated.bitcode:
         return plain
     code = repeat(generated, request.level, trace)
     if _constant_bytes(code) != _constant_bytes(plain):
-        raise Unimproved("code generation does otherwise where there is debug information")
+        raise KeptReference("code generation does otherwise where there is debug information")
     return code
 
 
@@ -107,14 +107,14 @@ def _applied(problem: Problem, generated: Generated, request: OptimizeRequest, t
     """Return the object of what is remembered of this very module.
 
     Raises:
-        Unimproved: burnish's back end writes another object than clang's, or does not survive it.
+        KeptReference: burnish's back end writes another object than clang's, or does not survive it.
     """
     try:
         content = applied(problem, trace, methodcaller("observe", OBJECT))
     except ProgramError:
-        raise Unimproved(ANOTHER_OBJECT) from None
+        raise KeptReference(ANOTHER_OBJECT) from None
     if not isinstance(content, bytes):
-        raise Unimproved(str(content))
+        raise KeptReference(str(content))
     return MachineCode(_described(problem, generated, request, trace, content), (BEGIN, *trace), 0)
 
 

@@ -13,7 +13,7 @@ from burnish.cc.improve import limits
 from burnish.cc.jobs import ClangJob, ClangJobs
 from burnish.cc.outcomes import Build, Outcome, attempt, kept, passed_through, record, sizes_of
 from burnish.cc.requests import Compiled, DriverOptions, Optimizer
-from burnish.cc.worth import too_small
+from burnish.cc.too_small import too_small
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 

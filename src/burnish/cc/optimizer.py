@@ -10,9 +10,9 @@ from pathlib import PurePath
 
 from burnish.cc.improve import LOAD
 from burnish.cc.remembered import REMEMBERED, alike, applied
-from burnish.cc.requests import Optimized, OptimizeRequest, Unimproved
+from burnish.cc.requests import KeptReference, Optimized, OptimizeRequest
 from burnish.core.errors import CompilerCrash, ProgramError
-from burnish.core.guide import Adviser, Guide
+from burnish.core.guide import Guide, GuideFor
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
@@ -59,7 +59,7 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     With an inlining policy, the inliner has its answers where clang's own pipeline is better for that.
 
     Raises:
-        Unimproved: the search found nothing better than the level's own pipeline.
+        KeptReference: the search found nothing better than the level's own pipeline.
         BurnishError: the file cannot be optimized.
     """
     task = make_task(Options(level=request.level))
@@ -72,11 +72,11 @@ def optimize(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         found, note = _search(problem, request, bitcode), ""
     content, counts = found.content, (found.evaluations, found.crashes)
     if math.isinf(found.cost):
-        raise Unimproved(f"nothing was measured within the budget{note}", *counts)
+        raise KeptReference(f"nothing was measured within the budget{note}", *counts)
     if content is None:
-        raise Unimproved(f"nothing smaller was found{note}", *counts)
+        raise KeptReference(f"nothing smaller was found{note}", *counts)
     if isinstance(content, str):
-        raise Unimproved(f"{content} (after {', '.join(found.trace)})", *counts)
+        raise KeptReference(f"{content} (after {', '.join(found.trace)})", *counts)
     return Optimized(content.bitcode, found.trace, found.evaluations, content.run_time, found.crashes)
 
 
@@ -107,12 +107,12 @@ def _search(
     if request.remembered:
         return _described(problem, bitcode, _remembered(problem, request))
     task, objective = problem.task, problem.goal.name
-    guide = policies.find_adviser(request.policy or policies.DEFAULT, task, objective)
-    adviser = guide[0] if guide else None
+    guide = policies.find_guide(request.policy or policies.DEFAULT, task, objective)
+    guide_for = guide[0] if guide else None
     if request.memory:
-        adviser = remembered = Memory(request.memory, task, problem.program, objective, adviser)
+        guide_for = remembered = Memory(request.memory, task, problem.program, objective, guide_for)
     if request.begin:
-        adviser = _beginning_with(request.begin, adviser)
+        guide_for = _beginning_with(request.begin, guide_for)
     method = SEARCHES[request.search or DEFAULT]
     contents: list[_Content | str] = []
     crashes = [0]
@@ -126,7 +126,7 @@ def _search(
         problem,
         budget_of(request),
         seed=request.seed,
-        adviser=adviser,
+        guide_for=guide_for,
         observer=observer,
     )
     content = contents[0] if contents else None
@@ -158,7 +158,7 @@ def _remembered(problem: Problem, request: OptimizeRequest) -> _Found:
         return _Found(same[1], same[0], 0, applied(problem, same[0], look), 0)
     contents: list[_Content | str] = []
     observer = Observer(finish=partial(_take, contents, task.initial_traces, look))
-    found = run(REMEMBERED, problem, budget_of(request), adviser=alike(memory), observer=observer)
+    found = run(REMEMBERED, problem, budget_of(request), guide_for=alike(memory), observer=observer)
     return _Found(found.cost, found.trace, found.evaluations, contents[0] if contents else None, 0)
 
 
@@ -175,12 +175,12 @@ def _limits(request: OptimizeRequest) -> Limits:
     return Limits(deadline_seconds=deadline, begin="fork")
 
 
-def _beginning_with(trace: Trace, adviser: Adviser | None) -> Adviser:
-    def advise(session: Session) -> Guide:
-        guide = adviser(session) if adviser else Guide()
+def _beginning_with(trace: Trace, guide_for: GuideFor | None) -> GuideFor:
+    def begin(session: Session) -> Guide:
+        guide = guide_for(session) if guide_for else Guide()
         return replace(guide, initial_traces=first_of([trace], guide.initial_traces))
 
-    return advise
+    return begin
 
 
 def _take(

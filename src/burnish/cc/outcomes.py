@@ -18,11 +18,11 @@ from burnish.cc.requests import (
     DEFAULT_OBJECTIVE,
     Compiled,
     DriverOptions,
+    KeptReference,
     Optimizer,
     OptimizeRequest,
-    Unimproved,
 )
-from burnish.cc.worth import too_small
+from burnish.cc.too_small import too_small
 
 # What the front end's levels mean to the passes (clang/lib/Frontend/CompilerInvocation.cpp).
 SYNONYMS = {"Og": "O1", "Ofast": "O3"}
@@ -127,7 +127,7 @@ def _improved(
 ) -> Outcome:
     try:
         better = improve(unimproved.job, reference, request, build.optimizer, build.waits, workspace)
-    except Unimproved as why:
+    except KeptReference as why:
         return replace(unimproved, reason=str(why), evaluations=why.evaluations, crashes=why.crashes)
     except Exception as error:  # burnish's boundary to a build, which never fails because of it
         return replace(unimproved, reason=f"{type(error).__name__}: {error}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from burnish.cc.requests import Unimproved
+from burnish.cc.requests import KeptReference
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE_SECONDS = 5.0  # for a child that was told to stop
@@ -68,7 +68,7 @@ def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
     """Run a command that speaks to nobody.
 
     Raises:
-        Unimproved: it failed, or did not end before the deadline.
+        KeptReference: it failed, or did not end before the deadline.
     """
     started = subprocess.Popen(
         command,
@@ -81,11 +81,11 @@ def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
         try:
             _, errors = process.communicate(timeout=deadline_seconds)
         except subprocess.TimeoutExpired:
-            raise Unimproved(f"{_name(command)} did not end within {deadline_seconds:.0f} s") from None
+            raise KeptReference(f"{_name(command)} did not end within {deadline_seconds:.0f} s") from None
     if process.returncode:
         lines = os.fsdecode(errors).splitlines()
         said = next((line for line in lines if "error:" in line), lines[0] if lines else "without a word")
-        raise Unimproved(f"{_name(command)} failed with code {process.returncode}: {said}")
+        raise KeptReference(f"{_name(command)} failed with code {process.returncode}: {said}")
 
 
 def stamp(path: Path) -> tuple[int, int] | None:

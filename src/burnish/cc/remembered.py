@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from burnish.cc.requests import Unimproved
+from burnish.cc.requests import KeptReference
 from burnish.core.errors import CompilerCrash
-from burnish.core.guide import Adviser, Guide, in_order
+from burnish.core.guide import Guide, GuideFor, in_order
 from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.search import Method
@@ -41,16 +41,16 @@ def applied(problem: Problem, trace: Trace, look: Callable[[Session], T]) -> T |
         evaluator.close()
 
 
-def alike(memory: Memory) -> Adviser:
-    """Return the adviser that names what is remembered of programs that are alike, or ends."""
+def alike(memory: Memory) -> GuideFor:
+    """Return the guide by what is remembered of similar programs; without any, it ends the search."""
 
-    def advise(session: Session) -> Guide:
+    def guide_for(session: Session) -> Guide:
         traces = memory.look_up(session)[:MOST]
         if not traces:
-            raise Unimproved(NOTHING)
+            raise KeptReference(NOTHING)
         return Guide(initial_traces=in_order(traces))
 
-    return advise
+    return guide_for
 
 
 def no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:

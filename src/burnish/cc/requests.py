@@ -131,11 +131,11 @@ class MachineCode:
     crashes: int = 0  # of the compiler in the search
 
 
-# Takes the front end's bitcode, before any pass; may raise Unimproved.
+# Takes the front end's bitcode, before any pass; may raise KeptReference.
 Optimizer = Callable[[bytes, OptimizeRequest], Optimized]
 
 
-class Unimproved(Exception):
+class KeptReference(Exception):
     """Why clang's object stays."""
 
     def __init__(self, why: str, evaluations: int = 0, crashes: int = 0) -> None:

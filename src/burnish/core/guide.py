@@ -1,4 +1,4 @@
-"""Guides of searches: initial traces, suffixes, priors and policies, from advisers that saw the program."""
+"""Guides of searches: initial traces, suffixes, priors and policies, for one program."""
 
 from __future__ import annotations
 
@@ -121,5 +121,5 @@ class Guide:
     """Whether the initial traces are a search of their own, which goes on as long as it is asked."""
 
 
-Adviser = Callable[[Session], Guide]
-"""A policy, as a search sees it: it looks at the program as it is opened."""
+GuideFor = Callable[[Session], Guide]
+"""A policy, as a search calls it: it looks at the opened program and returns the guide for it."""

@@ -211,6 +211,7 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
         name=name,
         version=version,
         title="",
+        former_title="",
         language=first.language,
         actions=actions,
         observations=_observations(tasks),

@@ -96,8 +96,9 @@ class Task:
     toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
     shown: Presentation = Presentation()
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
-    sites_apart: bool = False  # what is applied at one site changes nothing at the others
-    worth: Mapping[str, float] = field(default_factory=dict, repr=False)
+    former_title: str = ""  # in Gymnasium's ids until then: environments of those ids are made, too
+    independent_sites: bool = False  # what is applied at one site changes nothing at the others
+    prior_gains: Mapping[str, float] = field(default_factory=dict, repr=False)
     """What an action gains at sites of other programs, relatively to each other: which to try first."""
     suffixes: tuple[Trace, ...] = field(default=(), repr=False)
     """What gained at sites of other programs: traces worth trying at every site, the best first."""
@@ -115,10 +116,11 @@ class Task:
         return f"{self.name}-v{self.version}"
 
     @property
-    def gymnasium_id(self) -> str:
-        """The id by which Gymnasium makes its environments, such as 'burnish/LoopNests-v0'."""
+    def gymnasium_ids(self) -> tuple[str, ...]:
+        """Its ids in Gymnasium, such as 'burnish/LoopNests-v0'; a former one is the last."""
         title = self.title or "".join(word.capitalize() for word in self.name.split("_"))
-        return f"burnish/{title}-v{self.version}"
+        titles = (title, self.former_title) if self.former_title else (title,)
+        return tuple(f"burnish/{title}-v{self.version}" for title in titles)
 
     @property
     def unoptimized(self) -> str:

@@ -142,13 +142,14 @@ def _register() -> None:
         except InputError as error:  # another package's fault: the other tasks work
             gymnasium.logger.warn(str(error))
             continue
-        gymnasium.register(
-            id=task.gymnasium_id,
-            entry_point="burnish.envs:make",
-            vector_entry_point="burnish.envs:make_vector",
-            kwargs={"task": task.name},
-            disable_env_checker=True,  # the tests run it; here it would step a program that nobody asked for
-        )
+        for gymnasium_id in task.gymnasium_ids:
+            gymnasium.register(
+                id=gymnasium_id,
+                entry_point="burnish.envs:make",
+                vector_entry_point="burnish.envs:make_vector",
+                kwargs={"task": task.name},
+                disable_env_checker=True,  # it would step a program that nobody asked for; the tests run it
+            )
 
 
 _register()

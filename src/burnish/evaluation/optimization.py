@@ -8,7 +8,7 @@ from pathlib import Path
 
 from burnish.core.argument_checks import check_class, whole_number_in
 from burnish.core.errors import InputError
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.core.result import Result
 from burnish.evaluation.confirm import confirm, measure_baselines, reference_of
 from burnish.evaluation.timing import Effort
@@ -88,13 +88,13 @@ def optimize(
     guides: list[str] = []
     remembered: list[Memory] = []
 
-    def advise(part: Problem) -> Adviser | None:
-        adviser, guide = policies.find_adviser(strategy.policy, part.task, goal.name) or (None, "")
+    def guide_of(part: Problem) -> GuideFor | None:
+        guide_for, guide = policies.find_guide(strategy.policy, part.task, goal.name) or (None, "")
         guides.append(guide)
         if strategy.memory:
-            adviser = Memory(strategy.memory, task, part.program, goal.name, adviser)
-            remembered.append(adviser)
-        return adviser
+            guide_for = Memory(strategy.memory, task, part.program, goal.name, guide_for)
+            remembered.append(guide_for)
+        return guide_for
 
     audience.note("measuring the baselines")
     names = dict.fromkeys([*(baselines or task.baselines), task.reference])
@@ -104,7 +104,7 @@ def optimize(
     found = search_stages(
         replace(problem, program=problem.program.remembered()),
         budget,
-        advise,
+        guide_of,
         method=strategy.method,
         seed=strategy.seed,
         progress=audience.progress,

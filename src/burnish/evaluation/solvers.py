@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.policies import find as policies
@@ -61,7 +61,7 @@ def check_methods(specs: Iterable[str], task: Task, objective: str) -> dict[str,
 
 def _policy_digest(policy: str, task: Task, objective: str) -> str:
     """Return 32 hexadecimal digits of BLAKE2b over a policy's file; of stages, over all that have one."""
-    parts = (policies.find_adviser(policy, stage, objective) for stage in task.stages or (task,))
+    parts = (policies.find_guide(policy, stage, objective) for stage in task.stages or (task,))
     guides = [found[1] for found in parts if found]
     if not guides:
         raise InputError(f"no policy is shipped for {objective} of {task.id}; leave @{policy} out")
@@ -80,13 +80,13 @@ def _search(
 ) -> Result:
     guides: list[str] = []
 
-    def advise(part: Problem) -> Adviser | None:
-        adviser, guide = policies.find_adviser(policy, part.task, problem.goal.name) or (None, "")
+    def guide_of(part: Problem) -> GuideFor | None:
+        guide_for, guide = policies.find_guide(policy, part.task, problem.goal.name) or (None, "")
         guides.append(guide)
-        return adviser
+        return guide_for
 
     found = search_stages(
-        problem, replace(budget, workers=1), advise, method=method, seed=seed, progress=progress
+        problem, replace(budget, workers=1), guide_of, method=method, seed=seed, progress=progress
     )
     return replace(found, method=policies.named(method, next(filter(None, guides), "")))
 

@@ -13,8 +13,8 @@ from burnish.core.guide import State
 from burnish.core.stepping import Answerer
 from burnish.core.task import Task
 from burnish.core.view import Mask, Observed
-from burnish.policies.advise import PolicyAdviser, Steps, load_adviser
 from burnish.policies.columns import with_columns
+from burnish.policies.guiding import PolicyGuide, Steps, load_guide
 from burnish.policies.load import load_action_policy
 
 
@@ -24,7 +24,7 @@ class PolicyFile:
 
     path: Path
     digest: str  # of the file: another policy under the same name is read anew
-    observation: str | tuple[str, ...]  # see PolicyAdviser
+    observation: str | tuple[str, ...]  # see PolicyGuide
     actions: tuple[str, ...] = field(repr=False)  # the task's
     columns: tuple[str, ...] = field(default=(), repr=False)  # the observation's, where it is one array
 
@@ -37,8 +37,8 @@ class PolicyFile:
         policy = load_action_policy(self.path)
         if self.columns:
             policy = with_columns(policy, self.columns)
-        adviser = PolicyAdviser(policy, self.observation, None)
-        return Answers(adviser.steps(self.actions))
+        guide_for = PolicyGuide(policy, self.observation, None)
+        return Answers(guide_for.steps(self.actions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +97,9 @@ def answers_of(path: Path, task: Task) -> PolicyFile:
         MissingTool: what runs it is not installed.
         InputError: it is none, or for another task, or one that also acts at sites of its own choice.
     """
-    adviser = load_adviser(path, task)
-    if adviser.sites:
-        raise InputError(f"{path}: it acts at {adviser.sites} sites, and only what is asked can be answered")
+    found = load_guide(path, task)
+    if found.sites:
+        raise InputError(f"{path}: it acts at {found.sites} sites, and only what is asked can be answered")
     digest = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-    columns = task.observation(adviser.observation).columns if isinstance(adviser.observation, str) else ()
-    return PolicyFile(path.resolve(), digest, adviser.observation, task.actions, tuple(columns))
+    columns = task.observation(found.observation).columns if isinstance(found.observation, str) else ()
+    return PolicyFile(path.resolve(), digest, found.observation, task.actions, tuple(columns))

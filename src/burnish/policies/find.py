@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from burnish.core.errors import UnknownName
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.core.limit import unlimited
 from burnish.core.task import Task
 
@@ -21,8 +21,8 @@ KINDS = {
     "schedule-costs": "burnish.tasks.loop_nests.policy.proposals:load_for",
     "op-schedule-costs": "burnish.tasks.mlir_schedules.policy.op_proposals:load_for",
 }
-"""By what a policy's file says it is, "module:function" of (path, task) -> Adviser; any other is"""
-ACTIONS_ONE_BY_ONE = "burnish.policies.advise:load_adviser"
+"""By what a policy's file says it is, "module:function" of (path, task) -> GuideFor; any other is"""
+ACTIONS_ONE_BY_ONE = "burnish.policies.guiding:load_guide"
 
 
 def shipped() -> dict[str, Path]:
@@ -35,7 +35,7 @@ def names_for(task: Task) -> list[str]:
     return [name for name in shipped() if name.startswith(f"{task.name}-")]
 
 
-def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] | None:
+def find_guide(name: str, task: Task, objective: str) -> tuple[GuideFor, str] | None:
     """Return the policy of a name, and its name in results.
 
     Args:
@@ -59,7 +59,7 @@ def find_adviser(name: str, task: Task, objective: str) -> tuple[Adviser, str] |
     return _load(Path(name), task), Path(name).stem
 
 
-def _nearest(task: Task, objective: str) -> tuple[Adviser, str] | None:
+def _nearest(task: Task, objective: str) -> tuple[GuideFor, str] | None:
     """Return the shipped policy for an objective whose actions and machine were most nearly those at hand."""
     objective = unlimited(objective)
     wanted = f"{task.name}-{LIKE.get(objective, objective)}"
@@ -71,9 +71,9 @@ def _nearest(task: Task, objective: str) -> tuple[Adviser, str] | None:
     return min(found, key=lambda item: _distance(item[0], task), default=None)
 
 
-def _distance(adviser: Adviser, task: Task) -> float:
+def _distance(guide_for: GuideFor, task: Task) -> float:
     """Return how far a policy was trained from what is at hand, where it says so."""
-    distance: Callable[[Task], float] | None = getattr(adviser, "distance", None)
+    distance: Callable[[Task], float] | None = getattr(guide_for, "distance", None)
     return distance(task) if distance else 0.0
 
 
@@ -81,12 +81,12 @@ def made_for(name: str, task: Task, objective: str) -> str:
     """Return the objective that a policy was made for, where that is another one; "" where it is the same.
 
     Raises:
-        UnknownName, InputError: see find_adviser.
+        UnknownName, InputError: see find_guide.
     """
-    adviser = (find_adviser(name, task, objective) or (None,))[0]
-    own = getattr(adviser, "objective", None)  # of sequence values; other policies say it on their card
+    guide_for = (find_guide(name, task, objective) or (None,))[0]
+    own = getattr(guide_for, "objective", None)  # of sequence values; other policies say it on their card
     if own is None:
-        own = getattr(getattr(adviser, "policy", None), "card", {}).get("objective", objective)
+        own = getattr(getattr(guide_for, "policy", None), "card", {}).get("objective", objective)
     return "" if unlimited(own) == unlimited(objective) else str(own)
 
 
@@ -117,9 +117,9 @@ def named(method: str, policy: str) -> str:
     return f"{method}{AT}{policy}" if policy else method
 
 
-def _load(path: Path, task: Task) -> Adviser:
+def _load(path: Path, task: Task) -> GuideFor:
     from burnish.policies.npz import kind_of
 
     module, _, function = KINDS.get(kind_of(path), ACTIONS_ONE_BY_ONE).partition(":")
-    load: Callable[[Path, Task], Adviser] = getattr(importlib.import_module(module), function)
+    load: Callable[[Path, Task], GuideFor] = getattr(importlib.import_module(module), function)
     return load(path, task)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from burnish.core.errors import UnknownName
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.core.result import Result
 from burnish.search.annealing import annealing
 from burnish.search.beam import beam
@@ -66,7 +66,7 @@ def search(
     *,
     method: str = DEFAULT,
     seed: int = 0,
-    adviser: Adviser | None = None,
+    guide_for: GuideFor | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
     """Run one of SEARCHES by its name; see burnish.search.run.run.
@@ -77,4 +77,4 @@ def search(
     """
     if method not in SEARCHES:
         raise UnknownName.among("search", method, SEARCHES)
-    return run(SEARCHES[method], problem, budget, seed=seed, adviser=adviser, observer=Observer(progress))
+    return run(SEARCHES[method], problem, budget, seed=seed, guide_for=guide_for, observer=Observer(progress))

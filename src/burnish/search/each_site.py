@@ -31,8 +31,8 @@ def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     The first trials are what gained at sites of other programs (SearchSpace.suffixes), each at every site.
     Then each trial is one trace, in which every site has a variation of its own of the best entries that it
     has seen: one more, one less, or another one. Actions are drawn by what they were worth: what a trial with
-    them gained, of all that sites cost, here and before (SearchSpace.worth). Now and then all sites' best
-    entries are evaluated together, and with each action that is for the whole program only.
+    them gained, of all that sites cost, here and before (SearchSpace.prior_gains). Now and then all sites'
+    best entries are evaluated together, and with each action that is for the whole program only.
 
     Where sites touch each other, or have no costs of their own, it is sitewise search. What sites share
     under a limit is free while there is room, and has its price afterwards.
@@ -89,7 +89,7 @@ class _Local:
         self._rng = rng
         self._first = deque(space.suffixes)
         self._kinds = {action: Action.parse(action).kind for action in self.actions}
-        known = np.array([space.worth.get(action, 0.0) for action in self.actions])
+        known = np.array([space.prior_gains.get(action, 0.0) for action in self.actions])
         self._gained = TRUST * known  # of all sites' costs, summed over the trials with each action
         self._trials = np.full(len(self.actions), TRUST)
         self._index = {action: i for i, action in enumerate(self.actions)}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.core.errors import InputError
-from burnish.core.guide import Adviser, Guide, InitialTraces, in_order
+from burnish.core.guide import Guide, GuideFor, InitialTraces, in_order
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
@@ -39,21 +39,21 @@ CREATE INDEX IF NOT EXISTS by_program ON sites (program);
 
 @dataclass
 class Memory:
-    """Of one search: an adviser that begins with what the file has, and hands over to another one.
+    """Of one search: guides that begin with what the file has, and go on with another guide.
 
     Attributes:
         path: A SQLite database, which is made where there is none; processes may share it.
         task: Whose traces. What was found with other options is not looked at.
         program: What is searched.
         objective: What is minimised.
-        adviser: Who is asked after that.
+        guide_for: The guide after that.
     """
 
     path: Path
     task: Task
     program: Program
     objective: str
-    adviser: Adviser | None = None
+    guide_for: GuideFor | None = None
     _identities: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, session: Session) -> Guide:
@@ -62,7 +62,7 @@ class Memory:
         Raises:
             InputError: the file is no such database, or cannot be written.
         """
-        guide = self.adviser(session) if self.adviser else Guide()
+        guide = self.guide_for(session) if self.guide_for else Guide()
         return replace(guide, initial_traces=first_of(self.look_up(session), guide.initial_traces))
 
     def look_up(self, session: Session) -> list[Trace]:

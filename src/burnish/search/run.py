@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from burnish.core.clock import WALL
-from burnish.core.guide import Adviser, Guide
+from burnish.core.guide import Guide, GuideFor
 from burnish.core.result import Result
 from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
 from burnish.search.budget import Budget
@@ -40,7 +40,7 @@ class Method:
     """A search and its name.
 
     Attributes:
-        first: What comes after the adviser's first choice, from the best so far, where the adviser has
+        first: What comes after the guide's first choice, from the best so far, where the guide has
             suffixes and there is time; without it, no program is large. What it finds at single sites is at
             the end of all later choices.
     """
@@ -80,12 +80,12 @@ def run(
     budget: Budget,
     *,
     seed: int = 0,
-    adviser: Adviser | None = None,
+    guide_for: GuideFor | None = None,
     observer: Observer = Observer(),
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
-    The task's initial traces and those that the adviser names are evaluated first: its first choice even
+    The task's initial traces and those of the guide are evaluated first: its first choice even
     where a budget in seconds is too short for it, which is the policy alone; that choice may take as long as
     all before it. What was found at a large program's sites alone is evaluated together even where that takes
     up to twice as long as was set aside for it. Under a budget in evaluations alone the result depends on the
@@ -98,7 +98,7 @@ def run(
         problem: What to optimize.
         budget: Where to stop.
         seed: Of every random choice.
-        adviser: A policy that says where to look first.
+        guide_for: A policy that says where to look first.
         observer: Who sees how it goes on.
 
     Raises:
@@ -154,7 +154,7 @@ def run(
         return evaluator.known(batch)
 
     def choose(cost: float | None, least: float = 0.0) -> Trace:
-        """Let the adviser choose a trace; what it has the compiler do for that (rollouts) is cut off."""
+        """Let the guide choose a trace; what it has the compiler do for that (rollouts) is cut off."""
         worker, begin = evaluator.workers[0], now()
         if limit is not None:
             left = start + INITIAL_SHARE * limit - begin
@@ -178,7 +178,7 @@ def run(
     try:
         session = problem.open(evaluator.workers[0])
         session.ends = start + limit if limit is not None and budget.clock is WALL else math.inf
-        space, guide = _explore(session, problem, adviser)
+        space, guide = _explore(session, problem, guide_for)
         evaluator.policy = space.policy
         tried: dict[Trace, Evaluation] = {}
         for trace in task.initial_traces:
@@ -193,7 +193,7 @@ def run(
         latest = 1.0 if guide.searches else LARGE_INITIAL_SHARE if large else INITIAL_SHARE
         due = refines and bool(space.suffixes)
         at_sites: Trace = ()
-        scale = 1.0  # what the adviser is told is without what was found at sites
+        scale = 1.0  # what the guide is told is without what was found at sites
         with suppress(StopIteration):  # one by one: a short budget still sees the most promising
             trace = choose(None, least=seconds)
             while (alone := len(tried) <= len(task.initial_traces) and not large) or spent() <= latest:
@@ -250,13 +250,13 @@ def _whole(proposals: Proposals, evaluate: Callable[[Batch], list[Evaluation]]) 
             batch = proposals.send(evaluations)
 
 
-def _explore(session: Sandbox, problem: Problem, adviser: Adviser | None) -> tuple[SearchSpace, Guide]:
-    """Look at the program once: what is legal, which sites there are, and what the adviser says.
+def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> tuple[SearchSpace, Guide]:
+    """Look at the program once: what is legal, which sites there are, and what the guide says.
 
     Where all actions are legal on the whole program, they are taken to be so in every state. What answers a
     question, or what a policy does at a site, depends on the state.
     """
-    guide = adviser(session) if adviser else Guide()
+    guide = guide_for(session) if guide_for else Guide()
     sites = session.sites()
     legal = session.legal()
     asks = bool(session.question())
@@ -273,7 +273,7 @@ def _explore(session: Sandbox, problem: Problem, adviser: Adviser | None) -> tup
     longest = max(1, task.max_trace + task.max_trace_by_site * len(sites))
     told = suffixes, prior, guide.policy
     space = SearchSpace(actions, site_actions, sites, (), longest, *told, by_state=by_state, asks=asks)
-    return replace(space, apart=task.sites_apart, worth=task.worth), guide
+    return replace(space, independent_sites=task.independent_sites, prior_gains=task.prior_gains), guide
 
 
 def _at_sites(trace: Trace) -> Trace:

@@ -82,8 +82,8 @@ class SearchSpace:
     policy: StatePolicy | None = None  # learned: what to do next, by the state
     by_state: bool = False  # not all actions are legal everywhere: see Evaluation.legal and open_entry
     asks: bool = False  # the compiler asks, and answers by itself what is left open
-    apart: bool = False  # what is applied at one site changes nothing at others
-    worth: Mapping[str, float] = field(default_factory=dict)  # of actions at sites, known from other programs
+    independent_sites: bool = False  # what is applied at one site changes nothing at others
+    prior_gains: Mapping[str, float] = field(default_factory=dict)  # of actions at sites of other programs
     large: bool = False  # the budget has few evaluations of the whole program: look at its sites one by one
 
     @property

@@ -8,22 +8,22 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from burnish.core.errors import CompilerCrash, ProgramError
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.core.result import Result
 from burnish.search import Budget, Progress, search
-from burnish.search.behind import begin_behind, ended, stage_behind
+from burnish.search.after import begin_after, ended, stage_after
 from burnish.search.problem import Problem
 from burnish.workers.worker import Worker
 
 LEAST_SHARE = 0.02  # of a budget in seconds, that is worth beginning a stage for
 
-Advise = Callable[[Problem], Adviser | None]
+GuideOf = Callable[[Problem], GuideFor | None]
 
 
 def search_stages(
     problem: Problem,
     budget: Budget,
-    advise: Advise,
+    guide_of: GuideOf,
     *,
     method: str,
     seed: int = 0,
@@ -37,7 +37,7 @@ def search_stages(
     Args:
         problem: What to optimize.
         budget: Of all stages together.
-        advise: What guides the search of a stage.
+        guide_of: What guides the search of a stage.
         method: One of burnish.search.SEARCHES.
         seed: Of every random choice.
         progress: Called after every evaluation.
@@ -53,7 +53,7 @@ def search_stages(
         left, more = budget.seconds, budget.evaluations
         left = None if left is None else max(0.0, left - (time.monotonic() - start))
         if found:
-            stage = stage_behind(task, found.trace)
+            stage = stage_after(task, found.trace)
             more = None if more is None else more - found.evaluations
             if left is not None and left < LEAST_SHARE * (budget.seconds or 0.0):
                 break  # the program is so slow that those before had all
@@ -69,7 +69,7 @@ def search_stages(
             ),
             method=method,
             seed=seed,
-            adviser=advise(part),
+            guide_for=guide_of(part),
             progress=progress,
         )
         found = joined(problem, found, best) if found else replace(best, task=task.id)
@@ -100,7 +100,7 @@ def _as_searched(problem: Problem) -> Problem:
 
 def joined(problem: Problem, before: Result, after: Result) -> Result:
     """Return what two searches found, the second in the next stage: the first's, where that is no better."""
-    trace, cost = (*before.trace, begin_behind(problem.task, before.trace)), before.cost
+    trace, cost = (*before.trace, begin_after(problem.task, before.trace)), before.cost
     if after.trace and after.cost < cost:
         trace, cost = (*trace, *after.trace), after.cost
     evaluations, seconds = before.evaluations + after.evaluations, before.seconds + after.seconds

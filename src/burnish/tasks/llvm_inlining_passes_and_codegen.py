@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from burnish.core.staged import Stage, staged
 from burnish.tasks.llvm_codegen import TASK as CODEGEN
 from burnish.tasks.llvm_codegen import open_codegen
@@ -11,10 +13,14 @@ from burnish.tasks.llvm_passes import TASK as PASSES
 
 VERSION = 0
 
-TASK = staged(
-    "llvm_inlining_passes_and_codegen",
-    INLINING,
-    Stage(PASSES, open_passes, default=(f"clang<{PASSES.reference}>",), share=0.6),
-    Stage(CODEGEN, open_codegen, share=0.25),
-    version=VERSION,
+TASK = replace(
+    staged(
+        "llvm_inlining_passes_and_codegen",
+        INLINING,
+        Stage(PASSES, open_passes, default=(f"clang<{PASSES.reference}>",), share=0.6),
+        Stage(CODEGEN, open_codegen, share=0.25),
+        version=VERSION,
+    ),
+    title="LLVMInliningPassesAndCodegen",
+    former_title="LlvmInliningPassesAndCodegen",
 )

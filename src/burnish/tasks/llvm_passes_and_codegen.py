@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from burnish.core.staged import Stage, staged
 from burnish.tasks.llvm_codegen import TASK as CODEGEN
 from burnish.tasks.llvm_codegen import open_codegen
@@ -9,4 +11,8 @@ from burnish.tasks.llvm_passes import TASK as PASSES
 
 VERSION = 0
 
-TASK = staged("llvm_passes_and_codegen", PASSES, Stage(CODEGEN, open_codegen), version=VERSION)
+TASK = replace(
+    staged("llvm_passes_and_codegen", PASSES, Stage(CODEGEN, open_codegen), version=VERSION),
+    title="LLVMPassesAndCodegen",
+    former_title="LlvmPassesAndCodegen",
+)

@@ -17,10 +17,10 @@ from functools import partial
 from typing import IO, Literal
 
 from burnish.core.clock import Clock
-from burnish.workers import child, nursery
+from burnish.workers import child, fork_server
 
-Begin = Literal["nursery", "elsewhere", "fork"]
-"""How a process begins: forked by the nursery, by another one elsewhere in memory, or by this process."""
+Begin = Literal["fork-server", "elsewhere", "fork"]
+"""How a process begins: forked by the fork server, by another one elsewhere in memory, or by this process."""
 PAGE_BYTES = resource.getpagesize()
 
 
@@ -95,22 +95,22 @@ class Fork:
         return self._returncode
 
 
-def _nursed(
+def _by_fork_server(
     theirs: tuple[int, int, int],
     ours: tuple[int, ...],
     output: IO[bytes],
     memory_bytes: int,
     spin_seconds: float,
-    place: nursery.Place = "here",
-) -> nursery.Forked | subprocess.Popen[bytes]:
-    """Have a nursery fork: what workers import is there at once, and nothing of this process."""
-    birth = nursery.Birth(memory_bytes, spin_seconds)
+    place: fork_server.Place = "here",
+) -> fork_server.Forked | subprocess.Popen[bytes]:
+    """Have a fork server fork: what workers import is there at once, and nothing of this process."""
+    birth = fork_server.Birth(memory_bytes, spin_seconds)
     for _ in range(2):  # somebody may have ended it
         try:
-            return nursery.nursery(place).fork(theirs, output.fileno(), birth)
+            return fork_server.fork_server(place).fork(theirs, output.fileno(), birth)
         except OSError:
-            nursery.discard(place)
-    nursery.give_up()
+            fork_server.discard(place)
+    fork_server.give_up()
     return _start(theirs, ours, output, memory_bytes, spin_seconds)
 
 
@@ -163,17 +163,19 @@ def _fork(
 
 MakeProcess = Callable[
     [tuple[int, int, int], tuple[int, ...], IO[bytes], int, float],
-    Fork | nursery.Forked | subprocess.Popen[bytes],
+    Fork | fork_server.Forked | subprocess.Popen[bytes],
 ]
 BEGIN: dict[Begin, MakeProcess] = {
-    "nursery": _nursed,
-    "elsewhere": partial(_nursed, place="elsewhere"),
+    "fork-server": _by_fork_server,
+    "elsewhere": partial(_by_fork_server, place="elsewhere"),
     "fork": _fork,
 }
 
 
 def _end(
-    popen: subprocess.Popen[bytes] | Fork | nursery.Forked, descriptors: tuple[int, ...], output: IO[bytes]
+    popen: subprocess.Popen[bytes] | Fork | fork_server.Forked,
+    descriptors: tuple[int, ...],
+    output: IO[bytes],
 ) -> None:
     popen.kill()
     popen.wait()

@@ -28,7 +28,7 @@ class Limits:
 
     deadline_seconds: float = 60.0
     memory_bytes: int = 4 * GIB
-    begin: Begin = "nursery"  # or "elsewhere", where all addresses are others; or "fork", of this process
+    begin: Begin = "fork-server"  # or "elsewhere", where all addresses are others; or "fork", of this process
     recycle_calls: float = math.inf  # so many have been answered
     recycle_bytes: float | None = None
     """It has so much more resident memory than near its beginning; by default a quarter of memory_bytes."""

@@ -13,8 +13,8 @@ from burnish.learning.training.algorithms import LEARNERS, open_training, settin
 from burnish.learning.training.config import Config, Source, read_config, shipped
 from burnish.learning.training.expert import DEMONSTRATIONS, check_expert
 from burnish.learning.training.loop import TrainingOutcome, train
-from burnish.policies.advise import load_adviser, rollout
 from burnish.policies.find import SHIPPED
+from burnish.policies.guiding import load_guide, rollout
 from burnish.tasks import load_task
 from burnish.tasks.loop_nests.policy.proposals import load_for
 
@@ -59,8 +59,8 @@ def test_ppo_learns_from_products(tmp_path: Path) -> None:
     outcome = trained(small("loops-ppo", "run.iterations=2", "algorithm.steps=18"), tmp_path)
     assert outcome.policy and outcome.best
     session = TASK.open(TASK.source().load("matmul:24x32x16").program)
-    adviser = load_adviser(outcome.policy, TASK)
-    trace = rollout(session, adviser.steps(session.actions))
+    guide_for = load_guide(outcome.policy, TASK)
+    trace = rollout(session, guide_for.steps(session.actions))
     session.replay(trace)
     assert len(trace) == read_config("loops-ppo").environment.max_steps
 

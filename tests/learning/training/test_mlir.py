@@ -18,7 +18,7 @@ from burnish.learning.training.checkpoint import load_checkpoint
 from burnish.learning.training.config import Config, Source, read_config
 from burnish.learning.training.loop import Listener, TrainingOutcome, train
 from burnish.learning.training.offered_actions import offered_actions
-from burnish.policies.advise import load_adviser, rollout
+from burnish.policies.guiding import load_guide, rollout
 from burnish.tasks import load_task
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.kernel import LoweringFailed
@@ -126,7 +126,7 @@ def test_ppo_learns_goes_on_and_its_policy_proposes(tmp_path: Path) -> None:
     outcome = trained(config, tmp_path)
     assert outcome.policy == tmp_path / "policy.npz"
     session = TASK.open(TASK.source().load("matmul:24x32x16").program)
-    trace = rollout(session, load_adviser(outcome.policy, TASK).steps(session.actions))
+    trace = rollout(session, load_guide(outcome.policy, TASK).steps(session.actions))
     session.replay(trace)
     assert len(session.trace) == len(trace) > 0
 
@@ -139,7 +139,7 @@ def test_the_published_one_trains(tmp_path: Path) -> None:
     outcome = trained(small("mlir-ppo-published", *changes), tmp_path)
     assert outcome.policy == tmp_path / "policy.onnx"
     session = TASK.open(TASK.source().load("matmul:24x32x16").program)
-    trace = rollout(session, load_adviser(outcome.policy, TASK).steps(session.actions))
+    trace = rollout(session, load_guide(outcome.policy, TASK).steps(session.actions))
     session.replay(trace)
 
 

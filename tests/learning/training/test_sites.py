@@ -20,7 +20,7 @@ from burnish.learning.training.collect import collect, problems_of
 from burnish.learning.training.config import config_of
 from burnish.learning.training.loop import TrainingOutcome, train
 from burnish.learning.training.validation import SCORE
-from burnish.policies.advise import load_adviser
+from burnish.policies.guiding import load_guide
 from burnish.policies.load import load_action_policy
 from burnish.search import Budget
 from burnish.workers.worker import Worker
@@ -72,8 +72,8 @@ def test_a_trained_policy_solves_it(
     assert (card["sites"], card["max_steps"]) == (sites, task.max_steps)
     assert card["actions"][: 2 * len(task.actions)][-1] == (f"#1: {task.actions[-1]}" if sites else "fold")
     assert load_action_policy(outcome.policy).actions == tuple(card["actions"])
-    adviser = load_adviser(outcome.policy, task)
-    session.replay(next(iter(adviser(session).initial_traces)))
+    guide_for = load_guide(outcome.policy, task)
+    session.replay(next(iter(guide_for(session).initial_traces)))
     assert session.measure(task.objective().name) == best
 
 

@@ -20,8 +20,8 @@ from burnish.llvm.corpora.mlgo import (
     read_mlgo,
     write_mlgo,
 )
-from burnish.llvm.corpora.own import Own, build_own
 from burnish.llvm.corpora.store import open_corpus
+from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import program
@@ -163,7 +163,7 @@ def test_clang_compiles_what_was_exported_as_it_compiles_the_file(tmp_path: Path
     """The whole way of a module: into a corpus of MLGO, into one of burnish, and through clang."""
     hot = program("hash_table.c")
     corpus = write_mlgo(tmp_path / "mlgo", [MlgoModule("a/hot.o", hot.content, cc1_options())])
-    build_own(tmp_path / "mine", Own(str(corpus.folder / DESCRIPTION)), processes=1)
+    build_user_package(tmp_path / "mine", UserPackage(str(corpus.folder / DESCRIPTION)), processes=1)
     (read,) = open_corpus(tmp_path / "mine")
     assert read.name == "mlgo/a/hot.o"
     command = [str(find_tool("clang")), *corpus.command("a/hot.o"), "-o", str(tmp_path / "hot.o")]

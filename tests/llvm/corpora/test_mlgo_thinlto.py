@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 from burnish.llvm.corpora.mlgo import DESCRIPTION, MlgoModule, cc1_options, write_mlgo
-from burnish.llvm.corpora.own import Own, build_own
 from burnish.llvm.corpora.store import open_corpus
+from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks import load_task
 from burnish.tasks.llvm_inlining.observations import FEATURES
@@ -44,7 +44,7 @@ def test_what_was_imported_is_there_and_is_asked_about(tmp_path: Path) -> None:
     ]
     corpus = write_mlgo(tmp_path / "mlgo", modules)
     assert corpus.has_thinlto
-    build_own(tmp_path / "mine", Own(str(corpus.folder / DESCRIPTION)), processes=1)
+    build_user_package(tmp_path / "mine", UserPackage(str(corpus.folder / DESCRIPTION)), processes=1)
     (main,) = (one for one in open_corpus(tmp_path / "mine") if one.name.endswith("main.o"))
     session = load_task("llvm_inlining").open(main)
     assert isinstance(session, InliningSession)

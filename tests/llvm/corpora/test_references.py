@@ -6,10 +6,10 @@ import pytest
 from burnish.core.errors import InputError, UnknownName
 from burnish.llvm.corpora import references
 from burnish.llvm.corpora.manifest import split_version
-from burnish.llvm.corpora.own import Own, build_own
 from burnish.llvm.corpora.random_modules import random_module
 from burnish.llvm.corpora.references import expand, is_reference, resolve, resolve_one, with_version
 from burnish.llvm.corpora.splits import write_splits
+from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from tests.llvm.corpora.conftest import Tree
 from tests.sources import DATA
 
@@ -24,7 +24,7 @@ def folder(tree: Tree, tmp_path: Path) -> Path:
             for name in ("one", "three")
         }
     )
-    build_own(tmp_path / "corpus", Own(str(root), "mine", split="val"))
+    build_user_package(tmp_path / "corpus", UserPackage(str(root), "mine", split="val"))
     return tmp_path / "corpus"
 
 

@@ -6,11 +6,11 @@ from burnish.core.limit import limits_of
 from burnish.core.trace import split_entry
 from burnish.llvm.corpora.kernels import load_kernel
 from burnish.search import Budget, search
-from burnish.search.behind import stage_behind
+from burnish.search.after import stage_after
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_codegen import TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OUTLINE
-from burnish.tasks.llvm_codegen.worth import WORTH
+from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 
 BUDGET = Budget(evaluations=26, workers=1)
@@ -34,12 +34,12 @@ def test_what_functions_keep_is_one_object() -> None:
 
 def test_it_goes_on_behind_passes() -> None:
     source = load_kernel("json", ["small"])
-    task = stage_behind(STAGED, ("clang<Oz>", "no-jump-tables"))
+    task = stage_after(STAGED, ("clang<Oz>", "no-jump-tables"))
     before = task.open(source).measure("loaded-bytes")
     found = search(Problem(task, source, "loaded-bytes"), BUDGET)
     assert found.cost < 0.99 * before
 
 
 def test_what_actions_were_worth_is_of_actions_at_functions() -> None:
-    assert {*WORTH} < {*ACTIONS} - {*OUTLINE}
-    assert all(0 < worth < 1 for worth in WORTH.values())
+    assert {*PRIOR_GAINS} < {*ACTIONS} - {*OUTLINE}
+    assert all(0 < worth < 1 for worth in PRIOR_GAINS.values())

@@ -14,11 +14,11 @@ from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.stepping import MakeAnswerer
 from burnish.llvm.corpora.random_modules import random_module
-from burnish.policies.advise import adviser_of, rollout
 from burnish.policies.answer import Answers, ByPython, answers_of
 from burnish.policies.arrays import ArraysPolicy, Linear, load_arrays
 from burnish.policies.choose import Floats
 from burnish.policies.columns import with_columns
+from burnish.policies.guiding import guide_by, rollout
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import ACTIONS
 from burnish.tasks.llvm_inlining.inlined import other_answers
@@ -91,7 +91,7 @@ def test_answers_are_those_that_python_gives_step_by_step(seed: int, tmp_path: P
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_begins_with_all_that_a_policy_answers_otherwise_than_the_heuristic(seed: int) -> None:
     policy, source = random_policy(seed), program("classes.cpp")
-    steps = adviser_of(policy, TASK).steps(ACTIONS)
+    steps = guide_by(policy, TASK).steps(ACTIONS)
     trace = rollout(open_inlining(source), steps)
     session, again = open_inlining(source), open_inlining(source)
     session.answer(partial(Answers, steps))
@@ -193,5 +193,5 @@ def test_policies_that_are_no_stack_are_left_to_python() -> None:
     with pytest.raises(InputError, match="no stack"):
         native_network(factorised)
     other = replace(random_policy(0), actions=("inline", "leave"))
-    adviser = adviser_of(other, TASK)
-    assert adviser.policy.actions == ("inline", "leave")
+    guide_for = guide_by(other, TASK)
+    assert guide_for.policy.actions == ("inline", "leave")

@@ -16,7 +16,7 @@ from burnish.cc.jobs import make_plan
 from burnish.cc.link.inputs import linked_files
 from burnish.cc.link.link_job import LinkJob, link_job_of
 from burnish.cc.linked import Linked
-from burnish.cc.requests import DriverOptions, Unimproved
+from burnish.cc.requests import DriverOptions, KeptReference
 from burnish.console.numbers import change_text
 from burnish.console.table_forms import FORMS, TABLE, TableForm
 from burnish.console.tables import TextTable, figures, texts
@@ -105,7 +105,7 @@ def _is_cxx(words: list[str]) -> bool:
         return True
     try:
         files = linked_files(["ld", *words])
-    except Unimproved:
+    except KeptReference:
         return False
     units = [found.unit for file in files for _, found in file.parts if found]
     return any(unit.job.language.startswith("c++") for unit in units)
@@ -150,5 +150,5 @@ def _by_lto(name: str, rest: list[str], folder: Path) -> Linked:
         raise InputError(f"{_LTO}: expected objects alone, and one program of them")
     try:
         return link_by_clang_lto(linker, folder, _DEADLINE_SECONDS)
-    except (Unimproved, BurnishError, OSError) as why:
+    except (KeptReference, BurnishError, OSError) as why:
         raise InputError(f"{_LTO}: {why}") from None

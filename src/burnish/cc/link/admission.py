@@ -17,7 +17,7 @@ def admitted(units: Sequence[ProgramUnit], workspace: Path, deadline_seconds: fl
     module has to be the same for all.
 
     Raises:
-        Unimproved: one is no valid module.
+        KeptReference: one is no valid module.
     """
     named = guarded(lambda: _named_in_assembly(units), deadline_seconds=deadline_seconds, workspace=workspace)
     left = [unit for unit, by_assembly in zip(units, named, strict=True) if not by_assembly]

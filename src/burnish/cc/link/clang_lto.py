@@ -19,7 +19,7 @@ def link_by_clang_lto(job: LinkJob, folder: Path, deadline_seconds: float) -> Li
     """Link as lld does where all units of a link had been compiled with -flto at their own levels.
 
     Raises:
-        Unimproved: it does not link, or no unit is taken.
+        KeptReference: it does not link, or no unit is taken.
         InputError: what is linked is no program.
     """
     files = linked_files(job.command)

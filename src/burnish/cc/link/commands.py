@@ -18,7 +18,7 @@ from burnish.cc.link.merging import Link
 from burnish.cc.link.one_link import LinkOutcome, improve_link, look
 from burnish.cc.outcomes import passed_through, record
 from burnish.cc.refusals import refusal
-from burnish.cc.requests import Compiled, DriverOptions, Optimizer, Unimproved
+from burnish.cc.requests import Compiled, DriverOptions, KeptReference, Optimizer
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 
@@ -68,7 +68,7 @@ def _lines(whole: Whole) -> Iterator[build_log.Record]:
             refused = True
             yield record(passed_through(job, why), output, plan.version)
         elif plan.reader(job) is None:
-            with contextlib.suppress(Unimproved, ValueError, InputError):
+            with contextlib.suppress(KeptReference, ValueError, InputError):
                 _embed(whole, job, output, began)
                 began = whole.compiled.clock.now()
     linker = link_job_of(plan.jobs)
@@ -82,7 +82,7 @@ def _link(whole: Whole, linker: LinkJob) -> LinkOutcome:
         return outcome
     try:
         objects = _compiled_again(whole)
-    except (Unimproved, OSError) as why:
+    except (KeptReference, OSError) as why:
         return replace(outcome, reason=str(why))
     again = {index: (objects[word],) for index, word in enumerate(linker.command) if word in objects}
     return improve_link(

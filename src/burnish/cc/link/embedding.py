@@ -70,7 +70,7 @@ def embed(job: ClangJob, content: bytes, costs: Costs, folder: Path, deadline_se
     """Return an object that clang made by a job with its unit in it.
 
     Raises:
-        Unimproved: the front end fails where it did not before.
+        KeptReference: the front end fails where it did not before.
         ValueError: it is no object that can have one.
     """
     front = folder / "unit.bc"

@@ -67,7 +67,7 @@ def generate(job: ClangJob, bitcode: bytes, output: Path, deadline_seconds: floa
     """Write the object of a module after its passes.
 
     Raises:
-        Unimproved: clang fails.
+        KeptReference: clang fails.
     """
     path = output.with_suffix(".bc")
     path.write_bytes(bitcode)

@@ -10,7 +10,7 @@ from pathlib import Path
 from burnish.cc.link import archives
 from burnish.cc.link.archives import Member
 from burnish.cc.link.embedding import SECTION, Embedded, read_unit
-from burnish.cc.requests import Unimproved
+from burnish.cc.requests import KeptReference
 
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
@@ -72,7 +72,7 @@ def linked_files(command: Sequence[str]) -> list[LinkedFile]:
     """Return the inputs that have units, in order.
 
     Raises:
-        Unimproved: one is for link-time optimization, or cannot be read.
+        KeptReference: one is for link-time optimization, or cannot be read.
     """
     found = []
     for index, path in _paths(command):
@@ -83,7 +83,7 @@ def linked_files(command: Sequence[str]) -> list[LinkedFile]:
                 if any(part for _, part in file.parts):
                     found.append(file)
         except (OSError, ValueError) as error:
-            raise Unimproved(f"{path}: {error}") from None
+            raise KeptReference(f"{path}: {error}") from None
     return found
 
 
@@ -108,5 +108,5 @@ def _parts(path: Path, content: bytes) -> Iterator[tuple[Member, Embedded | None
         parts = list(archives.members(content))
     for part in parts:
         if part.content.startswith(_BITCODE):
-            raise Unimproved(f"{path} is for clang's own link-time optimization")
+            raise KeptReference(f"{path} is for clang's own link-time optimization")
         yield part, read_unit(part.content)

@@ -76,7 +76,7 @@ class LinkJob:
         """Link, silently.
 
         Raises:
-            Unimproved: it fails.
+            KeptReference: it fails.
         """
         processes.run_quietly(self.command, deadline_seconds)
 

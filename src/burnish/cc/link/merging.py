@@ -16,7 +16,7 @@ from burnish.cc.link.module_candidates import ProgramModule
 from burnish.cc.link.probe import taken_units
 from burnish.cc.link.resolve import Inputs, resolve, without_units
 from burnish.cc.link.unit_records import ProgramUnit
-from burnish.cc.requests import Compiled, DriverOptions, Optimizer, Unimproved
+from burnish.cc.requests import Compiled, DriverOptions, KeptReference, Optimizer
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,16 @@ def merge(link: Link) -> Merged:
     """Make one module of what the linker took.
 
     Raises:
-        Unimproved: there is nothing of it, or it cannot be one.
+        KeptReference: there is nothing of it, or it cannot be one.
     """
     step_seconds = limits(link.compiled.clang_seconds, 0.0).step_seconds
     files = linked_files(link.job.command)
     if not files:
-        raise Unimproved("no object has a unit: they were made without --whole-program, or not for size")
+        raise KeptReference("no object has a unit: they were made without --whole-program, or not for size")
     taken = taken_units(link.job, files, link.workspace, step_seconds)
     units = admitted(taken, link.workspace, step_seconds)
     if not units:
-        raise Unimproved("the linker took no unit that can be part of a module")
+        raise KeptReference("the linker took no unit that can be part of a module")
     inputs = without_units(files, units, link.workspace)
     bitcode = resolve(link.job, inputs, units, link.workspace, step_seconds)
     seconds = sum(unit.seconds for unit in units)

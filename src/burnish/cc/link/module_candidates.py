@@ -8,7 +8,7 @@ from pathlib import Path
 
 from burnish.cc.guard import guarded
 from burnish.cc.improve import Deadlines, machine_code
-from burnish.cc.requests import Generated, MachineCode, Optimized, Optimizer, OptimizeRequest, Unimproved
+from burnish.cc.requests import Generated, KeptReference, MachineCode, Optimized, Optimizer, OptimizeRequest
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ def by_level(module: ProgramModule, request: OptimizeRequest) -> Optimized:
     """Run what clang runs at the level, on the program as if it were one file.
 
     Raises:
-        Unimproved: that fails.
+        KeptReference: that fails.
     """
     forked = request.forked()
     return _guarded(module, lambda: _passes(module.bitcode, forked), module.waits.step_seconds)
@@ -36,7 +36,7 @@ def by_functions(module: ProgramModule, level: Optimized, request: OptimizeReque
     See function_variants.
 
     Raises:
-        Unimproved: that fails.
+        KeptReference: that fails.
     """
     from burnish.cc.link import function_variants
 
@@ -48,7 +48,7 @@ def by_search(module: ProgramModule, request: OptimizeRequest, optimizer: Optimi
     """Search.
 
     Raises:
-        Unimproved: nothing was found, or it fails.
+        KeptReference: nothing was found, or it fails.
     """
     forked = request.forked()
     return _guarded(module, lambda: optimizer(module.bitcode, forked), module.waits.search_seconds)
@@ -58,7 +58,7 @@ def by_code_generation(module: ProgramModule, generated: Generated, request: Opt
     """Decide the code of functions.
 
     Raises:
-        Unimproved: nothing was found, or it fails.
+        KeptReference: nothing was found, or it fails.
     """
     seconds, forked = module.waits.search_seconds, request.forked()
     return guarded(
@@ -69,7 +69,7 @@ def by_code_generation(module: ProgramModule, generated: Generated, request: Opt
 def _guarded(module: ProgramModule, make: Callable[[], Optimized], deadline_seconds: float) -> Optimized:
     found = guarded(make, deadline_seconds=deadline_seconds, workspace=module.workspace)
     if not isinstance(found, Optimized):
-        raise Unimproved(f"expected Optimized from the optimizer, got {type(found).__name__}")
+        raise KeptReference(f"expected Optimized from the optimizer, got {type(found).__name__}")
     return found
 
 

@@ -12,8 +12,8 @@ from burnish.cc.link.merging import Link, Merged, merge
 from burnish.cc.link.module_candidates import by_code_generation, by_functions, by_level, by_search
 from burnish.cc.link.relinking import link_module, object_of, write_side_files
 from burnish.cc.linked import Linked, read_linked
-from burnish.cc.requests import DEFAULT_OBJECTIVE, Generated, Optimized, OptimizeRequest, Unimproved
-from burnish.cc.worth import too_small
+from burnish.cc.requests import DEFAULT_OBJECTIVE, Generated, KeptReference, Optimized, OptimizeRequest
+from burnish.cc.too_small import too_small
 from burnish.core.errors import BurnishError, InputError
 from burnish.files import write_atomically
 
@@ -57,7 +57,7 @@ def improve_link(link: Link, outcome: LinkOutcome) -> LinkOutcome:
         merged = merge(link)
         outcome = replace(outcome, units=len(merged.units), level=merged.level)
         outcome = _Trials(link, merged, outcome).run()
-    except (Unimproved, BurnishError, OSError) as why:
+    except (KeptReference, BurnishError, OSError) as why:
         outcome = replace(outcome, reason=str(why))
     except Exception as error:  # burnish's boundary to a build, which never fails because of it
         outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
@@ -83,7 +83,7 @@ class _Trials:
         """Try the level's own passes, attributes for each function, a search and other code; write the best.
 
         Raises:
-            Unimproved: what is best does not link a second time.
+            KeptReference: what is best does not link a second time.
         """
         level = self.by_level()
         assert self.outcome.before
@@ -115,7 +115,7 @@ class _Trials:
             self.own, self.run_time = object_of(self.paths[-1]).read_bytes(), found.run_time
             self.level_seconds = clock.now() - start
             return linked
-        except (Unimproved, BurnishError) as why:
+        except (KeptReference, BurnishError) as why:
             self.outcome = replace(self.outcome, reason=str(why))
             return None
 
@@ -126,7 +126,7 @@ class _Trials:
         try:
             found = by_functions(self.merged.module, self.level, request)
             linked = self.linked(found)
-        except (Unimproved, BurnishError) as why:
+        except (KeptReference, BurnishError) as why:
             self.outcome = replace(self.outcome, reason=str(why))
             return request
         return replace(request, begin=found.trace) if linked is self.outcome.after else request
@@ -137,7 +137,7 @@ class _Trials:
             found = by_search(self.merged.module, request, self.link.optimizer)
             self.outcome = replace(self.outcome, evaluations=found.evaluations)
             self.linked(found)
-        except (Unimproved, BurnishError) as why:
+        except (KeptReference, BurnishError) as why:
             self._unimproved(why)
 
     def by_code_generation(self, request: OptimizeRequest) -> None:
@@ -156,7 +156,7 @@ class _Trials:
             code = by_code_generation(self.merged.module, generated, request)
             self.outcome = replace(self.outcome, evaluations=self.outcome.evaluations + code.evaluations)
             self.linked(replace(self.module, trace=(*self.module.trace, *code.trace)), code.content)
-        except (Unimproved, BurnishError) as why:
+        except (KeptReference, BurnishError) as why:
             self._unimproved(why)
 
     def _unimproved(self, why: Exception) -> None:

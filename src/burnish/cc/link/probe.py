@@ -10,7 +10,7 @@ from burnish.cc.link.embedding import SECTION
 from burnish.cc.link.inputs import LinkedFile
 from burnish.cc.link.link_job import LinkJob
 from burnish.cc.link.unit_records import ProgramUnit, decode_units
-from burnish.cc.requests import Unimproved
+from burnish.cc.requests import KeptReference
 
 
 def taken_units(
@@ -19,7 +19,7 @@ def taken_units(
     """Return the units of the objects and members of archives that a link takes, in its order.
 
     Raises:
-        Unimproved: the command does not link a second time, or does not say it.
+        KeptReference: the command does not link a second time, or does not say it.
     """
     output = folder / "probe"
     inputs = {}
@@ -33,7 +33,7 @@ def taken_units(
         found = [section.content for section in elf.sections(output.read_bytes()) if section.name == SECTION]
         units = [unit for content in found for unit in decode_units(content)]
     except (OSError, ValueError) as error:
-        raise Unimproved(f"the linker does not say what it took: {error}") from None
+        raise KeptReference(f"the linker does not say what it took: {error}") from None
     finally:
         output.unlink(missing_ok=True)
         for (copy,) in inputs.values():

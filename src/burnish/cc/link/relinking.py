@@ -9,7 +9,7 @@ from burnish.cc.link.generate import generate
 from burnish.cc.link.link_job import LinkJob
 from burnish.cc.link.merging import Link, Merged
 from burnish.cc.linked import Linked, read_linked
-from burnish.cc.requests import Optimized, Unimproved
+from burnish.cc.requests import KeptReference, Optimized
 
 
 def link_module(
@@ -25,7 +25,7 @@ def link_module(
         code: The module's object; by default clang's.
 
     Raises:
-        Unimproved: that fails, or the program would be another one to its users.
+        KeptReference: that fails, or the program would be another one to its users.
         InputError: what is linked is no program.
     """
     if code is None:
@@ -41,7 +41,7 @@ def write_side_files(link: Link, merged: Merged, path: Path) -> None:
     """Link what link_module linked once more, with maps and other files beside the program.
 
     Raises:
-        Unimproved: that fails.
+        KeptReference: that fails.
     """
     if link.job.has_side_files:
         _job(link, merged, path, side_files=True).run(merged.module.waits.step_seconds)
@@ -59,17 +59,17 @@ def object_of(path: Path) -> Path:
 
 
 def _same_symbols(reference: Path, better: Path) -> None:
-    """Raise Unimproved where others could miss something in a program, or find something new.
+    """Raise KeptReference where others could miss something in a program, or find something new.
 
     Weak symbols may come and go where lld says so when it resolves the module (no pass takes one away):
     inline functions and templates, which whoever needs one has (GlobalValue::canBeOmittedFromSymbolTable).
     """
     old, new = (path.read_bytes() for path in (reference, better))
     if change := _strong(old, dynamic=True) ^ _strong(new, dynamic=True):
-        raise Unimproved(f"the dynamic symbol {_name(change)} would not be as the linker defines it")
+        raise KeptReference(f"the dynamic symbol {_name(change)} would not be as the linker defines it")
     before = {one.name for one in elf.symbols(old) if one.is_defined}
     if before and (more := _strong(new) - before):
-        raise Unimproved(f"the symbol {_name(more)} would come from elsewhere")
+        raise KeptReference(f"the symbol {_name(more)} would come from elsewhere")
 
 
 def _strong(file: bytes, *, dynamic: bool = False) -> set[bytes]:

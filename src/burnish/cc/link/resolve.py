@@ -16,7 +16,7 @@ from burnish.cc.link.archives import archive_of
 from burnish.cc.link.inputs import LinkedFile
 from burnish.cc.link.link_job import LinkJob
 from burnish.cc.link.unit_records import ProgramUnit
-from burnish.cc.requests import Unimproved
+from burnish.cc.requests import KeptReference
 from burnish.llvm.toolchain import find_tool
 
 # No passes to speak of, no code, and the module as it is when all symbols are resolved.
@@ -65,7 +65,7 @@ def resolve(
         deadline_seconds: After which it hangs.
 
     Raises:
-        Unimproved: lld does not link them.
+        KeptReference: lld does not link them.
     """
     paths = []
     for number, unit in enumerate(units):
@@ -79,4 +79,4 @@ def resolve(
     try:
         return written.read_bytes()
     except OSError:
-        raise Unimproved("lld links nothing of the units") from None
+        raise KeptReference("lld links nothing of the units") from None

@@ -26,7 +26,7 @@ class KeptResults:
             InputError: it cannot be written, or it has something else in it.
         """
         self._task, self._settings = task, settings
-        guide = policies.find_adviser(settings.policy, task, settings.objective)
+        guide = policies.find_guide(settings.policy, task, settings.objective)
         self._method = policies.named(settings.method, guide[1] if guide else "")
         self._file = LineFile(path, keep=resume)  # which cuts off half a line
         rows = read_results(path) if resume and path.stat().st_size else []

@@ -29,10 +29,10 @@ from burnish.llvm.corpora.building import build
 from burnish.llvm.corpora.fetch import fetch
 from burnish.llvm.corpora.kernels import Kernel, kernels
 from burnish.llvm.corpora.manifest import Package, find_package
-from burnish.llvm.corpora.own import Own, build_own
 from burnish.llvm.corpora.public import default_folder, package_job, packages_of
 from burnish.llvm.corpora.random_modules import SIZE, random_job
 from burnish.llvm.corpora.store import SPLITS, open_corpus
+from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.corpora.workloads import Recipe, workloads
 
 Add = Callable[..., argparse.Action]
@@ -170,7 +170,7 @@ def _fetch(options: argparse.Namespace) -> int:
 def _build(options: argparse.Namespace) -> int:
     start = time.monotonic()
     _check_build(options)
-    names = _build_own(options) if options.source else _build_public(options)
+    names = _build_user_package(options) if options.source else _build_public(options)
     corpus = open_corpus(options.folder)
     form = form_of(options)
     print_summary([row for row in corpus.rows if row.package in names], form=form)
@@ -213,11 +213,11 @@ def _build_public(options: argparse.Namespace) -> list[str]:
     return [package.name for package in packages]
 
 
-def _build_own(options: argparse.Namespace) -> list[str]:
+def _build_user_package(options: argparse.Namespace) -> list[str]:
     split = options.split or "train"
-    own = Own(options.source, options.name, split, options.clang, options.functions)
+    own = UserPackage(options.source, options.name, split, options.clang, options.functions)
     with BuildProgress(quiet=options.quiet) as progress:
-        name = build_own(
+        name = build_user_package(
             options.folder,
             own,
             link=options.link,

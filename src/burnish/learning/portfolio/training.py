@@ -42,7 +42,7 @@ from burnish.learning.training.config import Config
 from burnish.learning.training.learning import task_of
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import NOTHING_YET, SCORE
-from burnish.policies.find import find_adviser
+from burnish.policies.find import find_guide
 from burnish.policies.sequence_values import WORST, SequenceValues
 from burnish.search import Budget
 from burnish.workers.sandbox import Sandbox
@@ -253,10 +253,10 @@ class SequenceValuesTraining:
         Raises:
             UnknownName, InputError: there is no such policy, or it is of another kind.
         """
-        adviser = find_adviser(name, self.task, self.objective)
-        if not adviser or not isinstance(adviser[0], SequenceValues):
+        guide_for = find_guide(name, self.task, self.objective)
+        if not guide_for or not isinstance(guide_for[0], SequenceValues):
             raise InputError(f"{self.config.name}: algorithm.also: {name} is no policy of sequence values")
-        return adviser[0].traces
+        return guide_for[0].traces
 
     def _portfolio(self, table: CostTable) -> list[int]:
         """Return the columns of the reference, and of what adds something to it for its time."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.core.program import Program
 from burnish.core.reduce import shorten
 from burnish.core.task import Task
@@ -125,7 +125,7 @@ def collect(
 
 
 def best_of(
-    problem: Problem, budget: Budget, *, method: str, seed: int, adviser: Adviser | None = None
+    problem: Problem, budget: Budget, *, method: str, seed: int, guide_for: GuideFor | None = None
 ) -> Found:
     """Search one program, in one process by default, and shorten what is found.
 
@@ -134,7 +134,7 @@ def best_of(
         CompilerCrash: the reference does not survive it.
     """
     budget = replace(budget, workers=budget.workers or 1)
-    found = search(problem, budget, method=method, seed=seed, adviser=adviser)
+    found = search(problem, budget, method=method, seed=seed, guide_for=guide_for)
     program, objective = problem.program, problem.goal.name
     worker = Worker(problem.limits)
     try:

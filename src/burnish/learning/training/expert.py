@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.core.trace import Trace, split_entry
@@ -39,7 +39,7 @@ class ExpertSetup:
     limits: Limits
 
 
-def open_search(expert: Expert, task: Task, objective: str) -> tuple[str, Adviser | None]:
+def open_search(expert: Expert, task: Task, objective: str) -> tuple[str, GuideFor | None]:
     """Return the name of the expert's search, and the policy that guides it, as `mixed@shipped` names both.
 
     Raises:
@@ -51,7 +51,7 @@ def open_search(expert: Expert, task: Task, objective: str) -> tuple[str, Advise
         raise UnknownName.among("search", expert.search, SEARCHES)
     if not at:
         return method, None
-    found = policies.find_adviser(policy, task, objective)
+    found = policies.find_guide(policy, task, objective)
     if found is None and policy != policies.NONE:
         raise InputError(f"no policy is shipped for {objective} of {task.id}; leave @{policy} out")
     return method, found[0] if found else None
@@ -91,7 +91,7 @@ def make_demonstrations(
     Raises:
         UnknownName, InputError: see `open_search`.
     """
-    method, adviser = open_search(setup.expert, setup.task, setup.objective)
+    method, guide_for = open_search(setup.expert, setup.task, setup.objective)
     known = {found.digest: found for found in read_found(path)}
     file = LineFile(path, keep=True)  # a line that was cut off when the run was killed is searched again
     demonstrations = []
@@ -104,7 +104,7 @@ def make_demonstrations(
                     Budget(evaluations=setup.expert.evaluations, workers=setup.workers),
                     method=method,
                     seed=setup.seed,
-                    adviser=adviser,
+                    guide_for=guide_for,
                 )
                 trace = found.trace
                 if setup.task.max_steps is None:  # where a compiler asks, all answers are shown

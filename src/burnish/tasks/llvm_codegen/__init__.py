@@ -12,9 +12,9 @@ from burnish.tasks.llvm_codegen.actions import ACTIONS, LIST_VERSION
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
+from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS, SUFFIXES
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
 from burnish.tasks.llvm_codegen.settings import settings_for, texts
-from burnish.tasks.llvm_codegen.worth import SUFFIXES, WORTH
 from burnish.tasks.llvm_passes import TASK as PASSES
 from burnish.tasks.llvm_passes import make_task as make_passes
 from burnish.tasks.llvm_passes.baselines import baselines
@@ -29,10 +29,11 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
     return Task(
         name="llvm_codegen",
         version=LIST_VERSION,
-        title="LlvmCodegen",
+        title="LLVMCodegen",
+        former_title="LlvmCodegen",
         threads=True,
-        sites_apart=True,
-        worth=WORTH,
+        independent_sites=True,
+        prior_gains=PRIOR_GAINS,
         suffixes=SUFFIXES,
         language=passes.language,
         actions=ACTIONS,

@@ -28,7 +28,8 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
     return Task(
         name="llvm_inlining",
         version=VERSION,
-        title="LlvmInlining",
+        title="LLVMInlining",
+        former_title="LlvmInlining",
         language=passes.language,
         actions=ACTIONS,
         observations=OBSERVATIONS,

@@ -144,7 +144,7 @@ def test_refining_survives_a_process_that_dies(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(schedule, "Worker", Seen)
 
-    def adviser(session: Session) -> Guide:
+    def guide_for(session: Session) -> Guide:
         def traces() -> InitialTraces:
             told.append((yield ("m: split(2)",)))
             told.append((yield ("m: split(12)",)))  # is illegal
@@ -161,7 +161,7 @@ def test_refining_survives_a_process_that_dies(monkeypatch: pytest.MonkeyPatch) 
         return Guide(initial_traces=traces())
 
     monkeypatch.setattr(schedule, "measure_trace", measure_or_not)
-    kernel = loops.compile(STATEMENT, policy=adviser, refine_seconds=300.0, **EXTENTS)
+    kernel = loops.compile(STATEMENT, policy=guide_for, refine_seconds=300.0, **EXTENTS)
     assert [cost is not None and math.isfinite(cost) for cost in told] == [True, False, True, False, True]
     assert kernel.schedule.trace in [(entry,) for entry in ("m: split(2)", "m: split(4)", "n: split(4)")]
     assert kernel.schedule.seconds and math.isfinite(kernel.schedule.seconds)

@@ -14,7 +14,7 @@ import pytest
 from burnish.core.errors import InputError
 from burnish.core.guide import Guide, InitialTraces
 from burnish.core.session import Session
-from burnish.policies.find import find_adviser, names_for, shipped
+from burnish.policies.find import find_guide, names_for, shipped
 from burnish.search import SEARCHES, Budget
 from burnish.search.problem import Problem
 from burnish.search.run import run
@@ -148,7 +148,7 @@ def test_search_follows_it_to_the_end_of_the_budget() -> None:
         return replace(guide, initial_traces=counted())
 
     problem = Problem(TASK, NEST.program("nest"), "seconds")
-    result = run(SEARCHES["mixed"], problem, Budget(evaluations=12), adviser=counting)
+    result = run(SEARCHES["mixed"], problem, Budget(evaluations=12), guide_for=counting)
     assert result.evaluations == 12
     assert len(asked) >= 12
     assert result.trace in asked
@@ -180,17 +180,17 @@ def test_the_shipped_policy_is_that_of_such_a_machine(
 ) -> None:
     cpu = {16: "x86-64", 32: "haswell", 64: "skylake-avx512"}[vector_bytes]
     monkeypatch.setattr("burnish.tasks.loop_nests.policy.proposals.host", lambda: machine_of(cpu))
-    found = find_adviser("shipped", TASK, "seconds")
+    found = find_guide("shipped", TASK, "seconds")
     assert found
     assert found[1] == f"{TASK.name}-seconds-{'avx512' if vector_bytes == 64 else 'avx2'}"
 
 
 @pytest.mark.parametrize("name", names_for(TASK))
 def test_shipped_policies_fit_their_task(name: str) -> None:
-    adviser, found = find_adviser(name, TASK, "seconds") or (None, "")
-    assert isinstance(adviser, SchedulePolicy)
+    guide_for, found = find_guide(name, TASK, "seconds") or (None, "")
+    assert isinstance(guide_for, SchedulePolicy)
     assert found == name
-    assert adviser.objective == "seconds"
+    assert guide_for.objective == "seconds"
     assert shipped()[name].stat().st_size < 1e6
     assert shipped()[name].with_suffix(".card.json").is_file()
 
@@ -199,8 +199,8 @@ def test_shipped_policies_fit_their_task(name: str) -> None:
 def test_its_first_choice_is_right_and_makes_vectors(family: str) -> None:
     """Without measuring, on nests that are none of its training's: by the machine's own vectors."""
     nest = small(family, (40, 48, 36, 20, 24, 16))
-    adviser, _ = find_adviser("shipped", TASK, "seconds") or (None, "")
-    assert adviser
-    tree = follow(nest, next(adviser(TASK.open(nest.program())).initial_traces))
+    guide_for, _ = find_guide("shipped", TASK, "seconds") or (None, "")
+    assert guide_for
+    tree = follow(nest, next(guide_for(TASK.open(nest.program())).initial_traces))
     assert "[vectorize]" in str(tree)
     Bench(nest).check(CompiledNest(tree, host()))

@@ -14,10 +14,10 @@ from burnish.policies.find import SHIPPED
 from burnish.tasks.loop_nests.policy.cost_model import CostModel, load_cost_model
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.features import COLUMNS
+from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
 from burnish.tasks.mlir_schedules.policy.measured_sketches import MeasuredSketches, measure
 from burnish.tasks.mlir_schedules.policy.op_proposals import KIND, propose
 from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
-from burnish.tasks.mlir_schedules.policy.ops_apart import OpsApart
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import entries, opened
@@ -82,7 +82,7 @@ def test_ops_that_are_alike_are_measured_once(model: CostModel) -> None:
     session = open_program(program(TWICE, "twice"))
     search = OpSearch(opened(session)[1], model)
     assert search.pools["matmul#1"] is search.pools["matmul#2"]
-    with OpsApart(session, search) as apart:
+    with IndependentOps(session, search) as apart:
         (products,) = (one for one in apart.ops if "matmul#1" in one.sites)
         assert products.sites == ["matmul#1", "matmul#2"]
         assert products.weight == 2 * products.seconds
@@ -97,12 +97,12 @@ def test_ops_that_are_alike_are_measured_once(model: CostModel) -> None:
 
 
 def test_networks_take_what_was_fastest_apart(model: CostModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    def prefer_another(apart: OpsApart, seconds: float) -> None:
+    def prefer_another(apart: IndependentOps, seconds: float) -> None:
         for one in apart.ops:
             one.fastest = one.search.pools[one.name][-1]
 
     monkeypatch.setattr(op_proposals, "APART_FROM", 2)
-    monkeypatch.setattr(OpsApart, "measure", prefer_another)
+    monkeypatch.setattr(IndependentOps, "measure", prefer_another)
     proposals = propose(program(TWICE, "twice"), model)
     first = next(proposals)
     assert proposals.send(1e-3) != first
@@ -122,14 +122,14 @@ def test_ops_are_measured_apart_until_a_last_network_fits_in(
 ) -> None:
     now, asked = 100.0, list[float]()
 
-    def measure_apart(apart: OpsApart, seconds: float) -> None:
+    def measure_apart(apart: IndependentOps, seconds: float) -> None:
         nonlocal now
         asked.append(seconds)
         now += max(0.0, seconds)
 
     monkeypatch.setattr(op_proposals, "APART_FROM", 2)
     monkeypatch.setattr(op_proposals, "monotonic", lambda: now)
-    monkeypatch.setattr(OpsApart, "measure", measure_apart)
+    monkeypatch.setattr(IndependentOps, "measure", measure_apart)
     proposals = propose(program(TWICE, "twice"), model, ends=200.0)
     next(proposals)
     assert asked == [pytest.approx(op_proposals.FIRST_SHARE * 100)]

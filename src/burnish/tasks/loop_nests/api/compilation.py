@@ -16,7 +16,7 @@ import numpy as np
 from burnish import _native
 from burnish.core.argument_checks import check_class, names_in
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.files import default_cache
 from burnish.llvm.run.measurements import MeasurementCache
 from burnish.policies import find as policies
@@ -37,7 +37,7 @@ def compile(
     *,
     dtype: Any = "f32",
     refine_seconds: float = 0.0,
-    policy: str | Adviser = policies.DEFAULT,
+    policy: str | GuideFor = policies.DEFAULT,
     cache: bool = True,
     threads: int = 1,
     **extents: int,
@@ -67,7 +67,7 @@ def compile_nest(
     nest: Nest,
     *,
     refine_seconds: float = 0.0,
-    policy: str | Adviser = policies.DEFAULT,
+    policy: str | GuideFor = policies.DEFAULT,
     cache: bool = True,
     threads: int = 1,
 ) -> CompiledKernel:
@@ -155,15 +155,15 @@ def _known(nest: Nest, text: object, refine_seconds: float) -> CompiledKernel | 
         return None
 
 
-def _compile(nest: Nest, policy: str | Adviser, refine_seconds: float, threads: int) -> CompiledKernel:
-    adviser: Adviser | None
+def _compile(nest: Nest, policy: str | GuideFor, refine_seconds: float, threads: int) -> CompiledKernel:
+    guide_for: GuideFor | None
     if isinstance(policy, str):
-        adviser = (policies.find_adviser(policy, TASK, OBJECTIVE) or (None,))[0]
+        guide_for = (policies.find_guide(policy, TASK, OBJECTIVE) or (None,))[0]
     else:
-        adviser = policy
-    if refine_seconds and (refined := refine(nest, adviser, refine_seconds, threads)):
+        guide_for = policy
+    if refine_seconds and (refined := refine(nest, guide_for, refine_seconds, threads)):
         return CompiledKernel(nest, refined)
-    return CompiledKernel(nest, *choose(nest, adviser, threads))
+    return CompiledKernel(nest, *choose(nest, guide_for, threads))
 
 
 @once

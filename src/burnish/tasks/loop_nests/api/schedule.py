@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
-from burnish.core.guide import Adviser, InitialTraces, in_order
+from burnish.core.guide import GuideFor, InitialTraces, in_order
 from burnish.core.program import Program
 from burnish.core.trace import Trace, split_entry
 from burnish.tasks.loop_nests import TASK
@@ -86,7 +86,7 @@ def follow(nest: Nest, trace: Trace) -> Tree:
     return tree
 
 
-def choose(nest: Nest, adviser: Adviser | None, threads: int = 1) -> tuple[Schedule, CompiledNest]:
+def choose(nest: Nest, guide_for: GuideFor | None, threads: int = 1) -> tuple[Schedule, CompiledNest]:
     """Return the first of a policy's schedules that computes what NumPy does; the nest as it is without one.
 
     Warns:
@@ -96,14 +96,14 @@ def choose(nest: Nest, adviser: Adviser | None, threads: int = 1) -> tuple[Sched
         Miscompiled: not even the nest as it is does.
     """
     session = open_nest(nest.program(), threads)
-    traces = adviser(session).initial_traces if adviser else in_order()
+    traces = guide_for(session).initial_traces if guide_for else in_order()
     reasons = []
     for trace in itertools.islice(traces, CHOICES):  # without a cost: the one before failed
         try:
             return _checked(session, trace)
         except (CompilerCrash, IllegalAction) as error:
             reasons.append(str(error))
-    if adviser:
+    if guide_for:
         reason = f"the last of {len(reasons)} proposals: {reasons[-1]}" if reasons else "it proposes none"
         warnings.warn(
             f"{nest.statements[0]}: no schedule of the policy can be used ({reason}); the loops stay as they "
@@ -114,7 +114,7 @@ def choose(nest: Nest, adviser: Adviser | None, threads: int = 1) -> tuple[Sched
     return _checked(session, ())
 
 
-def refine(nest: Nest, adviser: Adviser | None, seconds: float, threads: int = 1) -> Schedule | None:
+def refine(nest: Nest, guide_for: GuideFor | None, seconds: float, threads: int = 1) -> Schedule | None:
     """Return the fastest of the schedules that a policy proposes; None where none was measured in time.
 
     They are measured and compared with NumPy in a process of its own, which may crash or hang. Without a
@@ -123,7 +123,7 @@ def refine(nest: Nest, adviser: Adviser | None, seconds: float, threads: int = 1
     """
     end = time.monotonic() + seconds
     program = nest.program()
-    traces = adviser(open_nest(program)).initial_traces if adviser else _random(nest)
+    traces = guide_for(open_nest(program)).initial_traces if guide_for else _random(nest)
     found: dict[Trace, float] = {}
     again: dict[Trace, float] = {}
     told: float | None = None

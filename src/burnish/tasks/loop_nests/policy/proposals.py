@@ -41,7 +41,7 @@ NEW = 0.15  # of the proposals are the model's next ones, not near the best
 
 @dataclass(frozen=True)
 class SchedulePolicy:
-    """An adviser for searches of loop nests."""
+    """Guides for searches of loop nests."""
 
     model: CostModel
 

@@ -16,14 +16,14 @@ import numpy as np
 import torch
 
 from burnish.core.errors import CompilerCrash, InputError
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.files import LineFile
 from burnish.learning.training.chosen_programs import Chosen, choose
 from burnish.learning.training.config import Config
 from burnish.learning.training.learning import task_of
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import NOTHING_YET, SCORE
-from burnish.policies.find import find_adviser
+from burnish.policies.find import find_guide
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.loop_nests.parsing import parse
@@ -80,7 +80,7 @@ class Subject(Protocol):
         """Return what is to be measured."""
 
     def measure(
-        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: Adviser | None
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: GuideFor | None
     ) -> Iterable[MeasuredSchedule]:
         """Measure schedules of a program.
 
@@ -231,8 +231,8 @@ class ScheduleCostsTraining:
             known.setdefault(self.subject.key(row), []).append(row)
         return known
 
-    def _guide(self) -> Adviser | None:
-        found = find_adviser(self.plan.guide, self.task, self.objective)
+    def _guide(self) -> GuideFor | None:
+        found = find_guide(self.plan.guide, self.task, self.objective)
         return found[0] if found else None
 
 
@@ -254,7 +254,7 @@ class NestSchedules:
                 yield text, NARROW_BYTES
 
     def measure(
-        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: Adviser | None
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: GuideFor | None
     ) -> list[Measurement]:
         """See Subject; large nests have half as many schedules."""
         if guide and not isinstance(guide, SchedulePolicy):

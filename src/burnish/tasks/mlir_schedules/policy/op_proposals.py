@@ -17,8 +17,8 @@ from burnish.core.trace import Trace
 from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.loop_nests.policy.cost_model import CostModel, load_cost_model
 from burnish.tasks.mlir_schedules.features import COLUMNS
+from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
 from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
-from burnish.tasks.mlir_schedules.policy.ops_apart import OpsApart
 from burnish.tasks.mlir_schedules.reading import LANGUAGE
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import opened, trace_of
@@ -33,7 +33,7 @@ RESERVE = 1.2  # times what the first one took are kept for the last
 
 @dataclass(frozen=True)
 class OpSchedulePolicy:
-    """An adviser for searches of linalg programs."""
+    """Guides for searches of linalg programs."""
 
     model: CostModel
 
@@ -73,7 +73,7 @@ def propose(program: Program, model: CostModel, ends: float = math.inf) -> Initi
         apart = None
         if len(ops) >= APART_FROM:
             session.replay(before)
-            apart = stack.enter_context(OpsApart(session, search))
+            apart = stack.enter_context(IndependentOps(session, search))
             now = monotonic()
             apart.measure(now - began if math.isinf(ends) else FIRST_SHARE * (ends - now))
             search.next_is(apart.fastest())

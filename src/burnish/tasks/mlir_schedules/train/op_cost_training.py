@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from burnish.core.errors import InputError
-from burnish.core.guide import Adviser
+from burnish.core.guide import GuideFor
 from burnish.core.program import Program
 from burnish.learning.training.chosen_programs import Chosen
 from burnish.learning.training.config import Config
@@ -50,7 +50,7 @@ class OpSchedules:
                 yield program.name, host().vector_bytes
 
     def measure(
-        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: Adviser | None
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: GuideFor | None
     ) -> Iterator[MeasuredSketches]:
         """See Subject."""
         if guide and not isinstance(guide, OpSchedulePolicy):

@@ -29,7 +29,7 @@ _GAINED = {
 }
 _BY_SEED = {"allocate": 0.367, "noise": 0.262}  # of all seeds: none is better than the others
 
-WORTH: dict[str, float] = {
+PRIOR_GAINS: dict[str, float] = {
     text: worth for text in ACTIONS if (worth := _GAINED.get(text, _BY_SEED.get(text.partition("(")[0], 0.0)))
 }
 

@@ -46,12 +46,12 @@ class Birth:
 
 
 class Forked:
-    """A child of the nursery, as subprocess would show one of ours."""
+    """A child of the fork server, as subprocess would show one of ours."""
 
     def __init__(self, pid: int, handle: int, status: int) -> None:
         self.pid = pid
         self._handle = handle  # of pidfd_open(2): numbers are given anew
-        self._status = status  # where the nursery says how it ended
+        self._status = status  # where the fork server says how it ended
         self._returncode: int | None = None
 
     def kill(self) -> None:
@@ -71,14 +71,14 @@ class Forked:
         return self._returncode
 
 
-class Nursery:
+class ForkServer:
     """The process, and the connection to it."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         start = (
             f"import sys; sys.path[:] = {sys.path!r}\n"
-            f"from burnish.workers.nursery import serve; serve({theirs.fileno()})"
+            f"from burnish.workers.fork_server import serve; serve({theirs.fileno()})"
         )
         with theirs:
             popen = subprocess.Popen(
@@ -104,7 +104,7 @@ class Nursery:
             birth: All else.
 
         Raises:
-            OSError: the nursery is gone.
+            OSError: the fork server is gone.
         """
         status, theirs = os.pipe()
         message = pickle.dumps(birth)
@@ -124,11 +124,11 @@ class Nursery:
 
 
 Place = Literal["here", "elsewhere"]
-_nurseries: dict[Place, Nursery] = {}
+_servers: dict[Place, ForkServer] = {}
 _given_up = False
 
 
-def nursery(place: Place = "here") -> Nursery:
+def fork_server(place: Place = "here") -> ForkServer:
     """Return this process' own in one of two places of memory; it is started where there is none.
 
     Raises:
@@ -136,15 +136,15 @@ def nursery(place: Place = "here") -> Nursery:
     """
     if _given_up:
         raise ConnectionError("no process can be forked for workers here")
-    found = _nurseries.get(place)
+    found = _servers.get(place)
     if found is None or found.owner != os.getpid():
-        found = _nurseries[place] = Nursery()
+        found = _servers[place] = ForkServer()
     return found
 
 
 def discard(place: Place = "here") -> None:
     """Give up this process' own: the next one is another."""
-    found = _nurseries.pop(place, None)
+    found = _servers.pop(place, None)
     if found and found.owner == os.getpid():
         found._finalize()
 

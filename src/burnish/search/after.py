@@ -25,7 +25,7 @@ class _Opened(threading.local):
 _opened = _Opened()
 
 
-def stage_behind(task: Task, trace: Trace) -> Task:
+def stage_after(task: Task, trace: Trace) -> Task:
     """Return the stage of a staged task that follows on a trace, as a task that begins there.
 
     Args:
@@ -36,10 +36,10 @@ def stage_behind(task: Task, trace: Trace) -> Task:
         IndexError: the trace is in the last stage.
     """
     number = 1 + sum(text in _begins(task) for text in trace)
-    return replace(task.stages[number], open=partial(_open_behind, task=task, trace=trace))
+    return replace(task.stages[number], open=partial(_open_after, task=task, trace=trace))
 
 
-def begin_behind(task: Task, trace: Trace) -> str:
+def begin_after(task: Task, trace: Trace) -> str:
     """Return the entry that begins the stage that follows on a trace of a staged task."""
     return _begins(task)[sum(text in _begins(task) for text in trace)]
 
@@ -56,11 +56,11 @@ def _begins(task: Task) -> tuple[str, ...]:
     return tuple(str(Action("begin", (stage.name,))) for stage in task.stages[1:])
 
 
-def _open_behind(program: Program, task: Task, trace: Trace) -> Session:
+def _open_after(program: Program, task: Task, trace: Trace) -> Session:
     key = program.key, pickle.dumps((task.open, trace))
     if _opened.key != key or _opened.session is None:
         opened = task.open(program)
-        opened.replay((*trace, begin_behind(task, trace)))
+        opened.replay((*trace, begin_after(task, trace)))
         assert isinstance(opened, StagedSession)
         _opened.key, _opened.session = key, opened
     return _opened.session.session.fork()

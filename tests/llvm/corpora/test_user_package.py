@@ -8,8 +8,8 @@ import pytest
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.llvm.corpora.own import Own, build_own
 from burnish.llvm.corpora.store import Corpus, open_corpus
+from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from tests.llvm.corpora.conftest import Tree
 
 MORE = "/* " + "long enough to be more than a stub " * 3 + "*/\n"
@@ -24,7 +24,7 @@ def corpus(tmp_path: Path) -> Build:
     """Return a function that builds a corpus from a source and opens it."""
 
     def build(source: str, link: bool = False, **changes: Any) -> Corpus:
-        build_own(tmp_path / "corpus", Own(str(source), **changes), link=link)
+        build_user_package(tmp_path / "corpus", UserPackage(str(source), **changes), link=link)
         return open_corpus(tmp_path / "corpus")
 
     return build

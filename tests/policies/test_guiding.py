@@ -1,4 +1,4 @@
-"""Policies of actions advise searches: their own roll-outs first, then what they make of every state."""
+"""Policies of actions guide searches: their own roll-outs first, then what they make of every state."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from burnish.envs.env import Env
 from burnish.learning.agents.export import export_policy
 from burnish.learning.agents.policy import FlatHead, Policy
 from burnish.learning.networks.mlp import MLP, MLPConfig
-from burnish.policies.advise import PolicyAdviser, adviser_of, load_adviser
 from burnish.policies.choose import Floats, Mask, choose, masked_log_softmax
-from burnish.policies.find import find_adviser
+from burnish.policies.find import find_guide
+from burnish.policies.guiding import PolicyGuide, guide_by, load_guide
 from burnish.search import Budget, Progress, search
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import TASK as LLVM
@@ -63,8 +63,8 @@ def carded(**card: Any) -> ByHand:
     return ByHand(card=ByHand().card | card)
 
 
-def initial_traces(adviser: PolicyAdviser, text: str = "a=24 b=7") -> list[Trace]:
-    return list(adviser(open_counters(counters(text))).initial_traces)
+def initial_traces(guide_for: PolicyGuide, text: str = "a=24 b=7") -> list[Trace]:
+    return list(guide_for(open_counters(counters(text))).initial_traces)
 
 
 def test_first_start_is_what_the_policy_does_in_the_environment() -> None:
@@ -75,35 +75,35 @@ def test_first_start_is_what_the_policy_does_in_the_environment() -> None:
         (action,) = choose(ByHand().log_probs([observed], info["mask"][None]))
         observed, _, terminated, truncated, info = env.step(int(action))
         over = terminated or truncated
-    assert initial_traces(adviser_of(ByHand(), TASK))[0] == env.trace
+    assert initial_traces(guide_by(ByHand(), TASK))[0] == env.trace
 
 
 def test_other_starts_are_drawn_by_the_seed() -> None:
-    adviser = adviser_of(ByHand(), TASK)
-    drawn = initial_traces(adviser)
-    assert len(drawn) == adviser.rollouts
+    guide_for = guide_by(ByHand(), TASK)
+    drawn = initial_traces(guide_for)
+    assert len(drawn) == guide_for.rollouts
     assert len(set(drawn)) > 2
-    assert initial_traces(adviser) == drawn
-    other = initial_traces(replace(adviser, seed=1))
+    assert initial_traces(guide_for) == drawn
+    other = initial_traces(replace(guide_for, seed=1))
     assert other[0] == drawn[0]
     assert other[1:] != drawn[1:]
 
 
 def test_rollouts_end_where_nothing_is_legal_and_where_the_compiler_dies() -> None:
     less = ByHand(actions=("subtract(1)", "gone"), logits=(0, 1))
-    assert initial_traces(adviser_of(less, TASK), "a=2")[0] == ("subtract(1)", "subtract(1)")
-    assert initial_traces(adviser_of(ByHand(), TASK), "a=0")[0] == ()
+    assert initial_traces(guide_by(less, TASK), "a=2")[0] == ("subtract(1)", "subtract(1)")
+    assert initial_traces(guide_by(ByHand(), TASK), "a=0")[0] == ()
     task = failing_task(TASK, "give-up")
     policy = ByHand(actions=("halve", "give-up"), logits=(3.0, 1.0))
-    guide = adviser_of(policy, task)(task.open(counters("a=4")))
+    guide = guide_by(policy, task)(task.open(counters("a=4")))
     assert next(iter(guide.initial_traces)) == ("halve", "halve")
 
 
 def test_a_budget_cuts_rollouts_off() -> None:
     task = replace(failing_task(TASK, "hang"), initial_traces=((),))
-    adviser = adviser_of(ByHand(actions=("halve", "hang"), logits=(1.0, 0.0)), task)
+    guide_for = guide_by(ByHand(actions=("halve", "hang"), logits=(1.0, 0.0)), task)
     problem = Problem(task, counters("a=8"))
-    found = search(problem, Budget(seconds=2, workers=1), method="random", adviser=adviser)
+    found = search(problem, Budget(seconds=2, workers=1), method="random", guide_for=guide_for)
     assert found.trace[:3] == ("halve", "halve", "halve")
     assert found.seconds < Limits().deadline_seconds / 2  # of which every hang would have taken all
 
@@ -113,9 +113,9 @@ def test_what_changed_nothing_is_not_repeated() -> None:
     policy = ByHand(
         actions=("globaldce", "sroa<modify-cfg>", "instcombine<no-verify-fixpoint>"), logits=(3, 2, 1)
     )
-    adviser = PolicyAdviser(policy, "opcode-counts", 8)
+    guide_for = PolicyGuide(policy, "opcode-counts", 8)
     session = LLVM.open(source)
-    trace = next(iter(adviser(session).initial_traces))
+    trace = next(iter(guide_for(session).initial_traces))
     assert session.trace == []
     changed = [session.apply(session.index(action)) for action in trace]
     for i in range(1, len(trace)):
@@ -124,7 +124,7 @@ def test_what_changed_nothing_is_not_repeated() -> None:
 
 @pytest.mark.parametrize("observation", ["values", ("values", "shares")])
 def test_predictions_are_the_policys_own(observation: str | tuple[str, ...]) -> None:
-    policy = adviser_of(carded(observation=observation), TASK)(open_counters(PROGRAM)).policy
+    policy = guide_by(carded(observation=observation), TASK)(open_counters(PROGRAM)).policy
     assert policy is not None
     session = open_counters(PROGRAM)
     states = []
@@ -149,20 +149,20 @@ def test_values_count_only_as_log_ratios_of_costs() -> None:
         (carded(reward="over-halved"), 0),
         (carded(reward="log"), 31),
     ]:
-        steps = adviser_of(policy, TASK)(session).policy
+        steps = guide_by(policy, TASK)(session).policy
         assert steps is not None
         assert steps.predict([state])[0].value == value
 
 
 def test_what_does_not_fit_is_an_error() -> None:
     with pytest.raises(InputError, match="a policy for llvm_passes-v1, and this is counting-v4"):
-        adviser_of(carded(task="llvm_passes-v1"), TASK)
+        guide_by(carded(task="llvm_passes-v1"), TASK)
     with pytest.raises(InputError, match="does not say which observation"):
-        adviser_of(ByHand(card={}), TASK)
+        guide_by(ByHand(card={}), TASK)
     with pytest.raises(UnknownName, match="did you mean 'values'"):
-        adviser_of(carded(observation="value"), TASK)
+        guide_by(carded(observation="value"), TASK)
     with pytest.raises(InputError, match="knows none of the 4 actions"):
-        adviser_of(ByHand(actions=("x",), logits=(0,)), TASK)(open_counters(PROGRAM))
+        guide_by(ByHand(actions=("x",), logits=(0,)), TASK)(open_counters(PROGRAM))
 
 
 def trained(folder: Path) -> Path:
@@ -181,7 +181,7 @@ def trained(folder: Path) -> Path:
 
 @pytest.mark.parametrize("method", ["beam", "mcts", "genetic"])
 def test_an_exported_policy_steers_a_search_of_passes(method: str, tmp_path: Path) -> None:
-    adviser = load_adviser(trained(tmp_path), LLVM)
+    guide_for = load_guide(trained(tmp_path), LLVM)
     source = program("structs.c")
     seen: list[Progress] = []
     results = [
@@ -189,13 +189,13 @@ def test_an_exported_policy_steers_a_search_of_passes(method: str, tmp_path: Pat
             Problem(replace(LLVM, initial_traces=()), source),  # the reference would be tried first
             Budget(evaluations=20, workers=workers),
             method=method,
-            adviser=adviser,
+            guide_for=guide_for,
             progress=seen.append,
         )
         for workers in (1, 2)
     ]
     assert results[0].trace == results[1].trace
-    first = next(iter(adviser(LLVM.open(source)).initial_traces))
+    first = next(iter(guide_for(LLVM.open(source)).initial_traces))
     assert len(first) == 12
     session = LLVM.open(source)
     costs = [session.measure("ir-instructions")]
@@ -208,15 +208,15 @@ def test_an_exported_policy_steers_a_search_of_passes(method: str, tmp_path: Pat
 
 def test_a_policys_file_is_found(tmp_path: Path) -> None:
     path = trained(tmp_path)
-    found = find_adviser(str(path), LLVM, "ir-instructions")
+    found = find_guide(str(path), LLVM, "ir-instructions")
     assert found and found[1] == "policy"
-    assert isinstance(found[0], PolicyAdviser)
+    assert isinstance(found[0], PolicyGuide)
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(InputError, match=r"policy\.npz: not a policy"):
-        find_adviser(str(path), LLVM, "ir-instructions")
+        find_guide(str(path), LLVM, "ir-instructions")
 
 
 def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
     path = trained(tmp_path)
     with pytest.raises(InputError, match=r"policy\.npz: a policy for llvm_passes-v1, and this is"):
-        load_adviser(path, TASK)
+        load_guide(path, TASK)

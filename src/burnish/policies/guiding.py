@@ -1,4 +1,4 @@
-"""Policies that choose the next action, as advisers of searches.
+"""Policies that choose the next action, as guides of searches.
 
 What a search gets of one are roll-outs to start from, the most probable one first, so that the least budget
 is the policy alone; and its predictions in every state that the search comes to.
@@ -29,8 +29,8 @@ AT_ONCE = 16  # states that a network sees: more take no less time each
 
 
 @dataclass(frozen=True)
-class PolicyAdviser:
-    """An adviser by a policy that was trained in an environment."""
+class PolicyGuide:
+    """Guides by a policy that was trained in an environment."""
 
     policy: ActionPolicy
     observation: str | tuple[str, ...]  # the environment's; several make a dict
@@ -160,8 +160,8 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
     return tuple(trace)
 
 
-def adviser_of(policy: ActionPolicy, task: Task) -> PolicyAdviser:
-    """Return a policy as an adviser for a task, by its card: task, observation, sites, reward, max_steps.
+def guide_by(policy: ActionPolicy, task: Task) -> PolicyGuide:
+    """Return the guides of a policy for a task, by its card: task, observation, sites, reward, max_steps.
 
     Raises:
         InputError: it is for another task, or the card does not say what it observes.
@@ -182,7 +182,7 @@ def adviser_of(policy: ActionPolicy, task: Task) -> PolicyAdviser:
     sites = int(card.get("sites", 0))
     if len(policy.actions) % (1 + sites):
         raise InputError(f"{len(policy.actions)} actions are not those of {sites} sites; export it anew")
-    return PolicyAdviser(
+    return PolicyGuide(
         policy,
         observation,
         card.get("max_steps", task.max_steps),
@@ -191,8 +191,8 @@ def adviser_of(policy: ActionPolicy, task: Task) -> PolicyAdviser:
     )
 
 
-def load_adviser(path: Path, task: Task) -> PolicyAdviser:
-    """Read a policy that burnish.learning.agents.export wrote, with its card in it, as an adviser for a task.
+def load_guide(path: Path, task: Task) -> PolicyGuide:
+    """Read a policy that burnish.learning.agents.export wrote, with its card in it, as guides for a task.
 
     Raises:
         MissingTool: what runs it is not installed.
@@ -200,6 +200,6 @@ def load_adviser(path: Path, task: Task) -> PolicyAdviser:
     """
     policy = load_action_policy(path)
     try:
-        return adviser_of(policy, task)
+        return guide_by(policy, task)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None

@@ -27,7 +27,7 @@ LIMITS = Limits(deadline_seconds=30.0, memory_bytes=8 * GIB)
 
 
 @dataclass
-class OpApart:
+class IndependentOp:
     """Ops of a program that are alike, as a program of one."""
 
     program: Program
@@ -62,7 +62,7 @@ class OpApart:
             self.seconds, self.fastest = seconds, candidate.choices[self.name]
 
 
-class OpsApart:
+class IndependentOps:
     """All ops of a program, to be measured one at a time in a process of their own."""
 
     def __init__(self, session: ScheduleSession, search: OpSearch) -> None:
@@ -75,7 +75,7 @@ class OpsApart:
         self.ops = [one for one in self.ops if one.weight > least]
         self._worker = Worker(LIMITS)
 
-    def __enter__(self) -> OpsApart:
+    def __enter__(self) -> IndependentOps:
         return self
 
     def __exit__(
@@ -94,7 +94,7 @@ class OpsApart:
         return {site: one.fastest for one in self.ops if one.fastest for site in one.sites}
 
 
-def _apart(one: OpPart, sites: list[str], search: OpSearch) -> OpApart:
+def _apart(one: OpPart, sites: list[str], search: OpSearch) -> IndependentOp:
     """Return ops as a program of one."""
     site = sites[0]
     alone = program(one.text, site)
@@ -102,4 +102,4 @@ def _apart(one: OpPart, sites: list[str], search: OpSearch) -> OpApart:
     pool = search.pools[site]
     op = replace(search.ops[site], site=name)
     of_one = OpSearch({name: op}, search.model, {name: pool})
-    return OpApart(alone, one.cold, name, sites, of_one, pool[0].predicted)
+    return IndependentOp(alone, one.cold, name, sites, of_one, pool[0].predicted)

@@ -46,7 +46,7 @@ KEPT_OPTIONS = ("-w", "-g0", "-fno-ident", "-ferror-limit=1", *TIMELESS)  # adde
 
 
 @dataclass(frozen=True)
-class Own:
+class UserPackage:
     """What of one's own becomes a package of a corpus."""
 
     source: str  # a folder, a compile_commands.json, a corpus of MLGO or a pattern such as 'build/*.bc'
@@ -57,9 +57,9 @@ class Own:
     """A program for each function instead of each file: "" for all of them, or the name of one."""
 
 
-def build_own(
+def build_user_package(
     folder: Path,
-    own: Own,
+    own: UserPackage,
     *,
     link: bool = False,
     processes: int | None = None,
@@ -79,7 +79,7 @@ def build_own(
     Raises:
         InputError: there is nothing to compile, or the files do not link.
     """
-    job = own_job(own)
+    job = user_package_job(own)
     if not link:
         build(folder, [job], processes=processes, progress=progress, again=again)
         return job.name
@@ -99,7 +99,7 @@ def build_own(
     return job.name
 
 
-def own_job(own: Own) -> PackageJob:
+def user_package_job(own: UserPackage) -> PackageJob:
     """Plan the build of a package from files of one's own.
 
     Raises:
@@ -131,7 +131,7 @@ def own_job(own: Own) -> PackageJob:
     return PackageJob(name, recipe_of(own, clang_version(), FLAGS, _fingerprint(files)), parts)
 
 
-def _folder_pieces(own: Own, root: Path) -> tuple[list[Path], list[Piece]]:
+def _folder_pieces(own: UserPackage, root: Path) -> tuple[list[Path], list[Piece]]:
     """Return all files of the folder, headers too, and what is compiled of it."""
     tree = index_tree(root)
     files = sorted(path for paths in tree.by_name.values() for path in paths)
@@ -161,7 +161,7 @@ def _mlgo_pieces(path: Path) -> tuple[Path, list[Path], list[Piece]]:
     return corpus.folder, files, [Piece(f"modules {number}", chunk, read) for number, chunk in chunks]
 
 
-def _pattern_pieces(own: Own) -> tuple[Path, list[Path], list[Piece]]:
+def _pattern_pieces(own: UserPackage) -> tuple[Path, list[Path], list[Piece]]:
     found = glob.glob(own.source, recursive=True)  # noqa: PTH207 - a Path does not take absolute patterns
     files = sorted(Path(name).resolve() for name in found if Path(name).is_file())
     if not files:
@@ -182,7 +182,7 @@ def _in_chunks(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield tuple(names[start : start + PART_FILES])
 
 
-def compile_sources(root: Path, own: Own, paths: tuple[str, ...], scratch: Path) -> Iterator[Item]:
+def compile_sources(root: Path, own: UserPackage, paths: tuple[str, ...], scratch: Path) -> Iterator[Item]:
     """Compile files of one folder as those of a pinned package are; headers are generated in `scratch`."""
     tree = replace(_tree(root), generated=str(scratch))
     package = Package(own.name, "", "", "", 0, "", "no", 0, 0)
@@ -246,7 +246,7 @@ def read_modules(root: Path, paths: tuple[str, ...], scratch: Path) -> Iterator[
 
 
 def _run(
-    compile_rows: CompileRows, name: str, own: Own, paths: tuple[str, ...], scratch: Path
+    compile_rows: CompileRows, name: str, own: UserPackage, paths: tuple[str, ...], scratch: Path
 ) -> Iterator[list[Item]]:
     """Compile, and take functions out where that is wanted."""
     for row, bitcode in compile_rows(paths, scratch):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.errors import CompilerCrash
-from burnish.workers import nursery
+from burnish.workers import fork_server
 from burnish.workers.worker import Limits, Worker
 from tests.waiting import alive, wait_until
 
@@ -34,9 +34,9 @@ def wait_until_dead(*pids: int) -> None:
     wait_until(lambda: not any(map(alive, pids)))
 
 
-def test_a_worker_is_the_nurserys_child(worker: Worker) -> None:
-    assert worker.call(os.getppid) == nursery.nursery().pid
-    assert threads_of(nursery.nursery().pid) == 1
+def test_a_worker_is_the_fork_servers_child(worker: Worker) -> None:
+    assert worker.call(os.getppid) == fork_server.fork_server().pid
+    assert threads_of(fork_server.fork_server().pid) == 1
 
 
 def test_a_worker_has_the_folder_environment_and_path_of_its_time(
@@ -45,14 +45,14 @@ def test_a_worker_has_the_folder_environment_and_path_of_its_time(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BURNISH_TEST", "here")
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "beside_nursery.py").write_text(
+    (tmp_path / "beside_fork_server.py").write_text(
         "import sys\ndef loaded():\n    return 'torch' in sys.modules\n"
     )
-    import beside_nursery  # type: ignore[import-not-found]
+    import beside_fork_server  # type: ignore[import-not-found]
 
     assert worker.call(os.getcwd) == str(tmp_path)
     assert worker.call(os.getenv, "BURNISH_TEST") == "here"
-    assert worker.call(beside_nursery.loaded) is False
+    assert worker.call(beside_fork_server.loaded) is False
     other = Worker()
     monkeypatch.delenv("BURNISH_TEST")
     assert other.call(os.getenv, "BURNISH_TEST") is None
@@ -69,24 +69,24 @@ def test_how_a_worker_ended_is_known(worker: Worker, function: object, argument:
     assert worker.call(abs, -1) == 1
 
 
-def test_a_killed_nursery_is_replaced(worker: Worker) -> None:
+def test_a_killed_fork_server_is_replaced(worker: Worker) -> None:
     worker.call(abs, -1)
-    first, pid = nursery.nursery().pid, worker.pid
+    first, pid = fork_server.fork_server().pid, worker.pid
     os.kill(first, signal.SIGKILL)
     wait_until_dead(first)
     assert worker.call(os.getpid) == pid  # workers go on
     worker.close()
     assert worker.call(abs, -2) == 2
-    assert nursery.nursery().pid != first
+    assert fork_server.fork_server().pid != first
     worker.close()
 
 
 def test_all_end_with_who_started_them() -> None:
     source = (
         "import time\n"
-        "from burnish.workers.nursery import nursery\n"
+        "from burnish.workers.fork_server import fork_server\n"
         "from burnish.workers.worker import Worker\n"
-        "w = Worker(); w.call(abs, -1); print(nursery().pid, w.pid, flush=True); time.sleep(3600)"
+        "w = Worker(); w.call(abs, -1); print(fork_server().pid, w.pid, flush=True); time.sleep(3600)"
     )
     with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -99,10 +99,10 @@ def test_all_end_with_who_started_them() -> None:
 
 def test_a_fork_of_this_process_has_its_own() -> None:
     source = (
-        "import os; from burnish.workers.nursery import nursery\n"
-        "first = nursery().pid\n"
+        "import os; from burnish.workers.fork_server import fork_server\n"
+        "first = fork_server().pid\n"
         "if pid := os.fork(): raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
-        "raise SystemExit(nursery().pid == first)"
+        "raise SystemExit(fork_server().pid == first)"
     )
     assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 0
 
@@ -111,19 +111,19 @@ def test_addresses_differ_elsewhere(worker: Worker) -> None:
     elsewhere, again = Worker(Limits(begin="elsewhere")), Worker(Limits(begin="elsewhere"))
     assert worker.call(id, None) != elsewhere.call(id, None)
     assert elsewhere.call(os.getpid) != again.call(os.getpid)
-    assert elsewhere.call(os.getppid) == again.call(os.getppid) == nursery.nursery("elsewhere").pid
+    assert elsewhere.call(os.getppid) == again.call(os.getppid) == fork_server.fork_server("elsewhere").pid
     elsewhere.close()
     again.close()
 
 
-def test_without_a_nursery_workers_are_interpreters() -> None:
+def test_without_a_fork_server_workers_are_interpreters() -> None:
     """A system on which nothing can be forked for others, say without pidfd_open."""
     source = (
-        "import os; from burnish.workers import nursery; from burnish.workers.worker import Worker\n"
+        "import os; from burnish.workers import fork_server; from burnish.workers.worker import Worker\n"
         "def fail(*_): raise OSError('not here')\n"
-        "nursery.Nursery.fork = fail\n"
+        "fork_server.ForkServer.fork = fail\n"
         "w = Worker(); assert w.call(os.getppid) == os.getpid()\n"
-        "try: nursery.nursery()\n"
+        "try: fork_server.fork_server()\n"
         "except OSError: raise SystemExit(7)"
     )
     assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 7
