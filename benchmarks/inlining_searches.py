@@ -15,11 +15,11 @@ from typing import Any
 from kept_rows import keep, show
 
 from burnish.core.program import Program
+from burnish.core.registry import load_task
 from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.store import open_corpus
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
-from burnish.tasks import load_task
 
 Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results" / "inlining_searches"

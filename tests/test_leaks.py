@@ -34,7 +34,6 @@ KNOWN: dict[str, int] = {
     "evaluation/compare.py": 1,
     "evaluation/timing.py": 5,
     "learning/networks/graph_encoder.py": 2,
-    "learning/training/algorithms.py": 4,
     "learning/training/chosen_programs.py": 1,
     "workers/fork_server.py": 1,
 }

@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from burnish.core.program import Program
+    from burnish.core.registry import load_task
     from burnish.core.result import Result
     from burnish.core.task import Task
     from burnish.envs.env import Env
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from burnish.llvm.programs import load_program
     from burnish.search import Budget
     from burnish.search.problem import Problem
-    from burnish.tasks import load_task
     from burnish.workers.sandbox import Sandbox
     from burnish.workers.worker import Limits
 
@@ -46,7 +46,7 @@ _HOMES = {
     "Strategy": "burnish.evaluation",
     "Task": "burnish.core.task",
     "load_program": "burnish.llvm.programs",
-    "load_task": "burnish.tasks",
+    "load_task": "burnish.core.registry",
     "optimize": "burnish.evaluation",
 }
 

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cc import build_log, worth
+from burnish.cc import build_log
 from burnish.cc.build_summary import measured
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.jobs import ClangJob
 from burnish.cc.remaking import compilation
+from burnish.cc.too_small import too_small
 from burnish.core.errors import MissingTool
 from tests.cc.conftest import Compiler, make_stock
 from tests.cc.test_drop_in import UNTOUCHED
@@ -166,7 +167,7 @@ def test_its_lines_are_those_of_the_build_log(tmp_path: Path) -> None:
     (record,) = build_log.read(ours.log)
     assert (record.source, record.output) == (odd, odd[:-1] + "o")
     assert record.output_path == ours.directory / record.output
-    assert record.reason == worth.too_small(record.text_bytes)
+    assert record.reason == too_small(record.text_bytes)
 
 
 def test_burnish_cc_is_the_launcher(tmp_path: Path) -> None:
@@ -224,6 +225,6 @@ def test_a_search_begins_where_the_launcher_ends(tmp_path: Path) -> None:
     ours = make_launcher(tmp_path / "project", "--search=random", "--policy=none")
     assert ours("-Os", "-MD", "-c", "sum.c", "rows.c").stderr == b""
     rows = {row["source"]: row for row in ours.records()}
-    assert rows["rows.c"]["reason"] == worth.too_small(rows["rows.c"]["text_bytes"])
+    assert rows["rows.c"]["reason"] == too_small(rows["rows.c"]["text_bytes"])
     assert rows["sum.c"]["evaluations"] > 0
     assert json.loads(json.dumps(rows["sum.c"]))["text_bytes"] <= rows["sum.c"]["text_bytes_before"]

@@ -213,8 +213,9 @@ def test_bad_option_is_an_error(
 
 def test_unwritable_folder_is_an_error_that_leaves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     Path("file").write_text("")
+    before = children()  # of tests before this one
     assert optimize("strings.c", "-o", "file/out.o") == 2
-    assert children() == set()
+    assert children() <= before
 
 
 def test_progress_is_silent_where_nobody_watches() -> None:

@@ -13,9 +13,9 @@ from gymnasium.utils.env_checker import check_env
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.core.registry import load_task, task_names
 from burnish.envs import find_programs
 from burnish.envs.vector import VectorEnv
-from burnish.tasks import load_task, task_names
 from burnish.tasks.llvm_passes import TASK
 from tests.sources import DATA, program
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.registry import load_task
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation import compare
@@ -30,7 +31,6 @@ from burnish.evaluation.rows import Row
 from burnish.evaluation.solvers import Solver, check_methods, solver_of
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
-from burnish.tasks import load_task
 from burnish.tasks.llvm_passes import TASK as LLVM
 from burnish.workers.worker import Limits
 from tests.core.counting_task import TASK, counters

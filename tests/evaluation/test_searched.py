@@ -13,6 +13,7 @@ from burnish import _native
 from burnish.core.errors import ProgramError
 from burnish.core.guide import GuideFor
 from burnish.core.program import Program
+from burnish.core.registry import load_task
 from burnish.core.result import Result
 from burnish.evaluation import optimize
 from burnish.evaluation.optimization import Strategy
@@ -21,7 +22,6 @@ from burnish.llvm.programs import load_program
 from burnish.search import Budget
 from burnish.search.problem import Problem
 from burnish.search.stages import search_stages
-from burnish.tasks import load_task
 from burnish.workers.worker import GIB, Limits
 from tests.loaded_code import loaded_code
 from tests.sources import DATA

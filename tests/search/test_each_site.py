@@ -178,7 +178,7 @@ def evaluation(trace: tuple[str, ...], room: float) -> Evaluation:
 
 @pytest.mark.parametrize(("room", "entries"), [(1.0, 1), (-3.0, 0)])
 def test_what_sites_share_is_free_while_there_is_room(room: float, entries: int) -> None:
-    space = SearchSpace(("a", "b"), ("a", "b"), ("s",), (evaluation((), 1.0),), 10, apart=True)
+    space = SearchSpace(("a", "b"), ("a", "b"), ("s",), (evaluation((), 1.0),), 10, independent_sites=True)
     search = each_site(space, np.random.default_rng(0))
     batch = next(search)
     joined: list[Batch] = []

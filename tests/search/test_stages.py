@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.core.registry import load_task
 from burnish.core.result import Result
 from burnish.evaluation import optimize
 from burnish.evaluation.optimization import Strategy
@@ -16,7 +17,6 @@ from burnish.search import Budget, search
 from burnish.search.after import ended
 from burnish.search.problem import Problem
 from burnish.search.stages import search_stages
-from burnish.tasks import load_task
 from burnish.tasks.llvm_passes_and_codegen import TASK
 from burnish.workers.worker import GIB, Limits
 from tests.sources import program

@@ -21,6 +21,7 @@ from burnish.console.tables import Column, TextTable, figures, heading_of, names
 from burnish.core.errors import CompilerCrash, InputError
 from burnish.core.objective import Objective
 from burnish.core.program import Program
+from burnish.core.registry import task_for
 from burnish.core.result import Result
 from burnish.core.stepping import apply_entry
 from burnish.core.task import Task
@@ -28,7 +29,6 @@ from burnish.core.trace import Trace
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
 from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.states import States
-from burnish.tasks import task_for
 from burnish.workers.sandbox import Sandbox
 
 Row = dict[str, object]

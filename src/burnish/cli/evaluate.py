@@ -24,6 +24,7 @@ from burnish.cli.show.evaluate_report import write_report
 from burnish.console.command_parser import COUNT, SEED, CommandParser, share, whole_number
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
+from burnish.core.registry import task_for
 from burnish.core.task import Task
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
@@ -36,7 +37,6 @@ from burnish.evaluation.solvers import check_methods
 from burnish.evaluation.statistics import CONFIDENCE
 from burnish.evaluation.timing import Effort
 from burnish.policies import find as policies
-from burnish.tasks import task_for
 
 ALWAYS = {"out", "methods", "budget", "seed", "confidence", "json", "format", "sort", "reverse"}
 AGAIN = {"only", "worth", "training"}

@@ -32,12 +32,12 @@ from burnish.core.errors import InputError
 from burnish.core.limit import limits_of as in_limits
 from burnish.core.limit import unlimited
 from burnish.core.program_source import ProgramSource
+from burnish.core.registry import load_task, task_for
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.report.graph_files import writer_of
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
-from burnish.tasks import load_task, task_for
 
 LEAST_SECONDS, LEAST_EVALUATIONS = 2.0, 60  # for the longer task
 OF_FRONT_END = ("-I", "-D", "-U", "-O", "-W", "-std=")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from burnish.console.command_parser import CommandParser
 from burnish.console.table_forms import TableForm, add_table_form, form_of
 from burnish.console.tables import TextTable, names, texts
+from burnish.core.registry import load_task, task_names
 from burnish.core.task import Task
 from burnish.policies.find import names_for
-from burnish.tasks import load_task, task_names
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -14,7 +14,7 @@ from burnish.core.action import Action
 from burnish.core.objective import Observation
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
-from burnish.core.task import Emitter, Opener, Task
+from burnish.core.task import Emitter, Opener, Task, TaskPolicies
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
 from burnish.core.walk import after
@@ -229,6 +229,7 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
         searched=first.searched,
         options={},
         settings=replace(last.settings, settings=(), configure=None),
+        policies=TaskPolicies(),
         make_source=first.source,
         emitters={
             suffix: partial(_emit, emitter, tuple(stage.begin for stage in stages))

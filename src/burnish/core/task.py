@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from burnish.core.behaviour import Behaviour
@@ -53,6 +54,18 @@ class TaskSettings:
 
 
 @dataclass(frozen=True)
+class TaskPolicies:
+    """The policies and trainings that are a task's own, each imported when it is used."""
+
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """By what a policy's file says it is, "module:function" of (path, task) -> GuideFor."""
+    trainings: Mapping[str, str] = field(default_factory=dict)
+    """By the name of the algorithm, "module:function" of (config, folder, note) -> Training."""
+    shipped: Path | None = None
+    """The folder of the policies that come with another package's task, NAME.npz with NAME.card.json."""
+
+
+@dataclass(frozen=True)
 class Task:
     """Actions, observations, objectives, baselines, how to open a session, and all else that is its own.
 
@@ -81,6 +94,7 @@ class Task:
     the one without. None: the given one. A worker calls it."""
     options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
     settings: TaskSettings = field(default=TaskSettings(), repr=False)
+    policies: TaskPolicies = field(default=TaskPolicies(), repr=False)
     make_source: Callable[[], ProgramSource] | None = field(
         default=None, repr=False
     )  # None: files as they are

@@ -23,11 +23,11 @@ from gymnasium.vector import AutoresetMode
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
+from burnish.core.registry import load_task, task_names
 from burnish.core.task import Task
 from burnish.envs.env import Env
 from burnish.envs.program_sampler import Programs
 from burnish.envs.vector import VectorEnv
-from burnish.tasks import load_task, task_names
 
 Named = str | os.PathLike[str] | Program
 """A file, a program, or whatever else the task's source takes, such as "corpus:train"."""

@@ -16,23 +16,21 @@ DEFAULT = "shipped"
 NONE = "none"
 AT = "@"
 LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for another one is good, too
-KINDS = {
-    "sequence-values": "burnish.policies.sequence_values:load_for",
-    "schedule-costs": "burnish.tasks.loop_nests.policy.proposals:load_for",
-    "op-schedule-costs": "burnish.tasks.mlir_schedules.policy.op_proposals:load_for",
-}
-"""By what a policy's file says it is, "module:function" of (path, task) -> GuideFor; any other is"""
+KINDS = {"sequence-values": "burnish.policies.sequence_values:load_for"}
+"""By what a policy's file says it is, "module:function" of (path, task) -> GuideFor; tasks have kinds of
+their own, and any other is"""
 ACTIONS_ONE_BY_ONE = "burnish.policies.guiding:load_guide"
 
 
-def shipped() -> dict[str, Path]:
-    """Return the policies that come with burnish, by their names."""
-    return {path.stem: path for path in sorted(SHIPPED.glob("*.npz"))}
+def shipped(task: Task | None = None) -> dict[str, Path]:
+    """Return the policies that come with burnish, and those that come with a task, by their names."""
+    folders = [SHIPPED, *([task.policies.shipped] if task and task.policies.shipped else [])]
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.npz"))}
 
 
 def names_for(task: Task) -> list[str]:
     """Return the names of the shipped policies for a task."""
-    return [name for name in shipped() if name.startswith(f"{task.name}-")]
+    return [name for name in shipped(task) if name.startswith(f"{task.name}-")]
 
 
 def find_guide(name: str, task: Task, objective: str) -> tuple[GuideFor, str] | None:
@@ -50,12 +48,12 @@ def find_guide(name: str, task: Task, objective: str) -> tuple[GuideFor, str] | 
     """
     if name == NONE:
         return None
-    known = shipped()
+    known = shipped(task)
     if name == DEFAULT:
         return _nearest(task, objective)
     if name in known:
         return _load(known[name], task), name
-    check(name)
+    check(name, task)
     return _load(Path(name), task), Path(name).stem
 
 
@@ -65,7 +63,7 @@ def _nearest(task: Task, objective: str) -> tuple[GuideFor, str] | None:
     wanted = f"{task.name}-{LIKE.get(objective, objective)}"
     found = [
         (_load(path, task), name)
-        for name, path in shipped().items()
+        for name, path in shipped(task).items()
         if name == wanted or name.startswith(f"{wanted}-")
     ]
     return min(found, key=lambda item: _distance(item[0], task), default=None)
@@ -90,14 +88,15 @@ def made_for(name: str, task: Task, objective: str) -> str:
     return "" if unlimited(own) == unlimited(objective) else str(own)
 
 
-def check(name: str) -> None:
+def check(name: str, task: Task | None = None) -> None:
     """Check that there is a policy of that name.
 
     Raises:
         UnknownName: there is none.
     """
-    if name not in (DEFAULT, NONE, *shipped()) and not Path(name).is_file():
-        raise UnknownName.among("policy", name, [DEFAULT, NONE, *shipped(), "or a file"])
+    known = [DEFAULT, NONE, *shipped(task)]
+    if name not in known and not Path(name).is_file():
+        raise UnknownName.among("policy", name, [*known, "or a file"])
 
 
 def path_of(name: str) -> Path:
@@ -120,6 +119,7 @@ def named(method: str, policy: str) -> str:
 def _load(path: Path, task: Task) -> GuideFor:
     from burnish.policies.npz import kind_of
 
-    module, _, function = KINDS.get(kind_of(path), ACTIONS_ONE_BY_ONE).partition(":")
+    kinds = {**KINDS, **task.policies.kinds}
+    module, _, function = kinds.get(kind_of(path), ACTIONS_ONE_BY_ONE).partition(":")
     load: Callable[[Path, Task], GuideFor] = getattr(importlib.import_module(module), function)
     return load(path, task)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from burnish.core.errors import InputError
 from burnish.policies.choose import ActionPolicy
-from burnish.policies.find import KINDS
 from burnish.policies.npz import kind_of
 
 
@@ -23,7 +22,7 @@ def load_action_policy(path: Path) -> ActionPolicy:
         kind = kind_of(path)
         if kind == value_table.KIND:
             return value_table.load_table(path)
-        if kind in KINDS:
+        if kind:
             raise InputError(f"{path}: a policy of kind {kind!r}; expected one that chooses actions")
         return arrays.load_arrays(path)
     if path.suffix == ".onnx":

@@ -37,7 +37,7 @@ def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     Where sites touch each other, or have no costs of their own, it is sitewise search. What sites share
     under a limit is free while there is room, and has its price afterwards.
     """
-    if not (space.apart and space.site_actions):
+    if not (space.independent_sites and space.site_actions):
         yield from sitewise(space, rng)
         return
     base = space.best_initial.path

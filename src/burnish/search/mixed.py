@@ -35,7 +35,7 @@ def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         return
     if space.large:
         yield from partwise(replace(space, suffixes=space.suffixes[AT_ONCE:]), rng)
-    if space.apart and space.site_actions:
+    if space.independent_sites and space.site_actions:
         yield from each_site(space, rng)
     if not space.site_actions:  # nothing to refine
         yield from genetic(space, rng)

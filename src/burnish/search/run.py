@@ -188,7 +188,7 @@ def run(
         if limit is not None and budget.spare_seconds < SPARED * seconds:
             limit += budget.spare_seconds
         enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
-        refines = bool(first and enough and space.site_actions and tried and not space.apart)
+        refines = bool(first and enough and space.site_actions and tried and not space.independent_sites)
         large = refines and (spent() > LARGE_SHARE if limit else len(space.sites) >= LARGE_SITES)
         latest = 1.0 if guide.searches else LARGE_INITIAL_SHARE if large else INITIAL_SHARE
         due = refines and bool(space.suffixes)

@@ -13,6 +13,7 @@ import pytest
 
 from burnish.core.errors import CompilerCrash, InputError, UnknownName
 from burnish.core.program import Program
+from burnish.core.registry import load_task
 from burnish.envs.env import Env
 from burnish.learning.agents.demonstrations import Demonstration, demonstrate
 from burnish.learning.training import shortening
@@ -20,7 +21,6 @@ from burnish.learning.training.algorithms import open_training
 from burnish.learning.training.config import Expert, config_of
 from burnish.learning.training.expert import ExpertSetup, make_demonstrations, open_search
 from burnish.learning.training.shortening import shorten_noisy
-from burnish.tasks import load_task
 from burnish.workers.worker import Limits
 from tests.core.counting_task import TASK as COUNTING
 from tests.core.counting_task import counters

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
+from burnish.core.registry import load_task
 from burnish.envs.env_spaces import ActionSpace
 from burnish.learning.networks.from_table import build_encoder
-from burnish.learning.training.algorithms import LEARNERS, TRAININGS, open_training, settings_of
+from burnish.learning.training.algorithms import LEARNERS, open_training, settings_of, trainings_of
 from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Config, Source, read_config, shipped
 from burnish.learning.training.expert import check_expert, completed
 from burnish.learning.training.loop import TrainingOutcome, train
 from burnish.learning.training.validation import with_choices
 from burnish.policies.answer import answers_of
-from burnish.tasks import load_task
 from burnish.tasks.llvm_inlining.policy.decisions import decide
 from burnish.tasks.llvm_inlining.train.answer_fitting import FittingConfig, judged
 from burnish.workers.worker import Limits
@@ -46,7 +46,7 @@ def trained(config: Config, folder: Path) -> TrainingOutcome:
 def test_there_is_one_for_every_method() -> None:
     algorithms = {read_config(name).algorithm["name"] for name in NAMES}
     assert algorithms == {"ppo", "dqn", "evolution", "cloning", "bc-max", "answer-values"}
-    assert algorithms <= {*LEARNERS, *TRAININGS}
+    assert algorithms <= {*trainings_of(TASK)}
 
 
 @pytest.mark.parametrize("name", NAMES)

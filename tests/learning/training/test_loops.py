@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.core.registry import load_task
 from burnish.envs.env_spaces import ActionSpace
 from burnish.learning.networks.from_table import build_encoder
 from burnish.learning.training.algorithms import LEARNERS, open_training, settings_of
@@ -15,7 +16,6 @@ from burnish.learning.training.expert import DEMONSTRATIONS, check_expert
 from burnish.learning.training.loop import TrainingOutcome, train
 from burnish.policies.find import SHIPPED
 from burnish.policies.guiding import load_guide, rollout
-from burnish.tasks import load_task
 from burnish.tasks.loop_nests.policy.proposals import load_for
 
 TASK = load_task("loop_nests")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.errors import CompilerCrash, InputError, Miscompiled
+from burnish.core.registry import load_task
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.envs.reward import failure_rewards
@@ -19,7 +20,6 @@ from burnish.learning.training.config import Config, Source, read_config
 from burnish.learning.training.loop import Listener, TrainingOutcome, train
 from burnish.learning.training.offered_actions import offered_actions
 from burnish.policies.guiding import load_guide, rollout
-from burnish.tasks import load_task
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.kernel import LoweringFailed
 from burnish.tasks.mlir_schedules.payload import TransformFailed

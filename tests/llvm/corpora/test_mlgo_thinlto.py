@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from burnish.core.registry import load_task
 from burnish.llvm.corpora.mlgo import DESCRIPTION, MlgoModule, cc1_options, write_mlgo
 from burnish.llvm.corpora.store import open_corpus
 from burnish.llvm.corpora.user_package import UserPackage, build_user_package
 from burnish.llvm.toolchain import find_tool
-from burnish.tasks import load_task
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import InliningSession
 

@@ -12,7 +12,7 @@ from burnish import _native
 from burnish.cli import main
 from burnish.core.errors import IllegalAction, NotMeasurable
 from burnish.core.program import Program
-from burnish.tasks import load_task, task_names
+from burnish.core.registry import load_task, task_names
 from burnish.tasks.llvm_passes.actions import ACTIONS, NEED_BACK_END, PASSES
 from burnish.tasks.llvm_passes.session import open_baseline, open_session
 

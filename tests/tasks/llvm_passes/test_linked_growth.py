@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from burnish.core.program import Program
+from burnish.core.registry import load_task
 from burnish.core.trace import Trace
 from burnish.llvm.programs import load_program
-from burnish.tasks import load_task
 from burnish.tasks.llvm_passes.objectives import within_limits
 from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
 from tests.sources import C_FILES, program

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.errors import InputError, ProgramError, UnknownName
-from burnish.tasks import load_task, task_for
+from burnish.core.registry import load_task, task_for
 from burnish.tasks.loop_nests import TASK, families
 from burnish.tasks.loop_nests.families import FAMILIES
 from burnish.tasks.loop_nests.parsing import parse

@@ -39,7 +39,7 @@ def test_programs_need_mlir() -> None:
     done = run(
         "from burnish.core.errors import MissingTool\n"
         "from burnish.core.program import Program\n"
-        "from burnish.tasks import load_task\n"
+        "from burnish.core.registry import load_task\n"
         "task = load_task('mlir_schedules')\n"
         "for use in (lambda: task.source().load('matmul:4x4x4'),\n"
         "            lambda: task.open(Program('a', 'mlir', b'func.func @main'))):\n"

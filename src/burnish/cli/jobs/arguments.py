@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 
 from burnish.console.command_parser import GIBIBYTES, SECONDS, CommandParser
 from burnish.core.errors import InputError
+from burnish.core.registry import load_task, program_kinds, task_names
 from burnish.core.setting import Setting
 from burnish.core.task import Task
 from burnish.policies import find as policies
-from burnish.tasks import load_task, program_kinds, task_names
 from burnish.workers.worker import GIB, Limits
 
 TASK = "--task"

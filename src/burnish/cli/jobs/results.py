@@ -12,11 +12,11 @@ from types import TracebackType
 from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
+from burnish.core.registry import load_task
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.bundle import PROGRAM, unbundled
 from burnish.files import read_json_lines
-from burnish.tasks import load_task
 
 CONTENT = "results, as burnish optimize --result FILE writes them"
 RUN = "--run="  # in a result's source, before what a run is given

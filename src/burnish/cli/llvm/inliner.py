@@ -15,6 +15,7 @@ from burnish.console.table_forms import add_table_form, form_of
 from burnish.console.tables import TextTable, figures, names
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.core.registry import load_task
 from burnish.core.task import Task
 from burnish.evaluation.importance import FeatureImportance
 from burnish.files import LineFile, read_json_lines
@@ -23,7 +24,6 @@ from burnish.policies.answer import answers_of
 from burnish.policies.find import shipped
 from burnish.policies.load import load_action_policy
 from burnish.search.problem import Problem
-from burnish.tasks import load_task
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
 from burnish.tasks.llvm_inlining.policy.policies import (
     Against,

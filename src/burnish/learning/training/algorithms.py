@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.core.errors import MissingTool, UnknownName, install
+from burnish.core.registry import default_task, load_task
+from burnish.core.task import Task
 from burnish.learning.training.config import Config
 from burnish.learning.training.tables import from_table
 
@@ -48,28 +50,27 @@ OF_LEARNERS = "burnish.learning.training.learning:PolicyTraining"
 
 TRAININGS: dict[str, str] = {
     "sequence-values": "burnish.learning.portfolio.training:SequenceValuesTraining",
-    "answer-values": "burnish.tasks.llvm_inlining.train.credit_training:AnswerValuesTraining",
-    "eviction-cloning": "burnish.tasks.llvm_codegen.train.eviction_training:EvictionTraining",
-    "eviction-ppo": "burnish.tasks.llvm_codegen.train.eviction_training:EvictionTraining",
-    "eviction-evolution": "burnish.tasks.llvm_codegen.train.eviction_training:EvictionTraining",
-    "schedule-costs": "burnish.tasks.loop_nests.train.cost_training:ScheduleCostsTraining",
-    "op-schedule-costs": "burnish.tasks.mlir_schedules.train.op_cost_training:op_schedule_costs",
 }
-"""Other kinds of training, by name."""
+"""Other kinds of training, by name; tasks have kinds of their own."""
+
+
+def trainings_of(task: Task) -> dict[str, str]:
+    """Return what can be trained for a task, and where: by its name, "module:function"."""
+    return {**dict.fromkeys(LEARNERS, OF_LEARNERS), **TRAININGS, **task.policies.trainings}
 
 
 def open_training(config: Config, folder: Path, note: Note) -> Training:
     """Make what a configuration trains.
 
     Raises:
-        UnknownName: there is no such algorithm.
+        UnknownName: there is no such algorithm, or no such task.
         InputError: the configuration does not fit.
     """
     name = config.algorithm["name"]
-    if name not in (*LEARNERS, *TRAININGS):
-        known = UnknownName.among("algorithm", name, (*LEARNERS, *TRAININGS))
-        raise UnknownName(f"{config.name}: algorithm.name: {known}")
-    module, _, function = TRAININGS.get(name, OF_LEARNERS).partition(":")
+    known = trainings_of(load_task(config.task) if config.task else default_task())
+    if name not in known:
+        raise UnknownName(f"{config.name}: algorithm.name: {UnknownName.among('algorithm', name, known)}")
+    module, _, function = known[name].partition(":")
     make: Callable[[Config, Path, Note], Training] = getattr(importlib.import_module(module), function)
     return make(config, folder, note)
 

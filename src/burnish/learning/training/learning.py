@@ -14,6 +14,7 @@ import torch
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
+from burnish.core.registry import default_task, load_task
 from burnish.core.task import Task
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
@@ -47,7 +48,6 @@ from burnish.learning.training.standardize import (
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import Played, hold_out, measure, play_all, with_choices
 from burnish.policies.choose import Actor
-from burnish.tasks import TASKS, load_task
 from burnish.workers.worker import Limits
 
 
@@ -250,7 +250,7 @@ def task_of(config: Config) -> Task:
         UnknownName: there is no such task, objective or option.
         InputError: an option's value is none.
     """
-    task = load_task(config.task or TASKS[0])
+    task = load_task(config.task) if config.task else default_task()
     return task.configured(texts(config.options), task.objective(config.objective).name)
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from burnish.core.errors import InputError
+from burnish.core.registry import load_task
 from burnish.core.task import Task
 from burnish.learning.training.config import Config
-from burnish.tasks import load_task
 
 
 def offered_actions(config: Config, task: Task) -> tuple[str, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from burnish.core.program import Program
-from burnish.core.task import Opener, Presentation, Task
+from burnish.core.task import Opener, Presentation, Task, TaskPolicies
 from burnish.core.validator import Validator
 from burnish.llvm.run.object_behaviour import object_behaviour
 from burnish.tasks.llvm_codegen.actions import ACTIONS, LIST_VERSION
@@ -21,6 +21,8 @@ from burnish.tasks.llvm_passes.baselines import baselines
 from burnish.tasks.llvm_passes.origin import Options
 
 __all__ = ["TASK", "CodegenOptions", "make_codegen", "open_codegen"]
+
+_EVICTIONS = f"{__name__}.train.eviction_training:EvictionTraining"
 
 
 def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
@@ -47,6 +49,9 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         searched=passes.searched,
         options=texts(options),
         settings=settings_for(make_codegen),
+        policies=TaskPolicies(
+            trainings=dict.fromkeys(("eviction-cloning", "eviction-ppo", "eviction-evolution"), _EVICTIONS)
+        ),
         make_source=passes.make_source,
         emitters={".o": write_object},
         behaviour=object_behaviour,

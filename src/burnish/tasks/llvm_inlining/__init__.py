@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from burnish.core.task import Presentation, Task
+from burnish.core.task import Presentation, Task, TaskPolicies
 from burnish.core.validator import Validator
 from burnish.llvm.run.object_behaviour import object_behaviour
 from burnish.tasks.llvm_inlining.actions import ACTIONS
@@ -45,6 +45,9 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         searched=passes.searched,
         options=texts(options),
         settings=settings_for(make_inlining),
+        policies=TaskPolicies(
+            trainings={"answer-values": f"{__name__}.train.credit_training:AnswerValuesTraining"}
+        ),
         make_source=passes.make_source,
         emitters=passes.emitters,
         behaviour=object_behaviour,

@@ -9,7 +9,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
 from burnish.core.setting import Setting
-from burnish.core.task import Presentation, Task, TaskSettings
+from burnish.core.task import Presentation, Task, TaskPolicies, TaskSettings
 from burnish.tasks.loop_nests.actions import ACTIONS
 from burnish.tasks.loop_nests.baselines import BASELINES
 from burnish.tasks.loop_nests.c_interface import emit_header, emit_object
@@ -67,6 +67,10 @@ def make_task(threads: int = 1) -> Task:
         make_source=_source,
         options={"threads": str(threads)} if threads > 1 else {},
         settings=TaskSettings(settings=SETTINGS, configure=_configure),
+        policies=TaskPolicies(
+            kinds={"schedule-costs": f"{__name__}.policy.proposals:load_for"},
+            trainings={"schedule-costs": f"{__name__}.train.cost_training:ScheduleCostsTraining"},
+        ),
         variants={"other-extents": _other_extents},
         emitters={
             ".loops": write_loops,

@@ -158,7 +158,7 @@ def test_what_is_no_measured_schedule_is_refused() -> None:
 
 
 def test_policies_of_another_task_are_refused() -> None:
-    from burnish.tasks import load_task
+    from burnish.core.registry import load_task
 
     with pytest.raises(InputError):
         op_proposals.load_for(Path(SHIPPED / "loop_nests-seconds-avx2.npz"), load_task("mlir_schedules"))

@@ -12,11 +12,11 @@ from torch import nn
 
 from burnish.core.errors import InputError, Miscompiled
 from burnish.core.program import Program
+from burnish.core.registry import load_task
 from burnish.core.result import Result
 from burnish.evaluation import Strategy, optimize
 from burnish.search import Budget
 from burnish.search.problem import Problem
-from burnish.tasks import load_task
 from burnish.tasks.mlir_schedules.api.callables import BoundFunction, ScheduledFunction
 from burnish.tasks.mlir_schedules.api.from_torch.importing import Imported, import_module
 from burnish.tasks.mlir_schedules.programs import program as program_of
