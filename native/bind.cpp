@@ -130,15 +130,6 @@ nb::bytes bitcode(const Module &module) {
   return to_bytes(*bytes);
 }
 
-Matrix ir2vec_triplets(const Module &module) {
-  std::vector<int64_t> rows;
-  {
-    nb::gil_scoped_release release;
-    rows = burnish::ir2vec_triplets(module);
-  }
-  return matrix(std::move(rows), burnish::triplet_columns);
-}
-
 template <std::vector<float> (burnish::SeedVectors::*compute)(const Module &, bool) const>
 Vectors vectors(const burnish::SeedVectors &seed, const Module &module, bool flow_aware) {
   std::vector<float> rows;
@@ -242,7 +233,6 @@ NB_MODULE(_native, m) {
       .def("block_graph", &block_graph)
       .def("call_graph", &call_graph)
       .def("instruction_sequence", &instruction_sequence) // numbers of texts, texts
-      .def("ir2vec_triplets", &ir2vec_triplets)           // head, relation, tail, count
       .def("emit_object", &emit_at_level, "level"_a, "cpu"_a = "x86-64")
       .def("emit_object", &emit, "back_end"_a);
 

@@ -8,8 +8,6 @@
 #include "llvm/IR/Module.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 using namespace llvm;
 using llvm::ir2vec::Vocabulary;
@@ -177,36 +175,6 @@ std::vector<std::pair<std::string, std::string>> ir2vec_entities() {
     entities.emplace_back(section, Vocabulary::getStringKey(i).str());
   }
   return entities;
-}
-
-std::vector<int64_t> ir2vec_triplets(const Module &module) {
-  std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> counts;
-  for (const Function &function : module.ir()) {
-    int64_t previous = -1;
-    for (const BasicBlock &block : function)
-      for (const Instruction &instruction : block) {
-        int64_t opcode = Vocabulary::getIndex(instruction.getOpcode());
-        if (previous >= 0)
-          ++counts[{previous, next_relation, opcode}];
-        ++counts[{opcode, type_relation, Vocabulary::getIndex(instruction.getType()->getTypeID())}];
-        int64_t relation = operand_relation;
-        auto add_operand = [&](int64_t entity) {
-          ++counts[{opcode, relation, entity}];
-          relation = std::min(relation + 1, most_relations - 1);
-        };
-        for (const Use &use : instruction.operands())
-          add_operand(Vocabulary::getIndex(*use.get()));
-        if (auto *compare = dyn_cast<CmpInst>(&instruction))
-          add_operand(Vocabulary::getIndex(compare->getPredicate()));
-        previous = opcode;
-      }
-  }
-  std::vector<int64_t> rows;
-  for (auto [triplet, count] : counts) {
-    auto [head, relation, tail] = triplet;
-    rows.insert(rows.end(), {head, relation, tail, count});
-  }
-  return rows;
 }
 
 } // namespace burnish

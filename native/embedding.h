@@ -30,10 +30,4 @@ private:
 // Section of the vocabulary ("Opcodes", "Types", "Arguments") and key of every entity.
 std::vector<std::pair<std::string, std::string>> ir2vec_entities();
 
-inline constexpr size_t triplet_columns = 4; // head, relation, tail, count
-inline constexpr int64_t type_relation = 0, next_relation = 1, operand_relation = 2, most_relations = 10;
-// What seed vectors are trained on, as llvm-ir2vec writes it: an opcode's type, the next instruction's opcode in its
-// function, its operands (numbered from operand_relation; those far out share the last relation).
-std::vector<int64_t> ir2vec_triplets(const Module &module);
-
 } // namespace burnish

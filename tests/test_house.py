@@ -16,14 +16,14 @@ ROOT = Path(__file__).parents[1]
 BUDGETS: Mapping[str, int] = {
     "__init__.py": 58,
     "cc": 6129,
-    "cli": 4628,
+    "cli": 4598,
     "console": 823,
     "core": 2526,
     "envs": 1529,
     "evaluation": 4242,
     "files.py": 179,
-    "learning": 8236,
-    "llvm": 6390,
+    "learning": 8245,
+    "llvm": 6278,
     "loops.py": 7,
     "policies": 1581,
     "schedules.py": 23,
@@ -34,7 +34,7 @@ BUDGETS: Mapping[str, int] = {
     "tasks/llvm_passes": 1618,
     "tasks/loop_nests": 6793,
     "tasks/mlir_schedules": 8334,
-    "workers": 1313,
+    "workers": 1315,
 }
 SLACK = 100  # lines that a room may be below its budget
 

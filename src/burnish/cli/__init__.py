@@ -48,9 +48,6 @@ ROOMS = {
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: done; it was tried and failed; what was given cannot be used; Ctrl-C."""
 
-RESULTS = (".json", ".jsonl")
-"""How files of results are called, which `evaluate` took before `compare` did."""
-
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 """What a disk says that takes no more: nobody's defect."""
 
@@ -103,12 +100,6 @@ def _drop_output() -> None:
 
 
 def _command(name: str, arguments: list[str]) -> int:
-    words = _of_today(name, arguments)
-    if words != [name, *arguments]:
-        from shlex import join  # which takes longer to import than all of this
-
-        print(f"burnish: this is now called: burnish {join(words)}", file=sys.stderr)
-        name, arguments = words[0], words[1:]
     if name.startswith("-"):
         raise InputError(f"{name}: expected a command first: burnish COMMAND {name}; see burnish --help")
     if name not in COMMANDS:
@@ -124,27 +115,6 @@ def _command(name: str, arguments: list[str]) -> int:
     module = importlib.import_module(f"{ROOMS.get(name, 'burnish.cli')}.{name.replace('-', '_')}")
     code: int = module.main(arguments)
     return code
-
-
-def _of_today(name: str, arguments: list[str]) -> list[str]:
-    """Return today's words for those of a command: `evaluate` was four, which its words tell apart."""
-    if name == "passes":
-        return ["apply", *arguments]
-    if name != "evaluate":
-        return [name, *arguments]
-    options = {word.partition("=")[0] for word in arguments if word.startswith("-")}
-    plain = [number for number, word in enumerate(arguments) if not word.startswith("-")]
-    if "--verify" in options:
-        return ["leaderboard", *(word.removeprefix("--verify=") for word in arguments if word != "--verify")]
-    if plain and not options & {"--methods", "--out", "-h", "--help"}:
-        from pathlib import Path
-
-        folders = [number for number in plain if Path(arguments[number]).is_dir()]
-        if folders:
-            return [name, *arguments[: folders[0]], "--out", *arguments[folders[0] :]]
-        if "--against" in options or any(arguments[number].endswith(RESULTS) for number in plain):
-            return ["compare", *arguments]
-    return [name, *arguments]
 
 
 def _overview() -> str:

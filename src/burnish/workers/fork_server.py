@@ -26,7 +26,8 @@ from typing import Literal
 from burnish.workers import child
 
 KNOWN: tuple[str, ...] = ("numpy", "burnish._native", "burnish.tasks", "burnish.llvm.run", "burnish.search")
-"""Modules that are imported ahead, with those inside them, where whoever asks has imported them."""
+"""Modules that are imported ahead, with those inside them, where this process has imported them."""
+WITH_TORCH = {"train", "api"}  # folders of tasks that no worker needs
 
 HEADER = struct.Struct("<Q")
 STATUS = struct.Struct("<i")  # an exit code; a negative one is the signal that it died of
@@ -242,7 +243,8 @@ def _reap(children: dict[int, int]) -> None:
 
 
 def _is_known(module: str) -> bool:
-    return any(module == known or module.startswith(f"{known}.") for known in KNOWN)
+    known = any(module == known or module.startswith(f"{known}.") for known in KNOWN)
+    return known and not WITH_TORCH.intersection(module.split("."))
 
 
 def _end(popen: subprocess.Popen[bytes], connection: socket.socket) -> None:

@@ -36,7 +36,7 @@ def trained(
     task: Task, program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: Any
 ) -> TrainingOutcome:
     """Train by a configuration, on one program."""
-    monkeypatch.setattr("burnish.learning.training.learning.load_task", lambda name: task)
+    monkeypatch.setattr("burnish.learning.training.config.load_task", lambda name: task)
     file = folder / f"program.{task.language}"
     file.write_bytes(program.content)
     table = {

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.core.errors import MissingTool, UnknownName, install
-from burnish.core.registry import default_task, load_task
 from burnish.core.task import Task
-from burnish.learning.training.config import Config
+from burnish.learning.training.config import Config, named_task
 from burnish.learning.training.tables import from_table
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def open_training(config: Config, folder: Path, note: Note) -> Training:
         InputError: the configuration does not fit.
     """
     name = config.algorithm["name"]
-    known = trainings_of(load_task(config.task) if config.task else default_task())
+    known = trainings_of(named_task(config))
     if name not in known:
         raise UnknownName(f"{config.name}: algorithm.name: {UnknownName.among('algorithm', name, known)}")
     module, _, function = known[name].partition(":")

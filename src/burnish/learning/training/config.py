@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from burnish.core.errors import InputError, UnknownName
+from burnish.core.registry import default_task, load_task
+from burnish.core.task import Task
 from burnish.envs.reward import FAILURE_REWARD, FailureReward
 from burnish.learning.training.tables import from_table
 
@@ -186,6 +188,15 @@ def config_of(table: Mapping[str, Any], where: str) -> Config:
         if isinstance(table.get(name), Mapping):  # one table is a list of one
             table[name] = [table[name]]
     return replace(from_table(Config, table, where), name=Path(where).stem)
+
+
+def named_task(config: Config) -> Task:
+    """Return the task that a configuration names, without its options; the default task where it names none.
+
+    Raises:
+        UnknownName: there is no such task.
+    """
+    return load_task(config.task) if config.task else default_task()
 
 
 def shipped() -> dict[str, Path]:

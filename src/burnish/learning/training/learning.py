@@ -14,7 +14,6 @@ import torch
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.core.registry import default_task, load_task
 from burnish.core.task import Task
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
@@ -26,7 +25,7 @@ from burnish.learning.networks.from_table import build_encoder
 from burnish.learning.training.algorithms import Note, settings_of
 from burnish.learning.training.checkpoint import FILE, diverged, load_checkpoint
 from burnish.learning.training.chosen_programs import choose
-from burnish.learning.training.config import Config
+from burnish.learning.training.config import Config, named_task
 from burnish.learning.training.expert import (
     DEMONSTRATIONS,
     ExpertSetup,
@@ -250,7 +249,7 @@ def task_of(config: Config) -> Task:
         UnknownName: there is no such task, objective or option.
         InputError: an option's value is none.
     """
-    task = load_task(config.task) if config.task else default_task()
+    task = named_task(config)
     return task.configured(texts(config.options), task.objective(config.objective).name)
 
 

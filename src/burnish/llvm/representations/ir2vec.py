@@ -42,7 +42,11 @@ Vectors = NDArray[np.float32]
 
 @cache
 def shipped_seed_vectors() -> SeedVectors:
-    """Return those trained on the public corpus' training split (benchmarks/embeddings.py trains them)."""
+    """Return the vectors that come with burnish.
+
+    They were trained by TransE (Bordes et al. 2013) on the training split of the public corpus, by
+    benchmarks/embeddings.py of commit 7bab626.
+    """
     with resources.as_file(resources.files("burnish.llvm.representations").joinpath("data", SHIPPED)) as path:
         return load_seed_vectors(path)
 
