@@ -14,13 +14,13 @@ ROOT = Path(__file__).parents[1]
 
 # Lines of Python. A budget shrinks with its room; a commit that raises one says why.
 BUDGETS: Mapping[str, int] = {
-    "__init__.py": 58,
+    "__init__.py": 61,
     "cc": 6129,
     "cli": 4598,
     "console": 823,
-    "core": 2526,
-    "envs": 1529,
-    "evaluation": 4242,
+    "core": 2531,
+    "envs": 2112,
+    "evaluation": 4206,
     "files.py": 179,
     "learning": 8245,
     "llvm": 6278,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from burnish.core.registry import load_task
     from burnish.core.result import Result
     from burnish.core.task import Task
+    from burnish.envs.contract import check_task
     from burnish.envs.env import Env
     from burnish.evaluation import Strategy, optimize
     from burnish.llvm.programs import load_program
@@ -30,6 +31,7 @@ __all__ = [
     "Sandbox",
     "Strategy",
     "Task",
+    "check_task",
     "load_program",
     "load_task",
     "optimize",
@@ -45,6 +47,7 @@ _HOMES = {
     "Sandbox": "burnish.workers.sandbox",
     "Strategy": "burnish.evaluation",
     "Task": "burnish.core.task",
+    "check_task": "burnish.envs.contract",
     "load_program": "burnish.llvm.programs",
     "load_task": "burnish.core.registry",
     "optimize": "burnish.evaluation",

@@ -1,15 +1,10 @@
-"""What any task must do: inherit TaskConformance and give it `task` and `programs`."""
+"""The contract of any task, as tests: inherit TaskConformance and give it `tested` and `examples`."""
 
 from __future__ import annotations
 
-from tests.conformance.environments import EnvironmentClaims
+from tests.conformance.contract import ContractClaims
 from tests.conformance.failures import FailureClaims
-from tests.conformance.sessions import SessionClaims
 
 
-class TaskConformance(SessionClaims, FailureClaims, EnvironmentClaims):
-    """The contract, as tests.
-
-    A claim that a task gives no occasion to is skipped, and says why; where a task says of itself that there
-    is one, such as costs by site, it is tested that there is.
-    """
+class TaskConformance(ContractClaims, FailureClaims):
+    """The contract, and what burnish does if the compiler fails. A check that does not apply is skipped."""

@@ -11,8 +11,7 @@ from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.envs.env import Env
 from tests.conformance import TaskConformance
-from tests.conformance.environments import EnvironmentClaims
-from tests.conformance.sessions import SessionClaims
+from tests.conformance.contract import ContractClaims
 from tests.core.counting_task import OPTIMUM, TASK, CountingSession, counters, open_halved
 
 
@@ -33,7 +32,7 @@ class NoisyCounting(CountingSession):
         return super().cost(objective, site) * self._rng.uniform(1, 1.05)
 
 
-class TestNoisy(SessionClaims, EnvironmentClaims):
+class TestNoisy(ContractClaims):
     """Where costs are measured, what is claimed of them holds within a tolerance."""
 
     noise = 0.05

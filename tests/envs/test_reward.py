@@ -10,10 +10,10 @@ import pytest
 from burnish.core.errors import CompilerCrash, CompilerMemory, CompilerTimeout, UnknownName
 from burnish.envs.env import Env
 from burnish.envs.reward import failure_rewards, reward_named, rewards
+from burnish.envs.walks import play
 from burnish.tasks.llvm_passes import TASK as LLVM
 from tests.core.counting_task import TASK, counters
 from tests.sources import program
-from tests.walks import play
 
 FORMS = ["log", "difference", "over-start", "over-halved"]
 

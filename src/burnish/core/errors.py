@@ -5,6 +5,7 @@ BurnishError
 │   ├── ProgramError      a program cannot be read, or is for another compiler
 │   ├── CompileError      the front end rejected a source file; carries its diagnostics
 │   ├── NotMeasurable     a program has no such cost: no machine code can be made of it here, say
+│   ├── BrokenContract    a task does not do what every task must; says which check found it
 │   ├── UnknownName       no such action, objective, observation, task, ...; says what is near
 │   └── IllegalAction     the action does not apply in this state; the state is as it was
 ├── CompilerCrash         the compiler died or gave up; the session continues by replaying its trace
@@ -39,6 +40,10 @@ class CompileError(InputError):
 
 class NotMeasurable(InputError):
     """A program has no such cost: this build makes no machine code for its target, say."""
+
+
+class BrokenContract(InputError):
+    """A task does not do what every task must; see burnish.check_task."""
 
 
 class UnknownName(InputError):

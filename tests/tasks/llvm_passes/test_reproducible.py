@@ -9,6 +9,7 @@ from burnish._native import Module
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM
+from burnish.envs.walks import wander
 from burnish.tasks.llvm_passes import TASK
 from burnish.tasks.llvm_passes.actions import PASSES
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session
@@ -16,7 +17,6 @@ from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits, Worker
 from tests.conftest import OpenSandbox
 from tests.sources import DATA, FILES, program
-from tests.walks import wander
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}
 STEPS = 10

@@ -57,7 +57,8 @@ def writer_of(path: Path) -> Callable[[SearchGraph], str]:
 def _laid_out(text: str) -> str:
     import pygraphviz
 
-    return pygraphviz.AGraph(string=text).draw(format="svg", prog="dot").decode()
+    drawn: bytes = pygraphviz.AGraph(string=text).draw(format="svg", prog="dot")
+    return drawn.decode()
 
 
 def _written(graph: SearchGraph, letters: int | None = None, more: Mapping[str, int] | None = None) -> str:
