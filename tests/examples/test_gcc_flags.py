@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -16,6 +17,7 @@ from burnish.core.result import Result
 from tests.sources import DATA
 
 PACKAGE = Path(__file__).parents[2] / "examples" / "gcc_flags"
+MODULE = PACKAGE / "gcc_flags"
 PROJECT = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
 COMMANDS = """
 import contextlib, io, json, sys
@@ -53,8 +55,7 @@ env.close()
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with what pip would install, and matrix.c."""
     folder = tmp_path_factory.mktemp("installed")
-    module = PACKAGE / "gcc_flags.py"
-    (folder / module.name).write_bytes(module.read_bytes())
+    shutil.copytree(MODULE, folder / "gcc_flags", ignore=shutil.ignore_patterns("__pycache__"))
     metadata = folder / f"gcc_flags-{PROJECT['version']}.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(
@@ -87,7 +88,7 @@ def run_all(installed: Path, commands: Sequence[Sequence[str]]) -> list[tuple[in
 
 
 def test_it_is_short() -> None:
-    assert len((PACKAGE / "gcc_flags.py").read_text().splitlines()) < 150
+    assert len((MODULE / "__init__.py").read_text().splitlines()) < 150
 
 
 def test_it_is_listed(installed: Path) -> None:
@@ -140,6 +141,16 @@ def test_a_policy_is_trained(installed: Path) -> None:
     (installed / "train.toml").write_text(TRAINING)
     run(installed, [*BURNISH, "train", "train.toml", "--out", "trained", "--quiet"])
     assert json.loads((installed / "trained" / "policy.card.json").read_text())["task"] == "gcc_flags-v0"
+
+
+def test_the_policy_that_comes_with_it_guides_searches(installed: Path) -> None:
+    (policy,) = (MODULE / "policies").glob("*.npz")
+    card = json.loads(policy.with_suffix(".card.json").read_text())
+    assert (card["task"], card["objective"]) == ("gcc_flags-v0", "bytes")
+    words = ["optimize", "matrix.c", "--task", "gcc_flags", "--result", "guided.jsonl"]
+    run(installed, [*BURNISH, *words, "--budget", "6 evaluations"])
+    (result,) = (Result.from_json(line) for line in (installed / "guided.jsonl").read_text().splitlines())
+    assert result.method == f"mixed@{policy.stem}"
 
 
 def test_gymnasium_makes_it(installed: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -95,6 +96,20 @@ def test_all_end_with_who_started_them() -> None:
         process.kill()
     assert len(pids) == 2
     wait_until_dead(*pids)
+
+
+@pytest.mark.parametrize("sent", [b"", b"half of a request"], ids=["header", "half"])
+def test_it_ends_where_the_process_that_asks_is_killed_in_between(sent: bytes) -> None:
+    server = fork_server.ForkServer()
+    ends = os.pipe()
+    header = fork_server.HEADER.pack(1000)
+    socket.send_fds(server._connection, [header], [ends[0], ends[1], ends[0], ends[1], ends[1]])
+    server._connection.sendall(sent)
+    server._connection.close()
+    wait_until_dead(server.pid)
+    server._finalize()
+    for end in ends:
+        os.close(end)
 
 
 def test_a_fork_of_this_process_has_its_own() -> None:

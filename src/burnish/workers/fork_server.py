@@ -185,7 +185,10 @@ def _answer(connection: socket.socket, children: dict[int, int], own: tuple[int,
         return False
     message = b""
     while len(message) < HEADER.unpack(header)[0]:
-        message += connection.recv(1 << 20)
+        part = connection.recv(1 << 20)
+        if not part:  # the process that asks was killed in the middle of its request
+            return False
+        message += part
     birth: Birth = pickle.loads(message)
     *theirs, status = descriptors
     for name in birth.modules:

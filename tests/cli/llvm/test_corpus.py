@@ -170,5 +170,5 @@ def test_a_program_of_a_corpus_is_optimized_and_replayed(
 
 
 def test_passes_takes_a_reference(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["passes", "random:3:100", "sroa<modify-cfg>", "--json"]) == 0
+    assert main(["apply", "random:3:100", "sroa<modify-cfg>", "--json"]) == 0
     assert lines(capsys)[1]["changed"] is True

@@ -112,7 +112,7 @@ def test_it_is_optimized_and_evaluated_by_instructions(
     row = json.loads(capsys.readouterr().out)
     assert not row["beside"]
     assert row["valid"]
-    assert main(["evaluate", result]) == 0
+    assert main(["compare", result]) == 0
     assert main([*chosen, "-o", str(tmp_path / "far.o")]) == 2
     assert "makes no machine code for that; write a file .bc or .ll" in capsys.readouterr().err
     assert main([*command, "-o", str(tmp_path / "far.o")]) == 2

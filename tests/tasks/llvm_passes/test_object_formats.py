@@ -264,7 +264,7 @@ def test_it_is_optimized_written_and_evaluated(
     assert row["cost"] < row["baselines"]["Oz"]
     assert made.read_bytes().startswith(beginning)
     assert _native.object_sizes(made.read_bytes()).loaded_bytes == row["cost"]
-    assert main(["evaluate", result, "--json"]) == 0
+    assert main(["compare", result, "--json"]) == 0
     assert "error" not in capsys.readouterr().err
 
 

@@ -17,7 +17,7 @@ from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program, Workload
 from burnish.core.program_source import FileSource, Loaded
 from burnish.core.session import Session
-from burnish.core.task import Presentation, Task
+from burnish.core.task import Presentation, Task, TaskPolicies
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
 from burnish.llvm.run.folder import temporary_folder
@@ -142,6 +142,7 @@ TASK = Task(
     max_steps=20,
     initial_traces=(("Os",), ("Oz",), ("O2",)),
     make_source=partial(Sources, "c", (".c",)),
+    policies=TaskPolicies(shipped=Path(__file__).parent / "policies"),
     emitters={".o": write_object},
     behaviour=object_behaviour,
     commandline=commandline,
