@@ -88,7 +88,7 @@ def run_all(installed: Path, commands: Sequence[Sequence[str]]) -> list[tuple[in
 
 
 def test_it_is_short() -> None:
-    assert len((MODULE / "__init__.py").read_text().splitlines()) < 150
+    assert len((MODULE / "__init__.py").read_text().splitlines()) <= 150
 
 
 def test_it_is_listed(installed: Path) -> None:

@@ -49,7 +49,7 @@ class Flags(Session):
         self.stopwatch = program.workload and Stopwatch(program.workload, partial(gcc, program, ["O0"]))
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Every flag may be given once; there are no sites."""
+        """Return what is not given yet; there are no sites."""
         return np.array([site == WHOLE_PROGRAM and flag not in self.flags for flag in self.actions])
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
@@ -62,9 +62,9 @@ class Flags(Session):
 
     def observe(self, space: str) -> Observed:
         """Return the flags that were given: int64[len(ACTIONS)]."""
-        if space != FLAGS.name:
-            raise UnknownName.among("observation", space, [FLAGS.name])
-        return np.array([flag in self.flags for flag in self.actions], dtype=np.int64)
+        if space == FLAGS.name:
+            return np.array([flag in self.flags for flag in self.actions], dtype=np.int64)
+        raise UnknownName.among("observation", space, [FLAGS.name])
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
         """Return bytes or seconds."""
@@ -72,9 +72,9 @@ class Flags(Session):
             return float(max(1, object_sizes(self.object_code(), False).loaded_bytes))
         if objective != RUN.name:
             raise UnknownName.among("objective", objective, [BYTES.name, RUN.name])
-        if not self.stopwatch:
-            raise InputError(f"{self.program.name}: it is not known how to run it; say so with --run")
-        return self.stopwatch.measure(self.object_code())
+        if self.stopwatch:
+            return self.stopwatch.measure(self.object_code())
+        raise InputError(f"{self.program.name}: it is not known how to run it; say so with --run")
 
     def digest(self) -> str:
         """Return the digest of the object."""
@@ -104,8 +104,8 @@ class Sources(FileSource):
 def gcc(program: Program, flags: Sequence[str]) -> bytes:
     """Return the object that gcc makes of a program."""
     with temporary_folder() as folder:
-        command = ["gcc", "-w", *(f"-{flag}" for flag in flags), "-c", "-x", "cpp-output", "-"]
-        run([*command, "-o", f"{folder}/object"], program.content)
+        options = ["-w", *(f"-{flag}" for flag in flags), "-c", "-x", "cpp-output"]
+        run(["gcc", *options, "-", "-o", f"{folder}/object"], program.content)
         return (folder / "object").read_bytes()
 
 
