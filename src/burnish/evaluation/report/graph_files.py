@@ -58,7 +58,7 @@ def _laid_out(text: str) -> str:
     import pygraphviz
 
     drawn: bytes = pygraphviz.AGraph(string=text).draw(format="svg", prog="dot")
-    return drawn.decode()
+    return drawn[drawn.index(b"<svg") :].decode()  # no XML declaration, so that a page can contain it
 
 
 def _written(graph: SearchGraph, letters: int | None = None, more: Mapping[str, int] | None = None) -> str:
