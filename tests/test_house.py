@@ -23,7 +23,7 @@ BUDGETS: Mapping[str, int] = {
     "evaluation": 4206,
     "files.py": 179,
     "learning": 8245,
-    "llvm": 6278,
+    "llvm": 6288,
     "loops.py": 7,
     "policies": 1581,
     "schedules.py": 23,
@@ -32,7 +32,7 @@ BUDGETS: Mapping[str, int] = {
     "tasks/llvm_codegen": 1817,
     "tasks/llvm_inlining": 2018,
     "tasks/llvm_passes": 1618,
-    "tasks/loop_nests": 6793,
+    "tasks/loop_nests": 6804,
     "tasks/mlir_schedules": 8334,
     "workers": 1318,
 }

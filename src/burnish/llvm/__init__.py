@@ -1,1 +1,1 @@
-"""LLVM as a library: what the tasks on its modules and the drop-in compilers share."""
+"""LLVM as a library: the code that the tasks on LLVM modules and the drop-in compilers share."""

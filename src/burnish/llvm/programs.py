@@ -20,8 +20,8 @@ def load_program(
     Args:
         path: The file.
         arguments: clang's options for C and C++.
-        level: What clang's front end is told; it has no effect on .ll and .bc.
-        directory: Where clang runs, and where a relative path of a file begins.
+        level: The optimization level of clang's front end; it has no effect on .ll and .bc.
+        directory: The working directory of clang; a relative `path` starts here.
 
     Raises:
         InputError: the file does not exist, is of another kind, or clang rejects it.
@@ -40,10 +40,10 @@ def load_program(
 
 
 def link_programs(programs: Sequence[Program]) -> Program:
-    """Link several programs into one; where one has `main`, all else becomes internal to it.
+    """Link several programs into one; if one defines `main`, all other symbols become internal.
 
     Raises:
-        InputError: they do not fit together, say because two define the same symbol.
+        InputError: the programs cannot be linked, for example because two define the same symbol.
     """
     from burnish import _native
 

@@ -1,4 +1,4 @@
-"""The clang that is installed with burnish: where it is, what it still needs, source to bitcode."""
+"""The clang installed with burnish: its path, missing system packages, and source to bitcode."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ CXX_SUFFIXES = frozenset({".cc", ".cpp", ".cxx", ".c++", ".C"})
 IR_SUFFIXES = frozenset({".ll", ".bc"})
 LEVELS = ("O0", "O1", "O2", "O3", "Os", "Oz")
 
-# The front end's work only: clang's own passes are what burnish replaces.
+# Run the front end only: burnish replaces clang's own passes.
 EMIT_BITCODE = ("-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c")
 
-# A name for the folder of a source that does not say where it is: see compile_anywhere.
+# A constant name for a source's folder, the same wherever the folder is: see compile_anywhere.
 FOLDER = "/proc/self/fd/9/"
 OPEN_FOLDER = 'exec 9<"$0" && exec "$@"'
-INCLUDES = ("-I", "-iquote", "-isystem", "-idirafter")  # the value is glued to it, or the next word
+INCLUDES = ("-I", "-iquote", "-isystem", "-idirafter")  # the value follows in the same or the next word
 
 
 @functools.cache
 def find_tool(name: str) -> Path:
     """Return the path of clang, clang++, ld.lld, opt, ...
 
-    The environment that burnish is installed in comes first, then PATH.
+    Searches the Python environment of burnish first, then PATH.
 
     Raises:
-        MissingTool: it is in neither.
+        MissingTool: the tool is in neither.
     """
     here = Path(sysconfig.get_path("scripts")) / name
     if here.exists():
@@ -51,18 +51,18 @@ def find_tool(name: str) -> Path:
 def compile_to_bitcode(
     source: Path, arguments: Sequence[str] = (), *, level: str = "Oz", directory: Path | None = None
 ) -> bytes:
-    """Return the bitcode that clang's front end makes of a C or C++ file, before any pass.
+    """Return the bitcode of a C or C++ file from clang's front end, before any pass.
 
     Args:
         source: A C or C++ file.
         arguments: clang's own options (-I, -D, -std, -m, ...).
-        level: "O0" ... "Oz": what the front end is told. It sets function attributes and macros.
-        directory: Where clang runs. The bitcode names its source as clang was told it: a relative
-            name there makes it the same wherever the directory is.
+        level: "O0" ... "Oz", for the front end: it decides function attributes and macros.
+        directory: The working directory of clang. The bitcode contains the source's name as given here. So
+            a relative name gives the same bitcode wherever the directory is.
 
     Raises:
-        CompileError: clang rejects the file; the message is what clang printed.
-        InputError: there is no such file, or it is not C or C++.
+        CompileError: clang rejects the file; the message is clang's output.
+        InputError: the file does not exist, or is not C or C++.
     """
     command = [*_front_end(source, arguments, level, directory), str(source)]
     done = subprocess.run([*command, "-o", "-"], cwd=directory, capture_output=True, check=False)
@@ -74,14 +74,14 @@ def compile_to_bitcode(
 def compile_anywhere(
     source: Path, arguments: Sequence[str] = (), *, level: str = "Oz", directory: Path | None = None
 ) -> bytes:
-    """Return a file's bitcode as `compile_to_bitcode` does, but the same wherever the file lies.
+    """Return a file's bitcode as `compile_to_bitcode` does, but independent of the file's location.
 
-    clang's working directory is still `directory`, so that relative paths in its options mean what they say,
-    and the file's own `#include "..."` still starts in the file's folder. But clang is told the file by a
-    name that is always the same, /proc/self/fd/9/NAME, where descriptor 9 is the folder; and `__FILE__` and
-    debug information have paths that are relative to that folder, or to a header's include folder.
-    An option -fdebug-compilation-dir of the user's own comes later and wins. The C++ library is that of the
-    drop-in compilers, so that objects link with what they and the system's compiler make.
+    clang's working directory is still `directory`, so relative paths in its options stay valid.
+    The file's own `#include "..."` still starts in the file's folder. But clang gets the file under a
+    constant name, /proc/self/fd/9/NAME, where descriptor 9 is the folder. Paths in `__FILE__` and in debug
+    information are relative to that folder, or to a header's include folder. A user's own option
+    -fdebug-compilation-dir comes later and wins. The C++ library is the one of the drop-in compilers,
+    so the objects link with objects of the drop-in compilers and of the system's compiler.
 
     Args and Raises: as those of compile_to_bitcode.
     """
@@ -90,7 +90,7 @@ def compile_anywhere(
     placeless = [f"-ffile-prefix-map={prefix}=" for prefix in (*_include_folders(arguments), FOLDER)]
     options = (*library, *placeless, "-ffile-compilation-dir=.", *arguments)
     command = _front_end(source, options, level, directory)
-    words = ["/bin/sh", "-c", OPEN_FOLDER, str(folder)]  # which runs in `directory`, too
+    words = ["/bin/sh", "-c", OPEN_FOLDER, str(folder)]  # the shell runs in `directory`, too
     words += [*command, f"{FOLDER}{source.name}", "-o", "-"]
     done = subprocess.run(words, cwd=directory, capture_output=True, check=False)
     if done.returncode:
@@ -100,10 +100,10 @@ def compile_anywhere(
 
 
 def _front_end(source: Path, arguments: Sequence[str], level: str, directory: Path | None) -> list[str]:
-    """Return the command that compiles a file, up to its name.
+    """Return the command that compiles a file, without the file's name at its end.
 
     Raises:
-        InputError: there is no such file, or it is not C or C++.
+        InputError: the file does not exist, or is not C or C++.
     """
     if not (directory or Path()).joinpath(source).is_file():
         raise InputError(f"{source}: no such file")
@@ -114,7 +114,7 @@ def _front_end(source: Path, arguments: Sequence[str], level: str, directory: Pa
 
 
 def _include_folders(arguments: Sequence[str]) -> list[str]:
-    """Return the include folders of clang's options, as what is found there begins in `__FILE__`."""
+    """Return the include folders in clang's options: the prefixes of their headers' `__FILE__`."""
     found = []
     for word, following in itertools.pairwise((*arguments, "")):
         for option in INCLUDES:
@@ -129,15 +129,15 @@ def _rejected(source: Path, report: str, arguments: Sequence[str]) -> CompileErr
 
 
 def bitcode_to_object(bitcode: bytes, arguments: Sequence[str] = (), *, level: str = "Oz") -> bytes:
-    """Return the object file that clang's code generation makes of bitcode, without running a pass.
+    """Compile bitcode to an object file with clang's code generation, without running a pass.
 
     Args:
         bitcode: An optimized module.
-        arguments: clang's own options: those for code generation count, others do no harm.
+        arguments: clang's own options; only those for code generation have an effect.
         level: "O0" ... "Oz".
 
     Raises:
-        CompileError: clang rejects it; the message is what clang printed.
+        CompileError: clang rejects the bitcode; the message is clang's output.
     """
     command = [str(find_tool("clang")), *arguments, f"-{level}", "-w", "-Qunused-arguments"]
     command += ["-Xclang", "-disable-llvm-passes", "-c", "-x", "ir", "-", "-o", "-"]
@@ -151,8 +151,8 @@ def bitcode_to_object(bitcode: bytes, arguments: Sequence[str] = (), *, level: s
 def cxx_library_options(arguments: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options for the C++ library that burnish c++ would add to clang++'s arguments.
 
-    That is the system's libstdc++ where clang can use it; none where the arguments say which library. The
-    launcher decides it for both: native/launcher/libraries.cpp.
+    They select the system's libstdc++ if clang can use it. If the arguments name a library, there are no
+    options. The launcher decides for burnish c++ and for this function: native/launcher/libraries.cpp.
 
     Raises:
         MissingTool: the launcher is not installed.
@@ -162,7 +162,7 @@ def cxx_library_options(arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def missing_system_parts() -> list[str]:
-    """Return what the system lacks for compiling and linking C, each with the command that installs it."""
+    """Return the missing system parts for compiling and linking C, each with its install command."""
     missing = []
     try:
         clang = find_tool("clang")

@@ -1,4 +1,4 @@
-"""Programs: real C and C++ from pinned packages, one's own files, random ones; on disk, and by name."""
+"""Corpora of programs, on disk and by name: pinned C and C++ packages, a user's files, random programs."""
 
 from burnish.llvm.corpora.demo import demo_units
 from burnish.llvm.corpora.fetch import fetch

@@ -1,4 +1,4 @@
-"""Unpack source archives so that nothing lands outside the folder they are given."""
+"""Safe unpacking of source archives: no file is written outside the given folder."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 MOST_LINK_HOPS = 8
-DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError)  # what reading an archive raises
+DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError)  # errors of reading an archive
 
 
 def unpack(archive: Path, directory: Path) -> None:
-    """Write an archive's files into a new folder, and the source archives among them beside themselves.
+    """Unpack an archive into a new folder, and each source archive inside it into a folder beside it.
 
-    Only regular files and folders are ever made, and with the reader's own permissions: a link
-    becomes a copy of the file that it names (links to folders, and to what is not in the archive,
-    are left out). This is stricter than tarfile's data filter, which Python 3.11.2 does not have.
+    Only regular files and folders are made, with the user's default permissions. A link becomes a copy of
+    the file that it names; links to folders and to files outside the archive are left out.
+    These rules are stricter than tarfile's data filter, which Python 3.11.2 does not have.
 
     Raises:
-        InputError: it is no tar archive, it is damaged, or a member would leave `directory`.
+        InputError: the file is not a tar archive or is damaged, or a member would leave `directory`.
     """
     try:
         with tarfile.open(archive) as tar:
@@ -56,7 +56,7 @@ def _inside(name: str, archive: Path) -> str:
     """Return a member's name if it stays inside the folder.
 
     Raises:
-        InputError: it is absolute or climbs out.
+        InputError: the name is absolute, has a '..' or a zero byte.
     """
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
@@ -68,7 +68,7 @@ def _inside(name: str, archive: Path) -> str:
 
 
 def _follow(member: tarfile.TarInfo, members: dict[str, tarfile.TarInfo]) -> tarfile.TarInfo | None:
-    """Return the member that a link names, through other links; None when it names none in the archive."""
+    """Return the member that a link leads to, through other links; None if it leads out of the archive."""
     found: tarfile.TarInfo | None = member
     for _ in range(MOST_LINK_HOPS):
         if found is None or not (found.issym() or found.islnk()):
@@ -80,7 +80,7 @@ def _follow(member: tarfile.TarInfo, members: dict[str, tarfile.TarInfo]) -> tar
 
 
 def _holds_sources(path: Path) -> bool:
-    """Say whether this is a readable archive with C or C++ in it; others are somebody's test data."""
+    """Return whether a file is a readable archive with C or C++ files; other archives are test data."""
     try:
         with tarfile.open(path) as tar:
             return any(PurePosixPath(name).suffix in C_SUFFIXES | CXX_SUFFIXES for name in tar.getnames())

@@ -1,8 +1,8 @@
-"""Build packs with several processes, so that a build killed at any moment goes on where it was.
+"""Builds of packs with several processes; a build killed at any moment continues where it stopped.
 
-What is compiled in one go is a part, such as the files of one folder: it depends on nothing but itself.
-A finished part is a pack in FOLDER/building; when a package's parts are all there, they become its pack.
-So the result depends neither on the number of processes nor on when the build was interrupted.
+A part is a group of files that one process compiles, such as the files of one folder, independent of others.
+A finished part is a pack in FOLDER/building. When all parts of a package are finished, they become its pack.
+So the result depends neither on the number of processes nor on interruptions.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from burnish.workers.worker import Limits, Worker, wait
 WORK = "building"
 LOCK = ".lock"
 LIMITS = Limits(deadline_seconds=300.0)  # for one file
-LOOK_SECONDS = 0.2  # how often the progress moves at least
+LOOK_SECONDS = 0.2  # longest time between two updates of the progress
 
-Item = tuple[PackRow, bytes]  # with bitcode, or a frame of it; none where the row is not of a program
+Item = tuple[PackRow, bytes]  # a row with its bitcode or compressed frame; b"" if the row is not a program
 Compile = Callable[[tuple[str, ...], Path], Iterator[list[Item]]]
-"""Yield what each path becomes, in order: at least one row. The folder is for headers and the like."""
+"""Yields a non-empty list of rows for each path, in order. The folder is for generated files like headers."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class FileGroup:
 
     key: str  # unique in its package
     paths: tuple[str, ...]
-    compile: Compile = field(repr=False)  # importable
+    compile: Compile = field(repr=False)  # importable, because workers receive it by pickle
     split: str = "train"
     weight: int = 0  # bytes of source: the heaviest parts come first
 
     @property
     def file(self) -> str:
-        """Return the name of its pack."""
+        """Return the file name of the group's pack."""
         return hashlib.blake2b(self.key.encode(), digest_size=10).hexdigest() + SUFFIX
 
 
@@ -53,29 +53,29 @@ class PackageJob:
     """A package to build."""
 
     name: str
-    recipe: str  # digest of all that decides what comes out
+    recipe: str  # digest of everything that the package's content depends on
     parts: tuple[FileGroup, ...]
 
     @property
     def files(self) -> int:
-        """Return how many files it has."""
+        """Return the number of files."""
         return sum(len(part.paths) for part in self.parts)
 
 
 @dataclass(frozen=True)
 class PackProgress:
-    """How far a build is."""
+    """Progress of a build."""
 
     packages: int
     packages_done: int
     files: int
     files_done: int
-    resumed: int  # of the files that are done: those that were before this build began
-    statuses: Mapping[str, int]  # files by what became of them
+    resumed: int  # the part of `files_done` that earlier builds finished
+    statuses: Mapping[str, int]  # number of files by status
 
 
 def recipe_of(*ingredients: object) -> str:
-    """Return the digest of what a package is built from."""
+    """Return the digest of everything that a package is built from."""
     return hashlib.blake2b(repr((SUFFIX, *ingredients)).encode(), digest_size=16).hexdigest()
 
 
@@ -87,17 +87,17 @@ def build(
     progress: Callable[[PackProgress], None] | None = None,
     again: bool = False,
 ) -> None:
-    """Build the packs that are missing, or that were built by another recipe.
+    """Build the packs that are missing or that another recipe built.
 
     Args:
-        folder: The corpus; made if it is not there.
-        jobs: What has to be in it. Packs of other packages stay.
-        processes: By default one for each core that this process may use.
+        folder: The corpus; made if it does not exist.
+        jobs: The packages to build. Packs of other packages stay.
+        processes: Number of processes; by default one for each core that this process may use.
         progress: Called after every file.
-        again: Build also what is there.
+        again: Also rebuild existing packs.
 
     Raises:
-        InputError: the folder cannot be written, or another build is at work in it.
+        InputError: the folder cannot be written, or another build is running in it.
     """
     with _locked(folder):
         if again:
@@ -112,7 +112,7 @@ def build(
 
 
 class _Build:
-    """One build while it runs."""
+    """State of one running build."""
 
     def __init__(
         self, folder: Path, jobs: Sequence[PackageJob], progress: Callable[[PackProgress], None] | None
@@ -120,7 +120,7 @@ class _Build:
         self._folder, self._jobs, self._report = folder, jobs, progress
         self._statuses: Counter[str] = Counter()
         self._done_packages = 0
-        self._missing: dict[str, int] = {}  # package -> parts that are not there
+        self._missing: dict[str, int] = {}  # package -> number of unfinished parts
         self._queue: list[tuple[PackageJob, FileGroup]] = []
         self._workers: list[Worker] = []
         for job in jobs:
@@ -146,7 +146,7 @@ class _Build:
             self._finish(job)
 
     def run(self, processes: int) -> None:
-        """Give the parts to worker processes until none is left."""
+        """Send the parts to worker processes until all are finished."""
         self._tell()
         busy: dict[Worker, _Task] = {}
         while self._queue or busy:
@@ -164,7 +164,7 @@ class _Build:
             self._tell()
 
     def _answer(self, worker: Worker, task: _Task) -> bool:
-        """Take one answer; say whether it was the last of its part."""
+        """Receive one answer; return whether it was the last of its part."""
         task.heard = time.monotonic()
         try:
             more, status = worker.receive(0.0 if task.overdue else None)
@@ -184,7 +184,7 @@ class _Build:
             self._finish(job)
 
     def _finish(self, job: PackageJob) -> None:
-        """Make the package's pack of its parts."""
+        """Combine a package's parts into its pack."""
         items = [item for part in job.parts for item in items_of(read_pack(self._target(job, part)))]
         write_pack(self._folder / f"{job.name}{SUFFIX}", job.name, job.recipe, items)
         shutil.rmtree(self._folder / WORK / job.name, ignore_errors=True)
@@ -206,27 +206,27 @@ class _Build:
 
 
 class _Task:
-    """A part that a worker is at."""
+    """A part that a worker is compiling."""
 
     def __init__(self, folder: Path, job: PackageJob, part: FileGroup) -> None:
         self.job, self._part = job, part
         self._target = folder / WORK / job.name / part.file
-        self._killers: dict[str, str] = {}  # path -> how it killed a worker
+        self._killers: dict[str, str] = {}  # path of a file that killed a worker -> reason
         self.statuses: Counter[str] = Counter()
         self.heard = time.monotonic()
 
     @property
     def overdue(self) -> bool:
-        """Say whether its worker has been at one file for too long."""
+        """Return whether the worker has spent too long on one file."""
         return time.monotonic() - self.heard > LIMITS.deadline_seconds
 
     def send(self, worker: Worker) -> None:
-        """Start it."""
+        """Start the part on a worker."""
         self.heard = time.monotonic()
         worker.send(build_part, self._part, self.job.name, self.job.recipe, self._target, self._killers)
 
     def again_without_the_culprit(self, crash: CompilerCrash) -> None:
-        """Take the file that killed the worker for failed."""
+        """Record the file that killed the worker as failed, so that the next attempt leaves it out."""
         paths = [path for path in self._part.paths if path not in self._killers]
         done = sum(self.statuses.values()) - len(self._killers)
         how = "took too long" if isinstance(crash, CompilerTimeout) else f"killed its process: {crash}"
@@ -237,13 +237,13 @@ class _Task:
 def build_part(
     part: FileGroup, package: str, recipe: str, target: Path, killers: Mapping[str, str]
 ) -> Iterator[str]:
-    """Compile a part and write its pack; yield what became of each file. Runs in a worker."""
+    """Compile a part in a worker process and write its pack; yield the status of each file."""
     items: list[Item] = []
     for path, how in killers.items():
         items.append((PackRow(package, path, part.split, "", "failed", how), b""))
         yield "failed"
     scratch = target.with_suffix("")
-    shutil.rmtree(scratch, ignore_errors=True)  # of a build that was killed
+    shutil.rmtree(scratch, ignore_errors=True)  # left by a killed build
     for found in part.compile(tuple(path for path in part.paths if path not in killers), scratch):
         kept = [_measured(*item) for item in found]
         items += kept
@@ -254,7 +254,7 @@ def build_part(
 
 
 def _measured(row: PackRow, bitcode: bytes) -> Item:
-    """Return a row with what its bitcode tells, and the frame."""
+    """Return a row with its bitcode's digests and sizes, and the compressed frame."""
     if not bitcode:
         return row, b""
     try:
@@ -268,7 +268,7 @@ def _overdue(busy: Mapping[Worker, _Task]) -> list[Worker]:
 
 
 def _built(path: Path, recipe: str) -> tuple[PackRow, ...] | None:
-    """Return the rows of a pack that was built by this recipe; None where there is none."""
+    """Return the rows of a pack if this recipe built it, else None."""
     with contextlib.suppress(InputError):
         pack = read_pack(path)
         if pack.recipe == recipe:
@@ -278,10 +278,10 @@ def _built(path: Path, recipe: str) -> tuple[PackRow, ...] | None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep other builds out of a folder, and remove what a killed one left half written.
+    """Lock a folder against other builds, and remove half-written files of killed builds.
 
     Raises:
-        InputError: another build is at work in it, or it cannot be written.
+        InputError: another build is running in the folder, or it cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -296,5 +296,5 @@ def _locked(folder: Path) -> Iterator[None]:
         for half in folder.glob(f".*{SUFFIX}.*"):
             half.unlink(missing_ok=True)
         yield
-        with contextlib.suppress(OSError):  # not empty: parts of another package
+        with contextlib.suppress(OSError):  # not empty, if it has parts of another package
             (folder / WORK).rmdir()

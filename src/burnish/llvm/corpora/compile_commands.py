@@ -1,4 +1,4 @@
-"""Read compile_commands.json: what a project's own build told its compiler, less what only a build needs."""
+"""Reader of compile_commands.json: a project's compiler options, without those that only a build needs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, find_tool
 
 NAME = "compile_commands.json"
 
-# With their value in the next word, or glued to them where `glued` says so.
+# Dropped options with a value in the next word; those in GLUED may have it in the same word.
 TAKES_VALUE = frozenset({"-o", "-MF", "-MT", "-MQ", "-MJ", "--output", "-dependency-file"})
 GLUED = ("-o", "-MF", "-MT", "-MQ", "-MJ")
-# What is written, dependency files, levels, link-time optimization and debug information: ours to say.
+# burnish itself chooses outputs, dependency files, levels, link-time optimization and debug information.
 DROPPED = re.compile(
     r"-(c|S|E|M|MM|MD|MMD|MG|MP|MV|pipe|save-temps.*|O\w*|f(no-)?lto.*|g(?!cc-).*|flto|emit-llvm|Werror.*)$"
 )
@@ -34,29 +34,29 @@ UNKNOWN_ARGUMENT = re.compile(r"(?:unknown argument|unsupported option|unsupport
 class Command:
     """One file and the options that compile it."""
 
-    name: str  # the file, relative to what all files have in common
+    name: str  # the file, relative to the common folder of all files
     directory: Path
-    source: str  # as clang is told it, relative to the directory where possible
+    source: str  # the file on clang's command line, relative to `directory` where possible
     arguments: tuple[str, ...]
 
 
 def read_compile_commands(path: Path) -> list[Command]:
-    """Return the C and C++ commands of a compilation database, each once, by name.
+    """Return the C and C++ commands of a compilation database, each once, ordered by file.
 
-    A file that is compiled in several ways has several commands: the second is called FILE@2.
+    A file that is compiled in several ways has several commands: the second one's name is FILE@2.
 
     Raises:
-        InputError: it cannot be read, or it is no compilation database.
+        InputError: the file cannot be read, or is not a compilation database.
     """
     entries = [entry for entry in _entries(path) if not _why_not(entry)]
     return list(_named([(folder, file, without_pch(folder, words)) for folder, file, words in entries]))
 
 
 def read_left_out(path: Path) -> list[tuple[str, str]]:
-    """Return the C and C++ files of a compilation database that are no programs, each with the reason.
+    """Return the C and C++ files of a compilation database that are not programs, each with the reason.
 
     Raises:
-        InputError: as above.
+        InputError: the file cannot be read, or is not a compilation database.
     """
     return [(file, why) for entry in _entries(path) for file in entry[1:2] if (why := _why_not(entry))]
 
@@ -76,7 +76,7 @@ def _entries(path: Path) -> list[_Entry]:
 
 
 def _why_not(entry: _Entry) -> str:
-    """Return why an entry is no program; "" where it is one."""
+    """Return the reason why an entry is not a program, or "" if it is one."""
     directory, _, options = entry
     if makes_pch(options):
         return "it makes a precompiled header, no object"
@@ -86,7 +86,7 @@ def _why_not(entry: _Entry) -> str:
 
 
 def _entry(entry: dict[str, Any], base: Path) -> _Entry:
-    """Return directory, absolute file and options."""
+    """Return an entry's directory, absolute file and options."""
     directory = os.path.normpath(base.absolute() / entry.get("directory", "."))
     words = entry["arguments"] if "arguments" in entry else shlex.split(entry["command"])
     file = os.path.normpath(Path(directory, entry["file"]))
@@ -94,9 +94,9 @@ def _entry(entry: dict[str, Any], base: Path) -> _Entry:
 
 
 def _options(words: Sequence[str], directory: str, file: str) -> Iterator[str]:
-    """Yield the options without the compiler, the source and what is ours to say."""
+    """Yield the options without the compiler, the source file and dropped options."""
     rest = iter(words)
-    for word in rest:  # launchers such as ccache come before the compiler
+    for word in rest:  # skip the compiler, and launchers such as ccache before it
         if word.startswith("-"):
             rest = iter([word, *rest])
             break
@@ -124,7 +124,7 @@ def _named(entries: Sequence[tuple[str, str, tuple[str, ...]]]) -> Iterator[Comm
 
 
 def without_unknown(arguments: Sequence[str], error: str) -> tuple[str, ...] | None:
-    """Return the options without the one that clang does not know, as it is gcc's; None: that is not why."""
+    """Return the options without the one that clang's error calls unknown; None for any other error."""
     found = UNKNOWN_ARGUMENT.search(error)
     if not found or found[1] not in arguments:
         return None
@@ -133,10 +133,10 @@ def without_unknown(arguments: Sequence[str], error: str) -> tuple[str, ...] | N
 
 @functools.lru_cache(maxsize=4096)
 def without_all_unknown(command: Command) -> tuple[str, ...]:
-    """Return a command's options less those that clang does not know: it is asked, and compiles nothing.
+    """Return a command's options without unknown ones, found by clang's dry run (-###).
 
     Raises:
-        InputError: there is no folder to compile in.
+        InputError: the command's directory does not exist.
     """
     arguments = command.arguments
     language = "c" if PurePath(command.source).suffix in C_SUFFIXES else "c++"

@@ -1,4 +1,4 @@
-"""Write the headers that a package's own configure step would have written."""
+"""Generation of the headers that a package's own configure step would write."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ SIZES = {  # bytes on x86-64 Linux
     **dict.fromkeys(["VOID_P", "VOIDP", "DOUBLE", "INT64_T"], 8),
     "LONG_DOUBLE": 16,
 }
-# In C libraries newer than the headers of libc_headers(): taken as absent, so that every machine agrees.
+# Functions of newer C libraries than libc_headers(); treated as absent, so that all machines agree.
 NEW_FUNCTIONS = frozenset({"strlcpy", "strlcat", "wcslcpy", "wcslcat"})
 SURE_FEATURES = frozenset({"LONG_LONG", "LONG_DOUBLE", "INLINE", "C99"})
 
 
 def generate_header(tree: SourceTree, include: str, near: str, defines: Sequence[str]) -> str | None:
-    """Write the header that `#include` asks for from the sdist's template of it.
+    """Write the header that an `#include` names, from its template in the sdist.
 
     Args:
         tree: The sdist.
-        include: What was not found, such as "config.h".
-        near: The folder of the file that asks.
+        include: The missing include, such as "config.h".
+        near: The folder of the file that includes it.
         defines: The package's own NAME=value, for the template's @NAME@.
 
     Returns:
-        The include root it was written to, relative to the tree's root; None if there is no template.
+        The include root of the new header, relative to the tree's root; None if there is no template.
     """
     wanted = without_dots(include)
     name = wanted.rpartition("/")[2]
@@ -53,7 +53,7 @@ def generate_header(tree: SourceTree, include: str, near: str, defines: Sequence
         values = dict(text.split("=", 1) for text in defines if "=" in text)
         content = fill_template((tree.root / template).read_text(errors="replace"), values)
         return _write(tree, folder_of(template), wanted, content)
-    if re.search(r"export\w*\.h$", name, re.IGNORECASE):  # cmake's GenerateExportHeader has no template
+    if re.search(r"export\w*\.h$", name, re.IGNORECASE):  # CMake's GenerateExportHeader has no template
         return _write(tree, "export", wanted, _export_header(tree))
     return None
 
@@ -61,7 +61,7 @@ def generate_header(tree: SourceTree, include: str, near: str, defines: Sequence
 def fill_template(text: str, values: Mapping[str, str]) -> str:
     """Return a config header for x86-64 Linux, from an autoconf, CMake or Meson template.
 
-    `values` are what is known of @NAME@ and of settings; other placeholders become a type, a size or 0.
+    `values` are known values of @NAME@ and of settings; other placeholders become a type, a size or 0.
     """
     return "".join(_fill_line(line, values) for line in text.splitlines(keepends=True))
 
@@ -73,13 +73,13 @@ def _fill_line(line: str, values: Mapping[str, str]) -> str:
         if kind == "cmakedefine01":
             return f"#define {name} {int(value is not None)}\n"
         return "" if value is None else f"#ifndef {name}\n#define {name} {value}\n#endif\n"
-    if PLACEHOLDER.fullmatch(line.strip()):  # a whole line to insert: nothing
+    if PLACEHOLDER.fullmatch(line.strip()):  # stands for whole lines: insert none
         return ""
     return PLACEHOLDER.sub(lambda found: values.get(found[1]) or _placeholder(found[1]), line)
 
 
 def _placeholder(name: str) -> str:
-    """Return what configure would put for @NAME@: the size of a type, or a type."""
+    """Return configure's replacement for @NAME@: the size of a type, a type, or 0."""
     if size := _size_of(name):
         return str(size)
     if found := TYPE.search(name):
@@ -88,7 +88,7 @@ def _placeholder(name: str) -> str:
 
 
 def _setting(name: str) -> str | None:
-    """Return what configure would define a macro as on Linux; None for undefined."""
+    """Return configure's definition of a macro on Linux; None for undefined."""
     if size := _size_of(name):
         return str(size)
     if re.search(r"(^|_)(PACKAGE|VERSION|PACKAGE_NAME|PACKAGE_VERSION|PACKAGE_STRING)$", name):
@@ -99,7 +99,7 @@ def _setting(name: str) -> str | None:
 
 
 def _is_available(feature: str) -> bool:
-    """Say whether the FEATURE of a HAVE_FEATURE is there: a header, a type or a function."""
+    """Return whether the FEATURE of HAVE_FEATURE exists: a header, a type or a function."""
     low = feature.lower()
     if low.endswith("_h"):
         stem = low[:-2]
@@ -122,7 +122,7 @@ def _c_libraries() -> tuple[ctypes.CDLL, ...]:
 
 
 def _export_header(tree: SourceTree) -> str:
-    """Define every export macro that the sdist's headers use as nothing."""
+    """Return a header that defines every export macro of the sdist's headers as empty."""
     headers = [
         path for paths in tree.by_name.values() for path in paths if path.endswith(tuple(HEADER_SUFFIXES))
     ]

@@ -1,4 +1,4 @@
-"""The units of `make demo`: the library of zopfli, which everybody's PNG files have met."""
+"""Translation units of `make demo`: the zopfli compression library."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from burnish.llvm.corpora.manifest import find_package
 from burnish.llvm.corpora.units import Unit, translation_units
 
 PACKAGE = "zopfli"
-# Plain C that needs the C library's headers only: not the Python bindings, nor the C++ tool beside it.
+# Plain C that needs only the C library's headers; excludes the Python bindings and the C++ tool beside it.
 FOLDER = "zopfli/src/zopfli"
 
 
 def demo_units(directory: Path, progress: Progress | None = None) -> list[Unit]:
-    """Return the 12 C files of zopfli's library (20 to 4,000 instructions each), fetched into `directory`.
+    """Fetch zopfli into `directory` and return the 12 C files of its library (20 to 4,000 instructions each).
 
     Raises:
-        InputError: the download failed; the message says what to do.
+        InputError: the download failed; the message suggests a remedy.
         MissingTool: this Python has no pip.
     """
     package = find_package(PACKAGE)

@@ -1,4 +1,4 @@
-"""Fetch a pinned package: download, compare the digest, unpack; each step only once."""
+"""Fetching of pinned packages: download, compare the digest, unpack; each step only once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from burnish.core.errors import InputError, MissingTool
 from burnish.llvm.corpora.archive import unpack
 from burnish.llvm.corpora.manifest import Package
 
-MARK = ".sha256"  # in an unpacked folder: the digest of the archive that it came from
+MARK = ".sha256"  # file in an unpacked folder: the digest of its archive
 
-Progress = Callable[[int, int], None]  # bytes so far, bytes in all
-Download = Callable[[Package, Path, Progress | None], None]  # write the package's sdist to a path
+Progress = Callable[[int, int], None]  # bytes so far, total bytes
+Download = Callable[[Package, Path, Progress | None], None]  # writes the package's sdist to a path
 
 
 def download_sdist(package: Package, destination: Path, progress: Progress | None = None) -> None:
-    """Write a package's sdist to `destination`, from wherever pip is configured to find packages.
+    """Download a package's sdist to `destination`; pip's configuration decides the package index.
 
     Raises:
         MissingTool: this Python has no pip.
@@ -45,13 +45,13 @@ def download_sdist(package: Package, destination: Path, progress: Progress | Non
         assert child.stdout is not None
         try:
             for line in child.stdout:
-                if not line.startswith("{"):  # pip, or one of its plug-ins, talking to people
+                if not line.startswith("{"):  # a message to users, from pip or a plug-in of pip
                     continue
                 report = json.loads(line)
                 problem = report.get("error", problem)
                 if progress and "done" in report:
                     progress(report["done"], package.size_bytes)
-        except BaseException:  # Ctrl-C too: the download must not go on alone
+        except BaseException:  # also Ctrl-C: the download must not continue without this process
             child.kill()
             raise
         if child.wait():
@@ -67,20 +67,20 @@ def fetch(
     *,
     download: Download = download_sdist,
 ) -> Path:
-    """Return the folder of a package's unpacked sdist, `directory/NAME-VERSION`, fetching what is missing.
+    """Return the folder of a package's unpacked sdist, `directory/NAME-VERSION`, fetching it if missing.
 
-    The archive stays beside it. What is there already, with the right digest, is used without
-    touching the network. Nothing is unpacked before its digest is checked, and nothing of the
-    package is run. Interrupted at any point, it leaves no half-written file under a final name.
+    The archive stays beside the folder. An archive or folder with the right digest is used without
+    network access. The digest is checked before unpacking, and no code of the package is run.
+    An interruption at any point leaves no half-written file under a final name.
 
     Args:
         package: An entry of the manifest.
-        directory: Where packages live; made if it is not there.
-        progress: Told the bytes downloaded so far and in all.
-        download: How the archive is obtained.
+        directory: The folder of all packages; made if it does not exist.
+        progress: Called with the bytes downloaded so far and the total bytes.
+        download: Downloads the archive.
 
     Raises:
-        InputError: the download failed or has another digest, or the folder is something else.
+        InputError: the download failed or has another digest, or the folder has other content.
         MissingTool: this Python has no pip.
     """
     root = directory / f"{package.name}-{package.version}"
@@ -101,23 +101,23 @@ def fetch(
 
 
 def _install(package: Package, unpacked: Path, root: Path) -> None:
-    """Move what was unpacked to its final name, in one step."""
+    """Move the unpacked sdist to its final name, in one step."""
     entries = list(unpacked.iterdir())
-    # an sdist is one folder NAME-VERSION, in whatever spelling: its content is what we want
+    # an sdist contains one folder NAME-VERSION (the spelling varies); take the content of that folder
     top = entries[0] if len(entries) == 1 and entries[0].is_dir() else unpacked
     (top / MARK).write_text(package.sha256 + "\n", encoding="ascii")
     try:
         top.rename(root)
-    except OSError:  # somebody else was faster
+    except OSError:  # another process was faster
         if not _is_unpacked(package, root):
             raise
 
 
 def _is_unpacked(package: Package, root: Path) -> bool:
-    """Say whether `root` is the package.
+    """Return whether `root` is the unpacked package.
 
     Raises:
-        InputError: it is something else.
+        InputError: `root` exists but has other content.
     """
     if not root.exists():
         return False

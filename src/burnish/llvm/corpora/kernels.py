@@ -1,4 +1,4 @@
-"""The runnable suite: small programs of our own that check their own results, each at several input sizes."""
+"""The runnable suite: burnish's own small programs that check their results, each at several input sizes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from burnish.llvm.corpora.sizes import choose_runs, read_runs, split_sizes
 from burnish.llvm.toolchain import compile_to_bitcode
 
 FOLDER = Path(__file__).with_name("kernels")
-# Without contraction every compiler prints the same: a fused multiply and add rounds once instead of twice.
+# No contraction: a fused multiply-add rounds once instead of twice, so outputs would depend on the compiler.
 FLAGS = ("-std=c17", "-ffp-contract=off", "-fno-ident")
 LINK_ARGUMENTS = ("-lm",)
 DEFAULT_SIZES = ("small",)
-PREFIX = "kernels:"  # of their names
+PREFIX = "kernels:"  # of the kernels' program names
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One program of the suite: a C file, what it does, and the inputs that it is run on."""
+    """One program of the suite: a C file, its description, and its inputs."""
 
     name: str
     area: str  # "sorting", "graphs", ...
     description: str
-    runs: tuple[Run, ...]  # by size: at -O3 some milliseconds, about 0.06 s and 0.6 s
+    runs: tuple[Run, ...]  # one for each size, smallest first: at -O3 some ms, about 0.06 s and 0.6 s
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def find_kernel(name: str) -> Kernel:
     """Return the kernel of that name.
 
     Raises:
-        UnknownName: there is none; the message suggests the nearest ones.
+        UnknownName: no kernel has this name; the message suggests the nearest ones.
     """
     known = {kernel.name: kernel for kernel in kernels()}
     if name not in known:
@@ -73,13 +73,13 @@ def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level
     """Return a kernel as a program of the LLVM tasks, with its workload.
 
     Args:
-        name: Of a kernel, such as "fft"; sizes may follow, which then count: "fft@medium", "fft@small,large".
-        sizes: Which inputs the program is run on; None takes all.
-        level: What clang's front end is told.
+        name: A kernel, such as "fft"; sizes in it replace `sizes`: "fft@medium", "fft@small,large".
+        sizes: Sizes of the inputs that the program is run on; None takes all.
+        level: The optimization level of clang's front end.
 
     Raises:
-        UnknownName: there is no such kernel, or it has no such size.
-        CompileError: clang rejects it, say because the C library's headers are missing.
+        UnknownName: there is no such kernel, or the kernel has no such size.
+        CompileError: clang rejects the file, for example because the C library's headers are missing.
     """
     name, sizes = split_sizes(name, sizes)
     runs = choose_runs(name, find_kernel(name).runs, sizes)
@@ -90,5 +90,5 @@ def load_kernel(name: str, sizes: Sequence[str] | None = DEFAULT_SIZES, *, level
 
 @functools.cache
 def _bitcode(name: str, level: str) -> bytes:
-    # compiled in its folder, so that the module does not name where burnish is installed
+    # compile in the kernels' folder, so that the module does not contain the path of burnish's installation
     return compile_to_bitcode(Path(f"{name}.c"), FLAGS, level=level, directory=FOLDER)

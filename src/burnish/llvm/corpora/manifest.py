@@ -1,4 +1,4 @@
-"""The pinned packages that programs come from: name, version, digest, licence and split."""
+"""The pinned packages of the public corpus: name, version, digest, licence and split."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Split = Literal["train", "val", "test", "no"]
 
 @dataclass(frozen=True)
 class Package:
-    """One source distribution, pinned by the digest of its file, and what it is used for."""
+    """One source distribution, pinned by the digest of its file, with its split and build settings."""
 
     name: str
     version: str
-    sdist: str  # the name of its file
+    sdist: str  # the file's name
     sha256: str
     size_bytes: int
     licence: str
-    split: Split  # "no": pinned, but kept out of all three
+    split: Split  # "no": pinned, but in none of the three splits
     files: int  # C and C++ files that were tried when the package was measured
-    units: int  # how many of them compiled
-    sampled: bool = False  # both are projected from a sample of the files
+    units: int  # the files of these that compiled
+    sampled: bool = False  # `files` and `units` are extrapolated from a sample of the files
     defines: tuple[str, ...] = ()  # macros that the package's own build would set: NAME or NAME=value
-    tables: tuple[str, ...] = ()  # beginnings of paths: megabytes of data, and no code
-    since: int = 1  # the version of its split that it came with
+    tables: tuple[str, ...] = ()  # prefixes of paths of files with megabytes of data and no code
+    since: int = 1  # the first version of its split that has the package
     repeats: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Files that are left out of its split, as the same program is in another: "PROGRAM in SPLIT" by path.
+    """Files left out because another split has the same program: path -> "PROGRAM in SPLIT".
 
-    Said here, and not found among what is built, so that a split does not depend on which others are built.
+    The manifest lists them, so that a split does not depend on which other packages are built.
     """
 
     def __str__(self) -> str:
@@ -51,15 +51,15 @@ def load_manifest() -> tuple[Package, ...]:
 
 
 def split_version(split: str) -> int:
-    """Return the version of a split: one more whenever packages were added to it. None is ever taken out."""
+    """Return a split's version; it grows by 1 when packages are added, and packages are never removed."""
     return max((package.since for package in load_manifest() if package.split == split), default=1)
 
 
 def packages_in(name: str) -> list[Package]:
-    """Return the packages of a split, or of a version of it: "test", "test@1".
+    """Return the packages of a split or of one version of a split: "test", "test@1".
 
     Raises:
-        UnknownName: there is no such version.
+        UnknownName: the split has no such version.
     """
     split, at, version = name.partition("@")
     versions = [str(number + 1) for number in range(split_version(split))]

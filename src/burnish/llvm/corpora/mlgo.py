@@ -3,13 +3,13 @@
     corpus_description.json    {"modules": ["lib/a.o", ...], "has_thinlto": false, ...}
     lib/a.o.bc                 the module before any pass
     lib/a.o.cmd                clang's -cc1 options, with a zero byte after each
-    lib/a.o.thinlto.bc         of a ThinLTO build: the module's index, by which its functions were imported
+    lib/a.o.thinlto.bc         in a ThinLTO build: the module's index, which selected the imported functions
 
-mlgo-utils take a ThinLTO module behind the import (lld's .3.import.bc): what comes from other modules is in
-it, as available_externally, and clang is told so by -thinlto-assume-merged.
+mlgo-utils extract a ThinLTO module after the import (lld's .3.import.bc). So the module has definitions from
+other modules, as available_externally. The option -thinlto-assume-merged declares that to clang.
 
-`global_command_override` takes the place of all .cmd files; what mlgo-utils write there for a build by lld is
-a reminder, and has to be filled in. Options are changed as ml-compiler-opt does (compiler_opt/rl/corpus.py).
+`global_command_override` replaces all .cmd files. For a build by lld, mlgo-utils write a placeholder there,
+which the user has to fill in. Options are changed as in ml-compiler-opt (compiler_opt/rl/corpus.py).
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ from burnish.llvm.toolchain import find_tool
 DESCRIPTION = "corpus_description.json"
 UNSPECIFIED = ("<UNSPECIFIED>",)
 BITCODE, COMMAND, INDEX = ".bc", ".cmd", ".thinlto.bc"
-OF_ONE_FILE = ("-o", "-main-file-name", "-x", "-dumpdir")  # with a value, of cc1
+OF_ONE_FILE = ("-o", "-main-file-name", "-x", "-dumpdir")  # options of -cc1 with a value in the next word
 OF_ONE_FOLDER = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")
 
 
 @dataclass(frozen=True)
 class FlagChanges:
-    """What is changed in the options of every module; names are compared by how options begin.
+    """Changes to the options of every module; a name matches all options that begin with it.
 
-    An option without '=' takes the word after it along.
+    An option without '=' is changed together with the next word, its value.
     """
 
     added: tuple[str, ...] = ()  # at the end
     deleted: tuple[str, ...] = ()
-    replaced: Mapping[str, str] = field(default_factory=dict)  # by name: the new value
+    replaced: Mapping[str, str] = field(default_factory=dict)  # name -> new value
 
 
 @dataclass(frozen=True)
 class MlgoCorpus:
-    """What a description says; files are read when they are asked for."""
+    """Content of a corpus description; methods read the modules' files on each call."""
 
     folder: Path
     modules: tuple[str, ...] = field(repr=False)
     has_thinlto: bool = False
-    override: tuple[str, ...] | None = None  # in the place of all .cmd files
-    more: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what else the description has
+    override: tuple[str, ...] | None = None  # options that replace all .cmd files
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)  # other entries of the description
 
     def path(self, module: str, suffix: str = BITCODE) -> Path:
         """Return the path of one of a module's files."""
         return self.folder / f"{module}{suffix}"
 
     def options(self, module: str) -> tuple[str, ...]:
-        """Return clang's options for a module, as the build had them.
+        """Return clang's options for a module, from the build or from the override.
 
         Raises:
-            InputError: there is no .cmd file, or the override has not been filled in.
+            InputError: the .cmd file cannot be read, or the override has not been filled in.
         """
         if self.override == UNSPECIFIED:
             raise InputError(
@@ -80,7 +80,7 @@ class MlgoCorpus:
         return tuple(text.removesuffix("\0").split("\0")) if text else ()
 
     def command(self, module: str, changes: FlagChanges = FlagChanges()) -> tuple[str, ...]:
-        """Return all of clang's arguments that compile a module, but for the output.
+        """Return all of clang's arguments that compile a module, except the output.
 
         Raises:
             InputError: see `options`.
@@ -94,7 +94,7 @@ class MlgoCorpus:
 
 @dataclass(frozen=True)
 class MlgoModule:
-    """A module to be written."""
+    """A module for `write_mlgo`."""
 
     name: str  # relative, with '/'
     bitcode: bytes = field(repr=False)
@@ -103,7 +103,7 @@ class MlgoModule:
 
 
 def changed_options(options: Iterable[str], changes: FlagChanges) -> Iterator[str]:
-    """Yield options without the deleted ones, and with other values of the replaced ones."""
+    """Yield options without the deleted ones, and with new values of the replaced ones."""
     words = iter(options)
     for word in words:
         name = next((name for name in changes.replaced if word.startswith(name)), None)
@@ -120,10 +120,10 @@ def changed_options(options: Iterable[str], changes: FlagChanges) -> Iterator[st
 
 
 def read_mlgo(folder: Path | str) -> MlgoCorpus:
-    """Read the description of a corpus: its folder, or the file itself.
+    """Read the description of a corpus, given its folder or the description's path.
 
     Raises:
-        InputError: there is none, it is not such a description, or a module of it has no bitcode.
+        InputError: the description is missing or invalid, or a module's file is missing.
     """
     folder = Path(folder)
     path = folder if folder.name == DESCRIPTION else folder / DESCRIPTION
@@ -159,17 +159,17 @@ def write_mlgo(
     override: Sequence[str] | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> MlgoCorpus:
-    """Write modules, and in the end the description: who reads a corpus that is not whole finds none.
+    """Write modules and, last, the description, without which an incomplete corpus cannot be read.
 
     Args:
-        folder: It is made; what it has of the same names is replaced.
-        modules: All with an index, or none; their options are written unless there is an override.
-        override: In the place of all modules' options.
-        more: What else to say in the description, such as {"corpus_name": "mine"}.
+        folder: The corpus; made if it does not exist. Files of the same names are replaced.
+        modules: All or none with an index; their options are written unless there is an override.
+        override: Options that replace those of all modules.
+        more: Other entries of the description, such as {"corpus_name": "mine"}.
 
     Raises:
-        InputError: there is no module, a name leads out of the folder or comes twice, or some modules have an
-            index and some do not.
+        InputError: there is no module, a name leads out of the folder or occurs twice, or only some modules
+            have an index.
     """
     names: list[str] = []
     indexed: set[bool] = set()
@@ -197,10 +197,10 @@ def write_mlgo(
 
 
 def combine_mlgo(folder: Path) -> MlgoCorpus:
-    """Write one description for all corpora below a folder, as mlgo-utils' combine_training_corpus does.
+    """Write one description for all corpora in a folder, as mlgo-utils' combine_training_corpus does.
 
     Raises:
-        InputError: there is none, or their descriptions differ in more than the modules.
+        InputError: there is no corpus, or their descriptions differ in more than the modules.
     """
     found = [read_mlgo(path) for path in sorted(folder.glob(f"*/{DESCRIPTION}"))]
     if not found:
@@ -217,10 +217,10 @@ def combine_mlgo(folder: Path) -> MlgoCorpus:
 
 
 def cc1_options(arguments: Sequence[str] = ("-Oz",)) -> tuple[str, ...]:
-    """Return the -cc1 options that clang's driver makes of some arguments, less those of a single file.
+    """Return clang's -cc1 options for some driver arguments, without options that name a single file.
 
     Raises:
-        InputError: clang's driver rejects them.
+        InputError: clang's driver rejects the arguments.
     """
     command = [str(find_tool("clang")), "-###", *arguments, "-c", "-x", "ir", "-", "-o", "module.o"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -238,7 +238,7 @@ def cc1_options(arguments: Sequence[str] = ("-Oz",)) -> tuple[str, ...]:
 
 
 def level_of(options: Sequence[str], default: str = "O0") -> str:
-    """Return the level that options ask for, such as "Oz": the last one counts."""
+    """Return the optimization level in some options, such as "Oz"; the last one counts."""
     return next((word[1:] for word in reversed(options) if word[:2] == "-O" and word != "-O"), default)
 
 

@@ -1,4 +1,4 @@
-"""Where LLVM modules come from: compiled files and folders, build databases, corpora, suites."""
+"""Sources of LLVM modules: compiled files and folders, compilation databases, corpora, suites."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES, IR_SUFFIXES, cxx_li
 
 
 class ModuleSource(ProgramSource):
-    """Files and all names of burnish.llvm.corpora.references, as clang's front end leaves them."""
+    """Programs before any pass: files, and all names of burnish.llvm.corpora.references."""
 
     kinds = "a file (.c .cc .cpp .ll .bc), a folder, compile_commands.json, or a name: corpus:brotli"
 
     def __init__(self, level: str) -> None:
-        """Take what clang's front end is told."""
+        """Take the optimization level of clang's front end."""
         self.level = level
 
     def takes(self, text: str) -> bool:
@@ -46,11 +46,11 @@ class ModuleSource(ProgramSource):
         return expand(text)
 
     def left_out(self, text: str) -> list[str]:
-        """Return the headers that a compilation database precompiles."""
+        """Return the left-out files of a compilation database, such as precompiled headers, with reasons."""
         return left_out(text)
 
     def open(self, text: str) -> Sequence[Program]:
-        """See ProgramSource; a corpus is a Corpus."""
+        """See ProgramSource; the result for a corpus is a Corpus."""
         return resolve(text, level=self.level)
 
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
@@ -60,25 +60,25 @@ class ModuleSource(ProgramSource):
     def variants(
         self, name: str, arguments: Sequence[str] = (), directory: Path | None = None
     ) -> dict[str, Program]:
-        """Return the program at -O0, the one level at which no attribute explains what the front end does."""
+        """Return the front end's program at -O0; the other levels differ only in attributes."""
         from_source = is_runnable(name) if is_reference(name) else Path(name).suffix not in IR_SUFFIXES
         if not (from_source or database_of(name)):
             return {}
         return {"O0": self._load(name, arguments, directory, "O0").program}
 
     def workload(self, name: str) -> Workload | None:
-        """Return how a program of a runnable suite is run."""
+        """Return the workload of a program of a runnable suite, else None."""
         return self.load(name).program.workload if is_runnable(name) else None
 
     def with_inputs(self, program: Program, names: Sequence[str] | None = None) -> Program:
-        """Return a kernel with inputs of some sizes, or for None of all; any other program as it is."""
+        """Return a kernel with inputs of the given sizes (None: all sizes), any other program unchanged."""
         if not program.name.startswith(PREFIX):
             return program
         kernel = load_kernel(program.name.removeprefix(PREFIX), names, level=self.level)
         return replace(program, workload=kernel.workload)
 
     def file(self, name: str) -> Path | None:
-        """See ProgramSource; a file that a build compiles twice has a name for each time."""
+        """See ProgramSource; if a build compiles a file twice, the path for the second time has "@2"."""
         if command := command_of(name):
             file = super().file(str(command.directory / command.source))
             assert file
@@ -92,7 +92,7 @@ class ModuleSource(ProgramSource):
         return name_in(name) if name.startswith("corpus") else name
 
     def project(self, name: str) -> str:
-        """Return a corpus' package, a build's or a file's folder; any other program is its own project."""
+        """Return a corpus' package, or a build's or file's folder; other programs are their own project."""
         if found := database_of(name):
             return found[0].absolute().parent.name
         if not is_reference(name):
@@ -100,17 +100,17 @@ class ModuleSource(ProgramSource):
         return name_in(name).partition("/" if name.startswith("corpus") else "@")[0]
 
     def pinned(self, text: str) -> str:
-        """Return a split of the public corpus with its version."""
+        """Return a split of the public corpus with its version; other texts unchanged."""
         return with_version(text)
 
     def link(self, programs: Sequence[Program]) -> Program:
-        """See ProgramSource; where one has `main`, all else becomes internal to it."""
+        """See ProgramSource; if one defines `main`, all other symbols become internal."""
         return link_programs(programs)
 
     def with_runs(
         self, program: Program, runs: Sequence[str], names: Sequence[str], arguments: Sequence[str]
     ) -> Program:
-        """See ProgramSource; C++ is linked with its libraries, and options for the linker count."""
+        """See ProgramSource; links the C++ libraries if needed, with the linker's options in `arguments`."""
         if not runs:
             return program
         cxx = any(Path(name).suffix in CXX_SUFFIXES for name in names)
@@ -128,7 +128,7 @@ class ModuleSource(ProgramSource):
 
 
 def _for_the_linker(arguments: Sequence[str]) -> list[str]:
-    """Return the options that count when an object is linked; the linker runs in another folder."""
+    """Return the options for the linker, with absolute paths, because it runs in another folder."""
     kept = []
     for word in arguments:
         if word.startswith("-L"):

@@ -1,10 +1,10 @@
-"""One package of a corpus as one file: rows that say what became of its files, and their bitcode.
+"""Packs: one file for each package of a corpus, with a row for each source file, and the bitcode.
 
     {"format": ..., "package": ..., "recipe": ..., "rows_bytes": n, "content_bytes": m}    one line of JSON
     n bytes: the rows, JSON lines, compressed by zstd
-    m bytes: the modules, each a zstd frame of its own; a row says where its frame begins
+    m bytes: the modules, each in a separate zstd frame; a row has the offset of its frame
 
-A pack is written under another name and renamed, so it is there whole or not at all.
+A pack is written under a temporary name and renamed, so a reader sees a complete file or none.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from burnish.files import write_atomically
 
 FORMAT = "burnish corpus 1"
 SUFFIX = ".pack"
-LEVEL = 17  # 19 is twice as slow for 2 % less
+LEVEL = 17  # of zstd; 19 takes twice as long and makes files only 2 % smaller
 
 Status = Literal["compiled", "failed", "skipped", "repeated"]
-"""repeated: compiled, but the same program is in another split, which keeps it."""
+"""repeated: compiled, but left out because another split has the same program."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackRow:
-    """One file of a package, and the program that it became."""
+    """One source file of a package, and its program."""
 
     package: str
     path: str  # relative to the package, with '/'
     split: str
     language: str  # of the source: "c", "c++" or "llvm"
     status: Status
-    reason: str = ""  # why it is not compiled
+    reason: str = ""  # for the status, unless it is "compiled"
     digest: str = ""  # of the program
-    structure: str = ""  # equal for programs that differ in names only
+    structure: str = ""  # structural hash, equal for programs that differ in names only
     instructions: int = 0  # of the module before any pass
     bitcode_bytes: int = 0
-    offset: int = 0  # of its frame
-    stored_bytes: int = 0  # of its frame
+    offset: int = 0  # of the frame, from `Pack.content_at`
+    stored_bytes: int = 0  # of the frame
 
     @property
     def name(self) -> str:
-        """Return what people call it: package/path."""
+        """Return the program's name: package/path."""
         return f"{self.package}/{self.path}"
 
     @property
     def is_program(self) -> bool:
-        """Say whether it can be opened: compiled, with code in it, and of this split alone."""
+        """Return whether the program can be opened: compiled, with code, and not in another split."""
         return self.status == "compiled" and self.instructions > 0
 
 
@@ -64,16 +64,16 @@ class Pack:
 
     path: Path
     package: str
-    recipe: str  # digest of what it was built from; another one: it has to be built again
+    recipe: str  # digest of what it was built from; if it differs, the pack has to be built again
     rows: tuple[PackRow, ...]
-    content_at: int  # where the first frame begins in the file
+    content_at: int  # offset of the first frame in the file
 
 
 def compiled_row(row: PackRow, bitcode: bytes) -> PackRow:
-    """Return the row of a program with what its bitcode tells.
+    """Return the row of a program, completed by the digests and sizes of its bitcode.
 
     Raises:
-        InputError: LLVM cannot read it.
+        InputError: LLVM cannot read the bitcode.
     """
     try:
         module = _native.Module(bitcode, row.name)
@@ -89,12 +89,12 @@ def compiled_row(row: PackRow, bitcode: bytes) -> PackRow:
 
 
 def compress(bitcode: bytes) -> bytes:
-    """Return a module as a frame: with its size and a checksum."""
+    """Return a module as a zstd frame with its size and a checksum."""
     return zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(bitcode)
 
 
 def write_pack(path: Path, package: str, recipe: str, items: Iterable[tuple[PackRow, bytes]]) -> None:
-    """Write rows and their frames, in the order of the paths; what has the same digest is stored once.
+    """Write rows and their frames, ordered by path; programs with the same digest are stored once.
 
     Raises:
         InputError: the folder cannot be written.
@@ -123,7 +123,7 @@ def read_pack(path: Path) -> Pack:
     """Read a pack's rows.
 
     Raises:
-        InputError: it is missing, damaged, or no pack.
+        InputError: the file is missing, damaged, or not a pack.
     """
     try:
         with path.open("rb") as file:
@@ -148,7 +148,7 @@ def read_frame(path: Path, content_at: int, row: PackRow) -> bytes:
     """Return the compressed module of a row.
 
     Raises:
-        InputError: the pack is missing, too short, or another one by now.
+        InputError: the pack is missing, too short, or was rebuilt since it was opened.
     """
     try:
         with path.open("rb") as file:
@@ -167,14 +167,14 @@ def read_program(path: Path, content_at: int, row: PackRow) -> Program:
     """Return the program of a row.
 
     Raises:
-        InputError: the pack is missing, damaged, or another one than that of the row.
+        InputError: the pack is missing, damaged, or was rebuilt since it was opened.
     """
     frame = read_frame(path, content_at, row)
     try:
         program = Program(row.name, "llvm", zstandard.decompress(frame))
     except zstandard.ZstdError as error:
         raise _changed(path, content_at, row, f"{row.name} is damaged ({error})") from None
-    if program.digest != row.digest:  # of another pack, a whole frame may begin at the same place
+    if program.digest != row.digest:  # a rebuilt pack may have another frame at the same offset
         raise _changed(path, content_at, row, f"{row.name} is damaged (it is another program)")
     return program
 
@@ -186,13 +186,13 @@ def items_of(pack: Pack) -> Iterator[tuple[PackRow, bytes]]:
 
 
 def _to_json(row: PackRow) -> str:
-    """Return a line without the fields that have their default."""
+    """Return a row as a line of JSON, without fields that have their default value."""
     default: dict[str, Any] = {field.name: field.default for field in fields(PackRow)}
     return json.dumps({k: v for k, v in asdict(row).items() if v != default[k]}) + "\n"
 
 
 def _changed(path: Path, content_at: int, row: PackRow, what: str) -> InputError:
-    """Return why a row's content is not there: its pack was replaced by another one, or is damaged."""
+    """Return the error for a row with wrong content: its pack was rebuilt, or is damaged."""
     pack = read_pack(path)
     places = {(other.path, other.digest, other.offset, other.stored_bytes) for other in pack.rows}
     place = (row.path, row.digest, row.offset, row.stored_bytes)

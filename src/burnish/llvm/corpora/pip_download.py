@@ -1,9 +1,9 @@
-"""Download one source distribution with pip's own finder; `fetch` runs this file as a process of its own.
+"""Download one source distribution with pip's own finder; `fetch` runs this file as a separate process.
 
 usage: python pip_download.py NAME SDIST DESTINATION
 
-pip's configuration decides where packages come from. Nothing of the package is run, which `pip download`
-would do to read the metadata. pip promises no API, hence the process and the few calls, which are the same
+pip's configuration decides the package index. No code of the package is run; `pip download` would run some to
+read the metadata. pip has no stable API, hence the separate process and the few calls, which are the same
 from pip 23 to pip 26. Prints JSON lines: {"done": bytes} as bytes arrive, and at most one {"error": text}.
 """
 
@@ -19,16 +19,16 @@ CHUNK_BYTES = 1 << 18
 
 
 def download(name: str, sdist: str, destination: Path) -> None:
-    """Write the file that the index calls `sdist` to `destination`.
+    """Download the index's file `sdist` to `destination`.
 
     Raises:
-        LookupError: the index does not list it.
+        LookupError: the index does not list the file.
     """
     from pip._internal.commands import create_command
     from pip._internal.models.format_control import FormatControl
     from pip._internal.models.target_python import TargetPython
 
-    command: Any = create_command("download")  # its methods differ in type, not in use, from pip to pip
+    command: Any = create_command("download")  # the types of its methods differ between versions of pip
     options, _ = command.parse_args(["--no-input", name])
     options.format_control = FormatControl(no_binary={":all:"}, only_binary=set())
     with command.main_context():
@@ -42,7 +42,7 @@ def download(name: str, sdist: str, destination: Path) -> None:
 
 
 def _save(session: Any, url: str, destination: Path) -> None:
-    # identity: a server must not unpack or repack what is checked by its digest
+    # identity: a server must not unpack or recompress the file, because its digest is checked
     with session.get(url, headers={"Accept-Encoding": "identity"}, stream=True) as response:
         response.raise_for_status()
         done = 0
@@ -53,7 +53,7 @@ def _save(session: Any, url: str, destination: Path) -> None:
 
 
 def main() -> int:
-    """Run `download` with the command line's arguments; every failure becomes one line."""
+    """Run `download` with the command line's arguments; print every failure as one line of JSON."""
     name, sdist, destination = sys.argv[1:]
     logging.basicConfig(format="%(message)s")  # pip's warnings, such as a refused connection, go to stderr
     try:
@@ -61,7 +61,7 @@ def main() -> int:
     except LookupError as error:
         print(json.dumps({"error": str(error)}), flush=True)
         return 1
-    except Exception as error:  # this process' boundary: pip and requests raise what they like
+    except Exception as error:  # boundary of this process: pip and requests may raise any error
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
         return 1
     return 0

@@ -1,6 +1,6 @@
-"""Precompiled headers in a build's commands: clang refuses those of another compiler.
+"""Precompiled headers in a build's commands, replaced by the headers that they were compiled from.
 
-The headers themselves mean the same, so units begin with those.
+clang rejects precompiled headers of other compilers; including the header itself has the same effect.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ INCLUDE = "-include"
 
 
 def makes_pch(options: Sequence[str]) -> bool:
-    """Say whether a command precompiles a header: by its action, or by its language, as CMake's do."""
+    """Return whether a command precompiles a header, by its action or (as in CMake) by its language."""
     languages = [after for word, after in itertools.pairwise(options) if word == "-x"]
     languages += [word[2:] for word in options if word.startswith("-x") and len(word) > 2]
     return any(word in MAKES for word in options) or any(one.endswith("-header") for one in languages[-1:])
 
 
 def header_of(pch: Path) -> Path | None:
-    """Return the header that a file was precompiled of, which is beside it by convention, if it is there."""
+    """Return the header of a precompiled header, by convention beside it; None if it is not there."""
     header = pch.with_suffix("") if pch.suffix in SUFFIXES else None
     return header if header and header.is_file() else None
 
@@ -35,9 +35,10 @@ def pchs(options: Sequence[str]) -> list[str]:
 
 
 def without_pch(directory: str, options: Sequence[str]) -> tuple[str, ...]:
-    """Return the options with headers in the place of what was precompiled of them.
+    """Return the options with precompiled headers replaced by their headers.
 
-    `-include NAME` takes NAME.pch where one is there: clang is told to read NAME itself, as -Xclang tells it.
+    For `-include NAME`, clang's driver takes NAME.pch if that exists. Passing the option by -Xclang makes
+    clang read NAME itself.
     """
     words = list(options)
     result: list[str] = []
@@ -66,7 +67,7 @@ def without_pch(directory: str, options: Sequence[str]) -> tuple[str, ...]:
 
 
 def _includes(options: Sequence[str]) -> Iterator[tuple[bool, str]]:
-    """Yield what is included before the source: whether it is precompiled, and its name."""
+    """Yield each file included before the source: true if it is precompiled, and its name."""
     words = [word for word in options if word != XCLANG]
     for word, after in itertools.pairwise(words):
         if word in (USES, INCLUDE):

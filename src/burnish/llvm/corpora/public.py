@@ -18,16 +18,16 @@ from burnish.llvm.corpora.units import FLAGS, Failed, Skipped, Unit, compile_fol
 from burnish.llvm.toolchain import C_SUFFIXES, clang_version
 
 PART_FILES = 24
-RECIPE = 2  # one more whenever what comes out of a package changes
+RECIPE = 2  # increment it when the build of a package changes its result
 
 
 def default_folder() -> Path:
-    """Return where the public corpus is, unless somebody says otherwise."""
+    """Return the default folder of the public corpus."""
     return default_cache() / "corpus"
 
 
 def packages_of(splits: Sequence[str]) -> list[Package]:
-    """Return the packages of some splits, or of versions of them."""
+    """Return the packages of some splits, each with or without a version ("test@1")."""
     return [package for split in splits for package in packages_in(split)]
 
 
@@ -37,7 +37,7 @@ def package_job(root: Path, package: Package, limit: int | None = None) -> Packa
     Args:
         root: The unpacked sdist, as `fetch` returns it.
         package: Its entry in the manifest.
-        limit: Try only so many of its files, the first by path.
+        limit: Try only this many files, the first by path; None tries all.
     """
     root = root.resolve()
     paths = list(itertools.islice(index_tree(root).sources(), limit))
@@ -47,14 +47,14 @@ def package_job(root: Path, package: Package, limit: int | None = None) -> Packa
         weight = sum((root / path).stat().st_size for path in group)
         parts.append(FileGroup(group[0], group, compile_paths, package.split, weight))
     ingredients = [RECIPE, package.sha256, package.split, package.defines, FLAGS, clang_version(), limit]
-    for rarely in (package.repeats.items(), package.tables):  # without any, what is built stays as it is
+    for rarely in (package.repeats.items(), package.tables):  # only if present, so other packs stay valid
         if rarely:
             ingredients.append(sorted(rarely))
     return PackageJob(package.name, recipe_of(*ingredients), tuple(parts))
 
 
 def folder_groups(paths: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """Yield files of one folder that are compiled in one go: few, as a killed build does them again."""
+    """Yield groups of at most PART_FILES files of one folder; few, as a killed build repeats its groups."""
     for _, inside in itertools.groupby(paths, folder_of):
         group = tuple(inside)
         yield from (group[start : start + PART_FILES] for start in range(0, len(group), PART_FILES))
@@ -65,8 +65,8 @@ def compile_paths_of(
 ) -> Iterator[list[tuple[PackRow, bytes]]]:
     """Compile files of one folder of a package; headers are generated in `scratch`.
 
-    There, and not beside the sources: a header that another folder, or an earlier build, has left
-    could change what is compiled.
+    They are not generated beside the sources, because a header left by another folder or an earlier build
+    could change the result.
     """
     tree = replace(_tree(root), generated=str(scratch))
     for unit, bitcode in compile_folder(tree, package, paths):
@@ -77,7 +77,7 @@ def compile_paths_of(
 
 
 def unit_row(unit: Unit | Skipped | Failed, split: str) -> PackRow:
-    """Return what a row says of a file before its bitcode is looked at."""
+    """Return a file's row, without the fields that depend on its bitcode."""
     language = "c" if Path(unit.path).suffix in C_SUFFIXES else "c++"
     row = PackRow(unit.package, unit.path, split, language, "compiled")
     if isinstance(unit, Unit):

@@ -1,6 +1,6 @@
-"""The body of one random function, as LLVM IR: statements and control flow, always valid, and soon over.
+"""Body of one random function, as LLVM IR: statements and control flow, always valid and short to run.
 
-What calls and loops cost is counted, and bounded.
+The generator counts the steps of calls and loops, and limits both by MOST_STEPS.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from burnish.llvm.corpora.random_values import (
     write_value,
 )
 
-MOST_STEPS = 20_000  # of one call, with all that it calls
-DEEPEST = 3  # of nested loops and branches
-LANES = 4
+MOST_STEPS = 20_000  # target: most instructions executed by one call of a function, including its callees
+DEEPEST = 3  # levels of nested loops and branches
+LANES = 4  # elements of a vector
 
 
 def write_function(body: Body, statements: int) -> str:
-    """Return the text of a function of about so many statements."""
+    """Return the text of a function with `statements` top-level statements."""
     rng, signature = body.rng, body.signature
     for number, kind in enumerate(signature.parameters):
         add_variable(body, kind, f"%p{number}")
@@ -69,7 +69,7 @@ def _store(body: Body) -> None:
 
 
 def _vector(body: Body) -> None:
-    """Combine four neighbours of two arrays, and write them or their sum."""
+    """Combine four adjacent elements from each of two addresses; store the vector or its sum."""
     arrays = [array for array in body.arrays if array.element in ("i32", "double")]
     if not arrays:
         return _assign(body)
@@ -123,12 +123,12 @@ def _switch(body: Body) -> None:
 
 
 def _loop(body: Body) -> None:
-    """Write a counted loop, with its counter in a phi."""
+    """Write a counted loop whose counter is a phi."""
     trips = _affordable(body, body.rng.choice((2, 3, 4, 7, 8, 16, 33)))
     head, inside, latch, end = (body.new(word) for word in ("head", "body", "latch", "exit"))
     counter, step = body.new("i"), body.new("next")
     count = str(trips)
-    if body.rng.random() < 0.5:  # known at run time only
+    if body.rng.random() < 0.5:  # a trip count known only at run time
         bits = body.emit(f"and i64 {write_value(body, 'i64', 1)}, {trips}")
         count = body.emit(f"add i64 {bits}, 1")
         trips += 1
@@ -151,7 +151,7 @@ def _loop(body: Body) -> None:
 
 
 def _search(body: Body) -> None:
-    """Write a loop over an array that ends early where an element fits."""
+    """Write a loop over an array that ends early at an element above a value."""
     array = body.rng.choice(body.arrays)
     if array.element not in INTEGERS:
         return _loop(body)
@@ -197,6 +197,6 @@ def _call(body: Body) -> None:
 
 
 def _affordable(body: Body, trips: int) -> int:
-    """Return how often a loop may run so that the function stays within its bound."""
+    """Return a loop's trip count: at most `trips`, fewer if MOST_STEPS requires it, at least 1."""
     left = max(MOST_STEPS - body.steps, 1)
     return max(1, min(trips, left // (64 * body.times)))

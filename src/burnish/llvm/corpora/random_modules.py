@@ -1,4 +1,4 @@
-"""Random programs: valid LLVM modules without end, each from its seed, that run and print a checksum."""
+"""Random programs: any number of valid LLVM modules, each from a seed, that run and print a checksum."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from burnish.llvm.corpora.random_functions import write_function
 from burnish.llvm.corpora.random_values import SCALARS, Array, Body, Signature
 
 PACKAGE = "random"
-VERSION = 1  # one more whenever a seed gives another program
-PART_PROGRAMS = 64  # that one process generates in one go
-SIZE = 1000  # IR instructions, about
-STATEMENTS = 10  # of a function, about
-STATEMENT_INSTRUCTIONS = 27  # on average
+VERSION = 1  # increment it when a seed gives another program
+PART_PROGRAMS = 64  # programs in one part of a build, which one process generates
+SIZE = 1000  # approximate IR instructions of a program
+STATEMENTS = 10  # approximate statements of a function
+STATEMENT_INSTRUCTIONS = 27  # IR instructions of a statement, on average
 
 HEAD = """source_filename = "random-{seed}"
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
@@ -42,10 +42,10 @@ def random_module(seed: int, size: int = SIZE) -> Program:
 
     Args:
         seed: The same seed and size give the same bytes.
-        size: IR instructions, about.
+        size: Approximate IR instructions.
 
     Returns:
-        A program with a `main` and a workload; it depends on `argc`, so that no pass can compute it all.
+        A program with a `main` and a workload. Its output depends on `argc`, so that no pass can compute it.
         It has internal functions, loops, branches, switches, memory, integers, floats and vectors.
     """
     text = random_ir(seed, size)
@@ -55,7 +55,7 @@ def random_module(seed: int, size: int = SIZE) -> Program:
 
 
 def random_ir(seed: int, size: int = SIZE) -> str:
-    """Return the random program of a seed as text."""
+    """Return the random program of a seed as LLVM IR text."""
     rng = random.Random(f"burnish {VERSION} {seed} {size}")
     arrays = [_global(rng, number) for number in range(rng.randint(2, 5))]
     functions: list[Signature] = []
@@ -75,10 +75,10 @@ def random_ir(seed: int, size: int = SIZE) -> str:
 
 
 def random_job(count: int, seed: int = 0, size: int = SIZE) -> PackageJob:
-    """Plan a package of random programs: those of `count` seeds from `seed` on.
+    """Plan a package of random programs with `count` consecutive seeds from `seed` on.
 
     Raises:
-        InputError: there is none of them.
+        InputError: `count` is less than 1.
     """
     if count < 1:
         raise InputError(f"expected at least one random program, got {count}")
@@ -119,7 +119,7 @@ def _signature(rng: random.Random, name: str, arrays: list[Array]) -> Signature:
 
 
 def _main(rng: random.Random, functions: list[Signature], arrays: list[Array]) -> str:
-    """Call every function once, and print a checksum over what they return and leave in memory."""
+    """Return a `main` that calls every function once and prints a checksum of results and global arrays."""
     lines = ["  %wide = sext i32 %argc to i64"]
     total = "%wide"
     for number, function in enumerate(functions):
@@ -143,7 +143,7 @@ def _main(rng: random.Random, functions: list[Signature], arrays: list[Array]) -
 
 
 def _sum_of(array: Array, number: int, total: str) -> list[str]:
-    """Mix the elements of an array into the total."""
+    """Return a loop that mixes the elements of an array into the checksum."""
     name, before = f"m{number}", "entry" if number == 0 else f"m{number - 1}.end"
     bits, more = _to_bits(array.element, f"%{name}.value", f"%{name}.bits")
     kind = f"[{array.length} x {array.element}]"
@@ -184,7 +184,7 @@ def _cast_integer(kind: str, value: str, wanted: str) -> str:
 
 
 def _to_bits(kind: str, value: str, name: str) -> tuple[str, list[str]]:
-    """Return an i64 that stands for a value; every NaN is the same, whatever its bits."""
+    """Return the name of an i64 for a value, and its instructions; every NaN gives the same i64."""
     if kind not in ("double", "float"):
         return name, [f"  {name} = {_cast_integer(kind, value, 'i64')}"]
     lines = []
@@ -200,7 +200,7 @@ def _to_bits(kind: str, value: str, name: str) -> tuple[str, list[str]]:
 
 
 def _declarations(text: str) -> str:
-    """Declare the intrinsics that a text calls."""
+    """Return declarations of the intrinsics that a text calls."""
     found = dict.fromkeys(re.findall(r"call (\S+|<4 x i32>) (@llvm\.[\w.]+)\(([^)]*)\)", text))
     lines = {}
     for result, name, arguments in found:

@@ -1,8 +1,8 @@
 """Values of one random function, as LLVM IR: locals, operands, conditions and addresses, never undefined.
 
-Locals are allocas, as a front end leaves them, all with a value from the beginning. Indices are masked to
-the size of their array, shifts to the width of their type; divisors are positive, arithmetic wraps, and no
-float becomes an integer but by a saturating conversion.
+Locals are allocas, as in the output of a front end, all initialized at entry. Indices are masked to the size
+of their array, shift amounts to the width of their type. Divisors are positive, arithmetic wraps, and floats
+are converted to integers only with saturation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCALARS = (*INTEGERS, "double", "float")
 
 @dataclass(frozen=True)
 class Array:
-    """Memory that a function may use: `length` elements behind a pointer, a power of two."""
+    """Memory that a function may use: `length` elements from `pointer` on; `length` is a power of two."""
 
     pointer: str
     element: str
@@ -26,24 +26,24 @@ class Array:
 
 @dataclass(frozen=True)
 class Signature:
-    """A function that others may call."""
+    """A function that other functions may call."""
 
     name: str
     result: str
     parameters: tuple[str, ...]  # scalars
-    array: Array | None  # the kind of array behind its last parameter
-    steps: int = 1  # at most, for one call
+    array: Array | None  # the last parameter points to an array of this type and length
+    steps: int = 1  # most instructions executed by one call
 
     @property
     def type_text(self) -> str:
-        """Return its parameters as they are declared."""
+        """Return the parameters as in the definition."""
         words = [f"{kind} %p{number}" for number, kind in enumerate(self.parameters)]
         return ", ".join(words + (["ptr %array"] if self.array else []))
 
 
 @dataclass
 class Body:
-    """The lines of a function while it grows."""
+    """A function under construction."""
 
     rng: random.Random
     signature: Signature
@@ -52,20 +52,20 @@ class Body:
     lines: list[str] = field(default_factory=list)
     entry: list[str] = field(default_factory=list)  # allocas and their first values
     variables: list[tuple[str, str]] = field(default_factory=list)  # pointer and type
-    read_only: list[tuple[str, str]] = field(default_factory=list)  # values of loops that are open
+    read_only: list[tuple[str, str]] = field(default_factory=list)  # counters of the enclosing loops
     names: int = 0
     block: str = "entry"
     depth: int = 0
-    times: int = 1  # how often the current block runs, at most
+    times: int = 1  # most executions of the current block in one call
     steps: int = 0
 
     def new(self, word: str = "v") -> str:
-        """Return a name that is free."""
+        """Return an unused name."""
         self.names += 1
         return f"%{word}{self.names}"
 
     def emit(self, text: str) -> str:
-        """Add an instruction that has a result, and return that."""
+        """Add an instruction with a result, and return the result's name."""
         name = self.new()
         self.lines.append(f"  {name} = {text}")
         self.steps += self.times
@@ -101,7 +101,7 @@ def add_array(body: Body) -> None:
 
 
 def random_constant(rng: random.Random, kind: str) -> str:
-    """Return a constant of a type, more often than not a small one."""
+    """Return a constant of a type; about 70 % of the integers are at most 16 in magnitude."""
     if kind in ("double", "float"):
         return f"{rng.randint(-64, 64) / 8:.6e}"
     bits = int(kind[1:])
@@ -110,7 +110,7 @@ def random_constant(rng: random.Random, kind: str) -> str:
 
 
 def write_value(body: Body, kind: str, deep: int = 2) -> str:
-    """Write instructions that compute a value of a type, and return it."""
+    """Write instructions that compute a value of a type, and return the value's name."""
     rng = body.rng
     if deep == 0 or rng.random() < 0.15:
         return _leaf(body, kind)
@@ -195,7 +195,7 @@ def _float_value(body: Body, kind: str, deep: int) -> str:
 
 
 def write_condition(body: Body, deep: int) -> str:
-    """Write a comparison of two values, and return its i1."""
+    """Write a comparison of two values, and return the name of its i1."""
     if body.rng.random() < 0.2:
         predicate = body.rng.choice(("olt", "oge", "une", "oeq", "ult"))
         kind = body.rng.choice(("double", "float"))
@@ -214,7 +214,7 @@ def _suffix(kind: str) -> str:
 
 
 def write_address(body: Body, array: Array, mask: int) -> str:
-    """Write the address of an element of an array: a random index, masked."""
+    """Write the address of an array's element at a random, masked index, and return its name."""
     index = body.emit(f"and i64 {write_value(body, 'i64', 1)}, {mask}")
     kind = f"[{array.length} x {array.element}]"
     return body.emit(f"getelementptr inbounds {kind}, ptr {array.pointer}, i64 0, i64 {index}")

@@ -1,17 +1,17 @@
 """Names for programs, usable wherever a file is: corpus:train, kernels:fft, random:0..99, hot.c.
 
 FILE                                      C, C++, .ll or .bc
-FOLDER                                    all C and C++ files below it
-build/compile_commands.json               what a build compiled, each file with the build's own options
-build/compile_commands.json:src/hot.c     one file of it
+FOLDER                                    all C and C++ files below the folder
+build/compile_commands.json               all files that a build compiled, with the build's own options
+build/compile_commands.json:src/hot.c     one file of a build
 corpus:train  corpus:brotli               a split or a package of the public corpus
-corpus:test@1                             a split as its first version was
-corpus:brotli/c/dec/decode.c              one program of it; * and ? stand for any letters
-corpus@FOLDER:train                       the same of another corpus
+corpus:test@1                             the first version of a split
+corpus:brotli/c/dec/decode.c              one program of the corpus; * and ? are wildcards
+corpus@FOLDER:train                       a split, package or program of another corpus
 kernels:fft  kernels:*                    programs of the runnable suite
 kernels:fft@medium  kernels:*@small,large the same with other inputs: small, medium, large
 workloads:lz4  workloads:lz4@large        real programs that can be run
-random:7  random:0..99  random:7:5000     random programs by seed, also of another size
+random:7  random:0..99  random:7:5000     random programs by seed, also with another size
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?(?::(\d+))?")
 
 
 def is_reference(text: str) -> bool:
-    """Say whether this is a name as above, and not that of a file."""
+    """Return whether a text is a name as listed above, and not an existing file."""
     kind = re.split("[:@]", text, maxsplit=1)[0]
     return (kind in KINDS and ":" in text and not Path(text).exists()) or database_of(text) is not None
 
 
 def is_runnable(text: str) -> bool:
-    """Say whether this names programs of the runnable suite: they are compiled from source when opened."""
+    """Return whether a text names kernels or workloads, which are compiled from source when opened."""
     return is_reference(text) and text.partition(":")[0] in RUNNABLE
 
 
 def database_of(text: str) -> tuple[Path, str] | None:
-    """Return the compilation database and the name in it, where this names a file of one."""
+    """Return the compilation database and the file's name in it, if a text names such a file, else None."""
     path, colon, name = text.rpartition(DATABASE + ":")
     found = Path(f"{path}{DATABASE}")
     return (found, name) if colon and name and not Path(text).exists() and found.is_file() else None
 
 
 def command_of(text: str) -> Command | None:
-    """Return how a build compiles a file, where the name is that of a file of a compilation database.
+    """Return a build's command for a file, if a text names a file of a compilation database, else None.
 
     Raises:
         UnknownName: the database has no such file; the message suggests the nearest ones.
-        InputError: it cannot be read.
+        InputError: the database cannot be read.
     """
     if not (found := database_of(text)):
         return None
@@ -82,16 +82,16 @@ def command_of(text: str) -> Command | None:
 
 
 def resolve(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") -> Sequence[Program]:
-    """Return the programs that a name stands for; where there are many, each is read when it is asked for.
+    """Return the programs that a name stands for; if there are many, each is read on access.
 
     Args:
         text: A file, or a name as above.
         arguments: clang's options, for C and C++ files; they come after a build's own.
-        level: What clang's front end is told, for a C or C++ file and for the runnable programs.
+        level: Optimization level of clang's front end, for C and C++ files and for kernels and workloads.
 
     Raises:
-        UnknownName: there is nothing of that name; the message suggests the nearest ones.
-        InputError: the file or the corpus is not there, or cannot be used.
+        UnknownName: nothing has that name; the message suggests the nearest ones.
+        InputError: the file or the corpus does not exist, or cannot be used.
     """
     load = functools.partial(_load, arguments=tuple(arguments), level=level)
     if not is_reference(text):
@@ -113,8 +113,8 @@ def expand(text: str) -> list[str]:
     """Return the names of the single programs that a name stands for; `resolve_one` opens each.
 
     Raises:
-        UnknownName: there is nothing of that name.
-        InputError: the corpus is not there; the folder or the compilation database has no program.
+        UnknownName: nothing has that name.
+        InputError: the corpus does not exist, or the folder or the compilation database has no program.
     """
     if not is_reference(text):
         return _below(Path(text)) if Path(text).is_dir() else _compiled(text)
@@ -129,13 +129,13 @@ def expand(text: str) -> list[str]:
 
 
 def with_version(text: str) -> str:
-    """Return a name that stands for the same programs for good: of a public split, the one of its version.
+    """Return a name with a fixed meaning: the name of a public split gets the current version.
 
-    Where a split has grown, its name alone stands for more programs than those that a figure is of.
+    Without the version, results that were reported for a name no longer match it when the split grows.
     """
     split = text.removeprefix("corpus:")
     public = is_reference(text) and text.startswith("corpus:") and split in SPLITS
-    if not public or read_splits(default_folder()):  # splits of one's own have no versions
+    if not public or read_splits(default_folder()):  # a user's own splits have no versions
         return text
     return f"{text}@{split_version(split)}"
 
@@ -144,7 +144,7 @@ def resolve_one(text: str, arguments: Sequence[str] = (), *, level: str = "Oz") 
     """Return the one program that a name stands for.
 
     Raises:
-        UnknownName: there is nothing of that name.
+        UnknownName: nothing has that name.
         InputError: the name stands for several programs, or the file cannot be used.
     """
     programs = resolve(text, arguments, level=level)
@@ -163,7 +163,7 @@ def _load(text: str, arguments: tuple[str, ...], level: str) -> Program:
 
 
 def _below(folder: Path) -> list[str]:
-    """Return the C and C++ files below a folder, without those in hidden folders."""
+    """Return the C and C++ files below a folder, except in hidden folders."""
     found = []
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -175,7 +175,7 @@ def _below(folder: Path) -> list[str]:
 
 
 def _compiled(text: str) -> list[str]:
-    """Return the names of the files of a compilation database; the text where it is something else."""
+    """Return the names of a compilation database's files; any other text as the only name."""
     if not text.endswith(DATABASE) or not Path(text).is_file():
         return [text]
     names = [f"{text}:{name}" for name in _commands(Path(text))]
@@ -185,7 +185,7 @@ def _compiled(text: str) -> list[str]:
 
 
 def left_out(text: str) -> list[str]:
-    """Return the files of a compilation database that are no programs, each with the reason."""
+    """Return the files of a compilation database that are not programs, each with the reason."""
     if not text.endswith(DATABASE) or not Path(text).is_file():
         return []
     return [f"{name}: {why}" for name, why in read_left_out(Path(text))]
@@ -202,7 +202,7 @@ def _read_commands(database: Path, time_ns: int, size: int) -> dict[str, Command
 
 
 def _before_name(text: str) -> str:
-    """Return a reference up to the name: corpus@FOLDER: may have a ':' in the folder, and in the name."""
+    """Return the part of a reference before the name; FOLDER in corpus@FOLDER:NAME may contain a ':'."""
     if found := database_of(text):
         return text[: -len(found[1])]
     if not text.startswith("corpus@"):
@@ -213,7 +213,7 @@ def _before_name(text: str) -> str:
 
 
 def name_in(text: str) -> str:
-    """Return what follows the kind of a reference: split, package, program or seeds."""
+    """Return the name in a reference, which follows the kind: split, package, program or seeds."""
     return text[len(_before_name(text)) :]
 
 
@@ -243,7 +243,7 @@ def _of_suite(kind: str, name: str, level: str) -> Sequence[Program]:
         from burnish.llvm.corpora.workloads import load_workload, workload_names
 
         names, load = workload_names(), functools.partial(load_workload, level=level)
-    pattern, at, sizes = name.partition("@")  # those of the inputs may follow
+    pattern, at, sizes = name.partition("@")  # sizes of inputs may follow
     found = fnmatch.filter(names, pattern)
     if not found:
         raise UnknownName.among(kind.removesuffix("s"), pattern, names)

@@ -1,4 +1,4 @@
-"""Repairs of clang's options, given what clang complained about."""
+"""Repairs of clang's options in response to clang's errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ERROR = re.compile(r"error: (.*)")
 MISSING_FILE = re.compile(r"'([^']+)' file not found")
 MISSING_FEATURES = re.compile(r"target features? '([^']+)'|needs target features? ([\w.,|() -]+)")
 PYTHON_HEADERS = ("Python.h", "pyconfig.h")
-# What C++17 took out of the language and its library.
+# Errors about features that C++17 removed from the language and its library.
 REMOVED_IN_CXX17 = re.compile(
     r"C\+\+17|'register'|\b(auto_ptr|random_shuffle|unary_function|binary_function|bind1st|bind2nd)\b"
 )
@@ -22,15 +22,15 @@ REMOVED_IN_CXX17 = re.compile(
 
 @dataclass(frozen=True)
 class Repairs:
-    """What repairs have found so far for one file."""
+    """Options that repairs have found so far for one file."""
 
     roots: tuple[str, ...] = ()  # include roots, relative to the sdist
     flags: tuple[str, ...] = ()
-    generated: tuple[str, ...] = ()  # includes that a header was written for
+    generated: tuple[str, ...] = ()  # includes whose headers were generated
 
 
 def first_error(report: str) -> str:
-    """Return the text of the first error in clang's output; its last line if there is none."""
+    """Return the text of the first error in clang's output; without an error, the last line."""
     if found := ERROR.search(report):
         return found[1]
     return report.strip().rpartition("\n")[2]
@@ -39,7 +39,7 @@ def first_error(report: str) -> str:
 def repair(
     options: Repairs, error: str, tree: SourceTree, near: str, defines: Sequence[str]
 ) -> Repairs | None:
-    """Return options that may mend an error in a file of the folder `near`; None: there is nothing to try."""
+    """Return options that may repair an error in a file of the folder `near`; None if no repair applies."""
     better = options
     if missing := MISSING_FILE.search(error):
         better = _add_root(options, missing[1], tree, near, defines)
@@ -54,10 +54,10 @@ def repair(
 def _add_root(options: Repairs, include: str, tree: SourceTree, near: str, defines: Sequence[str]) -> Repairs:
     root = tree.include_root(include, near)
     made = None
-    if root is None or FOREIGN.search(f"{root}/{include}"):  # another system's config.h is the worse choice
+    if root is None or FOREIGN.search(f"{root}/{include}"):  # prefer a generated config.h to a foreign one
         made = generate_header(tree, include, near, defines)
     if made is not None:
-        # once for each header: its root may be there already, for another
+        # record each header: the root alone may be known already, because of another header
         generated = tuple(dict.fromkeys([*options.generated, include]))
         return replace(options, roots=_with(options.roots, made), generated=generated)
     if root is not None:

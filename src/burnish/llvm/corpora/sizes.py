@@ -1,4 +1,4 @@
-"""Runs by the size of their input: what the kernels and the workloads share."""
+"""Runs by the size of their input, for kernels and workloads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def read_runs(arguments: Mapping[str, str], outputs: Mapping[str, str]) -> tuple
     """Return a run for each size, in order.
 
     Args:
-        arguments: Of the program, by size, with spaces between them.
-        outputs: What it prints, by size, where that is known.
+        arguments: The program's arguments, separated by spaces, by size.
+        outputs: The program's expected output by size, where it is known.
     """
     return tuple(
         Run(size, tuple(text.split()), expected=outputs[size].encode() if size in outputs else None)
@@ -22,7 +22,7 @@ def read_runs(arguments: Mapping[str, str], outputs: Mapping[str, str]) -> tuple
 
 
 def split_sizes(text: str, sizes: Sequence[str] | None) -> tuple[str, Sequence[str] | None]:
-    """Return a name and the sizes that follow it, as in "fft@small,large", or else the given ones."""
+    """Return a name and the sizes after it, as in "fft@small,large"; without any, the given sizes."""
     name, separator, suffix = text.partition("@")
     return name, suffix.split(",") if separator else sizes
 
@@ -32,7 +32,7 @@ def choose_runs(program: str, runs: Sequence[Run], sizes: Sequence[str] | None) 
 
     Raises:
         UnknownName: the program has no such size.
-        InputError: no size is given, or a text in place of a sequence of them.
+        InputError: `sizes` is empty, or a string instead of a sequence of strings.
     """
     if sizes is None:
         return tuple(runs)

@@ -1,4 +1,4 @@
-"""Which programs are learnt from and which are kept to test on: by folder, and none in two splits."""
+"""Splits of a corpus into training, validation and test programs: by folder, without repeated programs."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from burnish.llvm.corpora.pack import PackRow
 
 FILE = "splits.json"
 KEEPS = ("train", "val", "test")
-"""Which split keeps a program that is in several: what is learnt from depends on nothing else."""
+"""The first of these splits keeps a repeated program, so that training data depend on no other split."""
 
 
 def group_of(row: PackRow) -> str:
-    """Return the folder that a row's file is in, package first: what is split together."""
+    """Return the folder of a row's file, package first; all files of a folder go to the same split."""
     return row.name.rpartition("/")[0]
 
 
 def file_of(row: PackRow) -> str:
-    """Return the file that a row comes from, package first, for several functions of a file the same."""
+    """Return a row's source file, package first; all functions of a file have the same one."""
     folder, _, name = row.name.rpartition("/")
     return f"{folder}/{name.partition(':')[0]}"
 
 
 def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: int) -> dict[str, str]:
-    """Deal groups out to splits, the largest first, each to the split that lacks the most of its share.
+    """Assign groups to splits, largest first, each to the split that lacks most programs of its share.
 
     Args:
-        groups: Programs in each group.
-        shares: By split, such as {"train": 8, "val": 1, "test": 1}; relative to their sum.
-        seed: Of the order among groups of equal size.
+        groups: The number of programs in each group.
+        shares: The share of each split, such as {"train": 8, "val": 1, "test": 1}; relative to their sum.
+        seed: Seed of the order among groups of equal size.
 
     Raises:
         InputError: a share is negative, or all are zero.
@@ -56,7 +56,7 @@ def assign_splits(groups: Mapping[str, int], shares: Mapping[str, float], seed: 
 
 
 def apply_splits(rows: Sequence[PackRow], splits: Mapping[str, str]) -> list[PackRow]:
-    """Return rows with the splits of their files, else of their folders, else of their packages."""
+    """Return rows with the split of their file, else of their folder, else of their package."""
     if not splits:
         return list(rows)
     found = []
@@ -68,10 +68,11 @@ def apply_splits(rows: Sequence[PackRow], splits: Mapping[str, str]) -> list[Pac
 
 
 def without_repeats(rows: Sequence[PackRow]) -> list[PackRow]:
-    """Return rows so that no program is in two splits; names of functions and files do not make it another.
+    """Return rows so that no program is in two splits; programs that differ only in names are the same.
 
-    The first split in the order of `KEEPS` keeps it; in the others it becomes "repeated". What is in
-    a split that is not here cannot be seen: the manifest says it of the public packages (Package.repeats).
+    The first split in the order of `KEEPS` keeps a program; in the others its status becomes "repeated".
+    Repeats of programs in packages that are not built cannot be found here. For the public packages, the
+    manifest lists them (Package.repeats).
     """
     rank = {split: number for number, split in enumerate(KEEPS)}
     owner: dict[tuple[str, int], PackRow] = {}
@@ -89,15 +90,15 @@ def without_repeats(rows: Sequence[PackRow]) -> list[PackRow]:
 
 
 def repeat_reason(other: str) -> str:
-    """Return why a program is left out: `other` is PROGRAM in SPLIT."""
+    """Return the reason why a program is left out; `other` is "PROGRAM in SPLIT"."""
     return f"the same program as {other}"
 
 
 def read_splits(folder: Path) -> dict[str, str]:
-    """Return a corpus folder's own splits, by group; none: those of the packages hold.
+    """Return a corpus folder's own splits, by group; {} if the packages' splits apply.
 
     Raises:
-        InputError: the file is damaged.
+        InputError: the file of splits is damaged.
     """
     path = folder / FILE
     if not path.exists():
@@ -116,5 +117,5 @@ def write_splits(folder: Path, splits: Mapping[str, str], seed: int) -> None:
 
 
 def remove_splits(folder: Path) -> None:
-    """Go back to the splits that the packages were built with."""
+    """Remove a corpus folder's own splits, so that the packages' splits apply again."""
     (folder / FILE).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A corpus on disk: a folder of packs, opened by reading their rows only."""
+"""A corpus on disk: a folder of packs; opening it reads only their rows."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ SPLITS = ("train", "val", "test")
 
 @dataclass(frozen=True)
 class Corpus(Sequence[Program]):
-    """Programs in a fixed order, by name; each is read from its pack when it is asked for.
+    """Programs in a fixed order, by name; each is read from its pack on access.
 
-    It is small and can be pickled: worker processes read the packs themselves.
+    A corpus is small and can be pickled, because worker processes read the packs themselves.
     """
 
     folder: Path
     rows: tuple[PackRow, ...] = field(repr=False)
-    """All files, also those that failed or were skipped: `programs` are the others."""
+    """All files, including failed and skipped ones; `programs` has only those that can be opened."""
     packs: dict[str, tuple[Path, int]] = field(repr=False, hash=False)
-    """By package: the pack, and where its content begins."""
+    """By package: the pack, and the offset of its content."""
 
     @cached_property
     def programs(self) -> tuple[PackRow, ...]:
-        """The rows that can be opened; `corpus[i]` is the program of the i-th."""
+        """The rows of programs that can be opened; `corpus[i]` is the program of the i-th row."""
         return tuple(row for row in self.rows if row.is_program)
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class Corpus(Sequence[Program]):
         """Return the program of a row.
 
         Raises:
-            InputError: its pack is damaged, gone, or was rebuilt since the corpus was opened.
+            InputError: the pack is damaged, missing, or was rebuilt since the corpus was opened.
         """
         path, content_at = self.packs[row.package]
         return read_program(path, content_at, row)
@@ -65,7 +65,7 @@ class Corpus(Sequence[Program]):
         """Return the program of that name, package/path.
 
         Raises:
-            UnknownName: there is none; the message suggests the nearest ones, or says what became of it.
+            UnknownName: no program has this name; the message has the nearest names or the file's status.
         """
         if (row := self._by_name.get(name)) is None:
             raise UnknownName.among(f"program in {self.folder}", name, _near(name, self._by_name))
@@ -78,11 +78,11 @@ class Corpus(Sequence[Program]):
         return {row.name: row for row in self.rows}
 
     def split(self, name: str) -> Corpus:
-        """Return the programs of "train", "val" or "test"; "test@1" is the public one in its first version.
+        """Return the programs of "train", "val" or "test"; "test@1" is the public split's first version.
 
         Raises:
-            UnknownName: the corpus has no such split, or the split no such version.
-            InputError: a package of the version is not built, or the folder has splits of its own.
+            UnknownName: the corpus has no such split, or the split has no such version.
+            InputError: a package of the version is not built, or the folder has its own splits.
         """
         known = dict.fromkeys(row.split for row in self.rows)
         split, at, _ = name.partition("@")
@@ -114,7 +114,7 @@ class Corpus(Sequence[Program]):
         """Return the programs of a split or of a package.
 
         Raises:
-            UnknownName: it is neither; the message suggests the nearest ones.
+            UnknownName: neither has this name; the message suggests the nearest ones.
         """
         splits = dict.fromkeys(row.split for row in self.rows)
         if name.partition("@")[0] in splits:
@@ -124,25 +124,26 @@ class Corpus(Sequence[Program]):
         raise UnknownName.among(f"split or package in {self.folder}", name, [*splits, *self.packs])
 
     def where(self, wanted: Callable[[PackRow], bool]) -> Corpus:
-        """Return the files whose rows are wanted, in the same order."""
+        """Return the corpus of the rows that satisfy `wanted`, in the same order."""
         return self._with(row for row in self.rows if wanted(row))
 
     def shuffled(self, seed: int) -> Corpus:
-        """Return the programs in an order that depends on the seed only."""
+        """Return the programs in a random order that depends only on the seed."""
         order = np.random.default_rng(seed).permutation(len(self.programs))
         return self._with(self.programs[i] for i in order)
 
     def sample(
         self, count: int, seed: int, *, smallest: int = 1, largest: int | None = None, even: bool = False
     ) -> Corpus:
-        """Return some programs of a size, without repetition; all of them where there are fewer.
+        """Return random programs of some sizes, without repetition; all of them if there are too few.
 
         Args:
-            count: How many.
-            seed: Of the choice.
-            smallest: IR instructions, included.
-            largest: IR instructions, included.
-            even: As many from every doubling of size as possible, instead of every program alike.
+            count: The number of programs.
+            seed: Seed of the choice.
+            smallest: Fewest IR instructions, inclusive.
+            largest: Most IR instructions, inclusive; None for any size.
+            even: Take equally many programs from each power-of-two range of sizes, as far as possible. By
+                default each program has the same probability.
         """
         rows = [r for r in self.programs if smallest <= r.instructions <= (largest or r.instructions)]
         order = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
@@ -150,7 +151,7 @@ class Corpus(Sequence[Program]):
 
     @cached_property
     def digest(self) -> str:
-        """32 hexadecimal digits over names, splits and contents, whatever order they are in."""
+        """32 hexadecimal digits over names, splits and contents, independent of the order."""
         lines = sorted(f"{row.name}\0{row.split}\0{row.digest}\n" for row in self.programs)
         return hashlib.blake2b("".join(lines).encode(), digest_size=16).hexdigest()
 
@@ -162,7 +163,7 @@ def open_corpus(folder: Path | str) -> Corpus:
     """Open a corpus that `burnish corpus build` made; only the rows are read.
 
     Raises:
-        InputError: there is none, or a pack is damaged.
+        InputError: the folder has no packs, or a pack is damaged.
     """
     folder = Path(folder)
     packs = [read_pack(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
@@ -172,7 +173,7 @@ def open_corpus(folder: Path | str) -> Corpus:
 
 
 def corpus_of(folder: Path, packs: Sequence[Pack]) -> Corpus:
-    """Return the corpus of some packs, with the splits of its folder and no program in two of them."""
+    """Return the corpus of some packs, with the folder's splits; no program is in two splits."""
     rows = [row for pack in packs for row in pack.rows]
     rows = without_repeats(apply_splits(rows, read_splits(folder)))
     rows.sort(key=lambda row: (row.package, row.path))
@@ -180,7 +181,7 @@ def corpus_of(folder: Path, packs: Sequence[Pack]) -> Corpus:
 
 
 def _one_of_each_size(rows: Sequence[PackRow]) -> list[PackRow]:
-    """Return rows in turns from every doubling of size, so that any beginning of the list is even."""
+    """Return rows in turns from each power-of-two range of sizes, so that every prefix is balanced."""
     seen: dict[int, int] = {}
     turns = []
     for row in rows:
@@ -191,7 +192,7 @@ def _one_of_each_size(rows: Sequence[PackRow]) -> list[PackRow]:
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:
-    """Put the names that share the last part first: thousands of long names are all alike."""
+    """Return names to suggest: with the same last part if any, because long names are all similar."""
     last = name.rpartition("/")[2]
     names = list(known)
     same = [other for other in names if other.rpartition("/")[2] == last]

@@ -1,4 +1,4 @@
-"""The files of an unpacked source distribution, and where in it an include would be found."""
+"""The files of an unpacked source distribution, and the search for the folder of an include."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from burnish.llvm.toolchain import C_SUFFIXES, CXX_SUFFIXES
 
-GENERATED = ".generated"  # where the headers that burnish writes go by default; it is no part of the sdist
+GENERATED = ".generated"  # default folder of the headers that burnish writes; not a part of the sdist
 
 # Folders for systems and machines other than x86-64 Linux.
 FOREIGN = re.compile(
@@ -23,7 +23,7 @@ FOREIGN = re.compile(
     r"|ppc\w*|powerpc|mips|riscv\w*|sparc\w*|s390x?|loongarch\w*|wasm|emscripten|cuda|opencl|CMakeFiles)(/|$)",
     re.IGNORECASE,
 )
-# Folders beside the project proper: a header of the same name in one of them is the worse choice.
+# Folders beside the main project; between headers of the same name, one outside these folders is preferred.
 AUXILIARY = re.compile(
     r"(^|/)(tests?|testing|testsuite|examples?|demos?|bench\w*|fuzz\w*|contrib|samples?|tools?|utils?|docs?|apps?"
     r"|programs?|third_?party|3rdparty|vendor|extern\w*)(/|$)",
@@ -39,12 +39,12 @@ SYSTEM_FOLDERS = tuple(
 
 @dataclass(frozen=True)
 class SourceTree:
-    """The files of one unpacked sdist. All paths in it are relative to the root, with '/'."""
+    """The files of one unpacked sdist. All paths are relative to the root, with '/'."""
 
     root: Path
     by_name: Mapping[str, tuple[str, ...]]  # a file's last name -> every path that ends in it
-    shadowed: tuple[str, ...]  # includes that the sdist has, and that this machine happens to have too
-    generated: str = GENERATED  # where generated headers go: relative to the root, or absolute
+    shadowed: tuple[str, ...]  # includes found in the sdist and also among this machine's own headers
+    generated: str = GENERATED  # folder of generated headers: relative to the root, or absolute
 
     def sources(self) -> Iterator[str]:
         """Yield the C and C++ files, folder by folder."""
@@ -53,11 +53,11 @@ class SourceTree:
         yield from sorted(wanted, key=lambda path: (folder_of(path), path))
 
     def named(self, name: str, near: str) -> list[str]:
-        """Return the files of that last name, the best for a file in the folder `near` first."""
+        """Return the files with a last name, the best ones for a file in the folder `near` first."""
         return sorted(self.by_name.get(name, ()), key=lambda path: _distance(folder_of(path), near))
 
     def include_root(self, include: str, near: str) -> str | None:
-        """Return the folder from which `#include` finds it, the nearest to `near`; None if there is none."""
+        """Return the include root that contains an include, nearest to `near`; None if no folder does."""
         wanted = without_dots(include)
         paths = self.by_name.get(PurePosixPath(wanted).name, ())
         roots = [path[: -len(wanted)].rstrip("/") for path in paths if f"/{path}".endswith(f"/{wanted}")]
@@ -66,7 +66,7 @@ class SourceTree:
         return best if best is None or not up else self._below(best, up)
 
     def _below(self, folder: str, levels: int) -> str | None:
-        """Return a folder so many levels deeper: from there, '../' leads to `folder`."""
+        """Return a folder `levels` levels deeper, from which that many '../' lead to `folder`, or None."""
         start = len(folder.split("/")) if folder else 0
         below = {
             "/".join(parts[: start + levels])
@@ -96,7 +96,7 @@ def index_tree(root: Path) -> SourceTree:
 
 @functools.cache
 def libc_headers() -> frozenset[str]:
-    """Return the headers that every system with a C library and a compiler has."""
+    """Return the headers that exist on every system with a C library and a compiler."""
     text = (resources.files("burnish.llvm.corpora") / "data/libc_headers.txt").read_text(encoding="ascii")
     return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
 
@@ -107,19 +107,19 @@ def folder_of(path: str) -> str:
 
 
 def without_dots(include: str) -> str:
-    """Return what an include names without leading './' and '../'."""
+    """Return an include's path without leading './' and '../'."""
     return "/".join(part for part in os.path.normpath(include).split("/") if part not in ("", ".", ".."))
 
 
 def _is_shadowed(tree: SourceTree, include: str) -> bool:
-    """Say whether other machines would take this include from the sdist, but this one has its own."""
+    """Return whether this machine has its own file for an include that others take from the sdist."""
     if include in libc_headers() or not any((folder / include).exists() for folder in SYSTEM_FOLDERS):
         return False
     return tree.include_root(include, "") is not None
 
 
 def _distance(folder: str, near: str) -> tuple[int, bool, bool, int, str]:
-    """Order candidates: the longest common path, then neither foreign nor auxiliary, then the shortest."""
+    """Return a sort key: longest common path first, then not foreign, not auxiliary, shortest path."""
     pairs = zip(folder.split("/"), near.split("/"), strict=False)
     shared = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
     return -shared, bool(FOREIGN.search(folder)), bool(AUXILIARY.search(folder)), len(folder), folder

@@ -14,19 +14,19 @@ from burnish.llvm.corpora.repair import Repairs, first_error, repair
 from burnish.llvm.corpora.tree import FOREIGN, SourceTree, folder_of, index_tree
 from burnish.llvm.toolchain import C_SUFFIXES, compile_to_bitcode
 
-MOST_REPAIRS = 20
-SMALLEST_BYTES = 100  # a smaller file has no code in it
+MOST_REPAIRS = 20  # attempts to compile one file
+SMALLEST_BYTES = 100  # a smaller file has no code
 
 HEADERS = (
     "STDINT INTTYPES STDLIB STRING STRINGS UNISTD STDBOOL STDDEF LIMITS FCNTL ERRNO SYS_TYPES SYS_STAT "
     "SYS_TIME TIME ASSERT CPUID X86INTRIN PTHREAD"
 )
-# Old C that clang now rejects; -w then hides the warnings that these errors become.
+# Errors of current clang about old C; they become warnings, which -w hides.
 LENIENT = (
     "implicit-function-declaration implicit-int int-conversion incompatible-pointer-types "
     "incompatible-function-pointer-types return-mismatch c++11-narrowing register dynamic-exception-spec"
 )
-# The same bitcode at any time: __DATE__ and the like are of the day that C got its standard.
+# Fixed values of __DATE__ and the like (the day of the first C standard), so that bitcode is reproducible.
 TIMELESS = ('-D__DATE__="Dec 14 1989"', '-D__TIME__="00:00:00"', '-D__TIMESTAMP__="Thu Dec 14 00:00:00 1989"')
 FLAGS = (
     *("-w", "-g0", "-fPIC", "-fno-ident", "-fno-stack-protector", "-ferror-limit=1", *TIMELESS),
@@ -45,12 +45,12 @@ class Unit:
     package: str
     path: str  # relative to root, with '/'
     language: Language
-    options: tuple[str, ...] = field(repr=False)  # relative to root: the same wherever it was unpacked
+    options: tuple[str, ...] = field(repr=False)  # relative to root, so the same wherever the sdist is
     root: Path
 
     @property
     def name(self) -> str:
-        """Return what people call it: package/path."""
+        """Return the unit's name: package/path."""
         return f"{self.package}/{self.path}"
 
     @property
@@ -61,16 +61,16 @@ class Unit:
     @property
     def arguments(self) -> tuple[str, ...]:
         """Return clang's arguments that compile `source` from any working directory."""
-        # __FILE__ is in assertions: a program must not depend on where its sdist was unpacked
+        # assertions contain __FILE__, and a program must not depend on the location of its sdist
         return f"-working-directory={self.root}", f"-fmacro-prefix-map={self.root}/=", *self.options
 
     def compile(self, level: str = "Oz") -> bytes:
-        """Return the bitcode before any pass, as clang's front end makes it for -O0 ... -Oz.
+        """Return the bitcode before any pass, from clang's front end at -O0 ... -Oz.
 
-        It does not depend on where the package was unpacked.
+        The bitcode does not depend on the location of the unpacked package.
 
         Raises:
-            CompileError: clang rejects it.
+            CompileError: clang rejects the file.
         """
         options = (f"-fmacro-prefix-map={self.root}/=", *self.options)
         return compile_to_bitcode(Path(self.path), options, level=level, directory=self.root)
@@ -78,7 +78,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that was not tried."""
+    """A file that was not compiled, on purpose."""
 
     package: str
     path: str
@@ -87,7 +87,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Failed:
-    """A file that clang rejects whatever is repaired."""
+    """A file that clang rejects even after repairs of its options."""
 
     package: str
     path: str
@@ -97,21 +97,21 @@ class Failed:
 def translation_units(
     root: Path, package: Package, limit: int | None = None, *, within: str = ""
 ) -> Iterator[Unit | Skipped | Failed]:
-    """Find the options of every C and C++ file in a package by compiling it; yield each when it is known.
+    """Find the options of every C and C++ file in a package by compiling it; yield each file's result.
 
-    Each file is one unit. Nothing of the package's build is run: include roots are the folders of
-    the sdist in which a missing include is found, config headers are filled in from their templates
-    (below `root`/.generated), and target features that an error names are switched on. What helped
-    one file is tried first on the next in its folder. The order is by path, and the same every time.
+    Each file is one unit. No part of the package's build is run. Include roots are the folders of the sdist
+    that contain a missing include. Config headers are generated from their templates (below
+    `root`/.generated). Target features that an error names are switched on. Include roots that helped one
+    file are tried first on the next file of its folder. The order is by path and always the same.
 
     Args:
         root: The unpacked sdist, as `fetch` returns it.
-        package: Its entry in the manifest.
-        limit: Stop after so many units; None tries all files.
+        package: The package's entry in the manifest.
+        limit: Stop after this number of units; None tries all files.
         within: Try only the files of this folder, relative to the root, and of the folders in it.
 
     Raises:
-        InputError: there is no such folder.
+        InputError: the folder `within` does not exist.
     """
     if not (root / within).is_dir():
         raise InputError(
@@ -131,9 +131,9 @@ def translation_units(
 def compile_folder(
     tree: SourceTree, package: Package, paths: Iterable[str], flags: tuple[str, ...] = ()
 ) -> Iterator[tuple[Unit | Skipped | Failed, bytes]]:
-    """Compile files of one folder; yield each with its bitcode at -Oz, which is empty where there is none.
+    """Compile files of one folder; yield each with its bitcode at -Oz, which is empty if it is not a unit.
 
-    What is learnt from one file holds for the folder only: folders can be compiled in any order.
+    Include roots found for one file are reused only in its folder, so folders can be compiled in any order.
     `flags` are clang's options for every file, beside those that burnish finds.
     """
     roots: tuple[str, ...] | None = None
@@ -150,7 +150,7 @@ def compile_folder(
 def _compile_with_repairs(
     tree: SourceTree, package: Package, path: str, options: Repairs
 ) -> tuple[Unit | Failed, bytes, tuple[str, ...]]:
-    """Return the unit, or why it cannot be one, its bitcode, and the include roots found on the way."""
+    """Return the unit or the failure, the bitcode, and the include roots found by the repairs."""
     error = ""
     for _ in range(MOST_REPAIRS):
         unit = _unit(tree.root, package, path, options)
@@ -174,7 +174,7 @@ def _unit(root: Path, package: Package, path: str, options: Repairs) -> Unit:
 
 
 def _own_roots(tree: SourceTree, folder: str) -> tuple[str, ...]:
-    """Return the roots of what the sdist brings along and the machine has too: clang would never miss it."""
+    """Return the roots of shadowed includes: clang finds the machine's own, so no error would reveal them."""
     roots = [tree.include_root(include, folder) for include in tree.shadowed]
     return tuple(dict.fromkeys(root or "." for root in roots if root is not None))
 

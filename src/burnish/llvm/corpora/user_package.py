@@ -1,4 +1,4 @@
-"""A corpus of one's own: a folder, a compilation database, or files of LLVM IR."""
+"""Corpora of a user's own programs: a folder, a compilation database, or files of LLVM IR."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CompileRows = Callable[[tuple[str, ...], Path], Iterator[Item]]
 
 
 class Piece(NamedTuple):
-    """Files that are compiled one after the other, and how."""
+    """Files that one process compiles, and the function that compiles them."""
 
     key: str
     paths: tuple[str, ...]
@@ -40,21 +40,21 @@ class Piece(NamedTuple):
     weight: int = 0
 
 
-LINKED = "linked"  # the path of a whole program
-PART_FILES = 64  # of what needs no order
-KEPT_OPTIONS = ("-w", "-g0", "-fno-ident", "-ferror-limit=1", *TIMELESS)  # added to a build's own
+LINKED = "linked"  # the path of a whole program, in its row
+PART_FILES = 64  # files in one part of a build, if they are independent of each other
+KEPT_OPTIONS = ("-w", "-g0", "-fno-ident", "-ferror-limit=1", *TIMELESS)  # added to a build's own options
 
 
 @dataclass(frozen=True)
 class UserPackage:
-    """What of one's own becomes a package of a corpus."""
+    """A user's own files that become a package of a corpus."""
 
     source: str  # a folder, a compile_commands.json, a corpus of MLGO or a pattern such as 'build/*.bc'
-    name: str = ""  # of the package; by default that of the folder
+    name: str = ""  # of the package; by default the folder's name
     split: str = "train"
     clang: tuple[str, ...] = ()  # options for a folder's C and C++ files
     functions: str | None = None
-    """A program for each function instead of each file: "" for all of them, or the name of one."""
+    """Makes a program from each function ("": all functions, or one name); None: from each file."""
 
 
 def build_user_package(
@@ -66,18 +66,18 @@ def build_user_package(
     progress: Callable[[PackProgress], None] | None = None,
     again: bool = False,
 ) -> str:
-    """Build a package of files of one's own into a corpus; return its name.
+    """Build a package of a user's own files into a corpus; return the package's name.
 
     Args:
         folder: The corpus.
-        own: What to compile.
-        link: Make one program of all files that compile.
-        processes: By default one for each core.
+        own: The files to compile.
+        link: Link all files that compile into one program.
+        processes: Number of processes; by default one for each core.
         progress: Called after every file.
-        again: Build also what is there: a header outside of the folder may have changed.
+        again: Also rebuild existing packs, because a header outside the folder may have changed.
 
     Raises:
-        InputError: there is nothing to compile, or the files do not link.
+        InputError: there is nothing to compile, no file compiles, or the files do not link.
     """
     job = user_package_job(own)
     if not link:
@@ -94,16 +94,16 @@ def build_user_package(
     others = [(row, b"") for row in corpus.rows if row.status != "compiled"]
     write_pack(folder / f"{job.name}{SUFFIX}", job.name, job.recipe, [(linked, compress(whole)), *others])
     shutil.rmtree(files)
-    with contextlib.suppress(OSError):  # not empty: parts of another package
+    with contextlib.suppress(OSError):  # not empty, if it has parts of another package
         (folder / WORK).rmdir()
     return job.name
 
 
 def user_package_job(own: UserPackage) -> PackageJob:
-    """Plan the build of a package from files of one's own.
+    """Plan the build of a package from a user's own files.
 
     Raises:
-        InputError: there is nothing of the kind.
+        InputError: there is nothing to compile.
     """
     path = Path(own.source)
     if path.name == DESCRIPTION or (path / DESCRIPTION).is_file():
@@ -132,7 +132,7 @@ def user_package_job(own: UserPackage) -> PackageJob:
 
 
 def _folder_pieces(own: UserPackage, root: Path) -> tuple[list[Path], list[Piece]]:
-    """Return all files of the folder, headers too, and what is compiled of it."""
+    """Return all files of the folder, including headers, and the pieces to compile."""
     tree = index_tree(root)
     files = sorted(path for paths in tree.by_name.values() for path in paths)
     pieces = []
@@ -183,7 +183,7 @@ def _in_chunks(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def compile_sources(root: Path, own: UserPackage, paths: tuple[str, ...], scratch: Path) -> Iterator[Item]:
-    """Compile files of one folder as those of a pinned package are; headers are generated in `scratch`."""
+    """Compile files of one folder like those of a pinned package; headers are generated in `scratch`."""
     tree = replace(_tree(root), generated=str(scratch))
     package = Package(own.name, "", "", "", 0, "", "no", 0, 0)
     for unit, bitcode in compile_folder(tree, package, paths, own.clang):
@@ -191,7 +191,7 @@ def compile_sources(root: Path, own: UserPackage, paths: tuple[str, ...], scratc
 
 
 def compile_commands(commands: Sequence[Command], paths: tuple[str, ...], _: Path) -> Iterator[Item]:
-    """Compile with a build's own options."""
+    """Compile files with a build's own options."""
     for command in commands:
         if command.name in paths:
             language = "c" if Path(command.source).suffix in C_SUFFIXES else "c++"
@@ -200,16 +200,16 @@ def compile_commands(commands: Sequence[Command], paths: tuple[str, ...], _: Pat
                 yield row, _compile_command(command)
             except CompileError as error:
                 yield replace(row, status="failed", reason=first_error(str(error))), b""
-            except InputError as error:  # the file has gone since
+            except InputError as error:  # the file or its folder no longer exists
                 yield replace(row, status="failed", reason=str(error)), b""
 
 
 def _compile_command(command: Command) -> bytes:
-    """Return the bitcode; gcc's options that clang does not know are left out.
+    """Return the bitcode; options that clang does not know, such as gcc's, are left out.
 
     Raises:
-        CompileError: clang rejects it.
-        InputError: there is no such file or folder.
+        CompileError: clang rejects the file.
+        InputError: the file or its folder does not exist.
     """
     if not command.directory.is_dir():
         raise InputError(f"{command.directory}: no such folder")
@@ -227,7 +227,7 @@ def _compile_command(command: Command) -> bytes:
 
 
 def read_ir(root: Path, paths: tuple[str, ...], _: Path) -> Iterator[Item]:
-    """Read .ll and .bc files; LLVM's own words where it cannot."""
+    """Read .ll and .bc files; the reason of a failed row is LLVM's own message."""
     for path in paths:
         row = PackRow("", path, "", "llvm", "compiled")
         try:
@@ -239,7 +239,7 @@ def read_ir(root: Path, paths: tuple[str, ...], _: Path) -> Iterator[Item]:
 
 
 def read_modules(root: Path, paths: tuple[str, ...], scratch: Path) -> Iterator[Item]:
-    """Take modules of an MLGO corpus as they are, by its names for them."""
+    """Read the modules of an MLGO corpus unchanged, under the corpus' own names."""
     rows = read_ir(root, tuple(f"{path}{BITCODE}" for path in paths), scratch)
     for path, (row, bitcode) in zip(paths, rows, strict=True):
         yield replace(row, path=path), bitcode
@@ -248,7 +248,7 @@ def read_modules(root: Path, paths: tuple[str, ...], scratch: Path) -> Iterator[
 def _run(
     compile_rows: CompileRows, name: str, own: UserPackage, paths: tuple[str, ...], scratch: Path
 ) -> Iterator[list[Item]]:
-    """Compile, and take functions out where that is wanted."""
+    """Compile files, and split their modules into functions if the package asks for that."""
     for row, bitcode in compile_rows(paths, scratch):
         row = replace(row, package=name, split=own.split)
         if own.functions is None or not bitcode:
@@ -258,7 +258,7 @@ def _run(
 
 
 def _functions(row: PackRow, bitcode: bytes, wanted: str) -> Iterable[Item]:
-    """Yield a program for each function, called FILE:FUNCTION; one row that says so where there is none."""
+    """Yield a program FILE:FUNCTION for each function; without any, one skipped row with the reason."""
     module = _native.Module(bitcode, row.name)
     names = [name for name in module.functions if wanted in ("", name)]
     if not names:
@@ -274,15 +274,15 @@ def _tree(root: Path) -> SourceTree:
 
 
 def _fingerprint(files: Iterable[Path]) -> list[tuple[str, int, int]]:
-    """Return names, sizes and times: a build goes on where it was only while they are the same."""
+    """Return names, sizes and times of files; an interrupted build continues only if they are unchanged."""
     found = []
     for path in files:
-        with contextlib.suppress(OSError):  # it is missed when it is compiled
+        with contextlib.suppress(OSError):  # a missing file is reported when it is compiled
             status = path.stat()
             found.append((str(path), status.st_size, status.st_mtime_ns))
     return found
 
 
 def _package_name(text: str) -> str:
-    """Return text that can be a file's name and has no '/'."""
+    """Return a text as a valid file name, without '/'."""
     return re.sub(r"[^\w.+-]+", "-", text).strip("-.") or "own"

@@ -1,4 +1,4 @@
-"""Real programs that can be run: the sources of a pinned package, linked with a small driver of ours."""
+"""Real programs that can be run: the sources of a pinned package, linked with a small driver of burnish."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from burnish.llvm.programs import link_programs
 from burnish.llvm.toolchain import clang_version, compile_to_bitcode
 
 FOLDER = Path(__file__).with_name("drivers")
-# The packages' own warnings are no concern of ours; assertions name files by where they are in the package.
+# -w hides the packages' own warnings. Assertions have file names relative to the package: see _compile.
 FLAGS = ("-w", "-fno-ident")
 DEFAULT_SIZES = ("small", "medium")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a program is made of a package: which files, how they are compiled, and what they are run on."""
+    """Build recipe of a workload: a package's files, the compiler options, and the program's inputs."""
 
-    name: str  # also the package's and that of the driver's folder
+    name: str  # also the name of the package and of the driver's folder
     description: str
-    runs: tuple[Run, ...]  # by size, as a kernel's
+    runs: tuple[Run, ...]  # one for each size, as for kernels
     sources: tuple[str, ...]  # patterns, relative to the unpacked sdist
-    include: tuple[str, ...]  # folders, relative to it
-    omit: tuple[str, ...] = ()  # of the sources
+    include: tuple[str, ...]  # folders, relative to the unpacked sdist
+    omit: tuple[str, ...] = ()  # files that the patterns find but that are not compiled
     flags: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()  # arguments of the linker
-    files: tuple[str, ...] = ()  # beside the driver: what it reads
+    files: tuple[str, ...] = ()  # input files, in the driver's folder
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -47,11 +47,11 @@ class Recipe:
 
     @property
     def folder(self) -> Path:
-        """Return where the driver is, and what it reads."""
+        """Return the folder of the driver and its input files."""
         return FOLDER / self.name
 
     def find_sources(self, root: Path) -> list[str]:
-        """Return the package's files that are compiled, relative to the unpacked sdist, by path.
+        """Return the package's files to compile, relative to the unpacked sdist, sorted by path.
 
         Raises:
             InputError: a pattern finds nothing.
@@ -65,13 +65,13 @@ class Recipe:
         return sorted(found - set(self.omit))
 
     def include_flags(self, root: Path) -> list[str]:
-        """Return clang's -I options: the package's folders, the driver's, and that of what drivers share."""
+        """Return clang's -I options: folders of the package, of the driver, and of shared driver files."""
         return [f"-I{path}" for path in (*(root / folder for folder in self.include), self.folder, FOLDER)]
 
 
 @functools.cache
 def workloads() -> tuple[Recipe, ...]:
-    """Return how every workload is made, by name."""
+    """Return the recipes of all workloads, ordered by name."""
     rows = tomllib.loads((FOLDER / "workloads.toml").read_text(encoding="utf-8"))
     outputs = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
     return tuple(_read_recipe(name, row, outputs.get(name, {})) for name, row in sorted(rows.items()))
@@ -83,10 +83,10 @@ def workload_names() -> tuple[str, ...]:
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return how the workload of that name is made.
+    """Return the recipe of a workload.
 
     Raises:
-        UnknownName: there is none; the message suggests the nearest ones.
+        UnknownName: no workload has this name; the message suggests the nearest ones.
     """
     known = {recipe.name: recipe for recipe in workloads()}
     if name not in known:
@@ -102,19 +102,19 @@ def load_workload(
     level: str = "Oz",
     progress: Progress | None = None,
 ) -> Program:
-    """Return a real program with its workload: all of a package that is needed and a driver, in one module.
+    """Return a real program with its workload: the needed files of a package and a driver, in one module.
 
-    The first time, the package is fetched and compiled; what comes of it is kept.
+    The first call fetches and compiles the package; the compiled module is kept.
 
     Args:
-        name: Of a workload, such as "lz4"; sizes may follow, which then count: "lz4@medium".
-        directory: Where fetched packages and compiled modules are kept; a cache of the user's by default.
-        sizes: Which inputs the program is run on; None takes all.
-        level: What clang's front end is told.
-        progress: Told of the download: the bytes so far and in all.
+        name: A workload, such as "lz4"; sizes in it replace `sizes`: "lz4@medium".
+        directory: Folder for fetched packages and compiled modules; the user's cache by default.
+        sizes: Sizes of the inputs that the program is run on; None takes all.
+        level: The optimization level of clang's front end.
+        progress: Called during the download with the bytes so far and the total bytes.
 
     Raises:
-        UnknownName: there is no such workload, or it has no such size.
+        UnknownName: there is no such workload, or the workload has no such size.
         InputError: the package cannot be fetched.
         CompileError: clang rejects a file.
     """
@@ -135,10 +135,10 @@ def load_workload(
 
 
 def _compile(recipe: Recipe, root: Path, level: str) -> bytes:
-    """Compile a package's files and the driver, two at a time, and link them in order."""
+    """Compile a package's files and the driver, as many at a time as there are cores; link them in order."""
     flags = [*FLAGS, *recipe.flags, f"-fmacro-prefix-map={root}/=", *recipe.include_flags(root)]
     jobs = [(source, root) for source in recipe.find_sources(root)]
-    jobs.append((f"{recipe.name}/driver.c", FOLDER))  # relative: the module must not name where burnish is
+    jobs.append((f"{recipe.name}/driver.c", FOLDER))  # relative, so that the module has no path of burnish
 
     def one(job: tuple[str, Path]) -> Program:
         source, directory = job
@@ -151,7 +151,7 @@ def _compile(recipe: Recipe, root: Path, level: str) -> bytes:
 
 
 def _key(recipe: Recipe, level: str) -> str:
-    """Return 16 hexadecimal digits that change with anything that the module depends on."""
+    """Return 16 hexadecimal digits over everything that the module depends on."""
     package = find_package(recipe.name)
     how = (recipe.sources, recipe.omit, recipe.include, FLAGS, recipe.flags)
     code = hashlib.blake2b(repr((package.sha256, how, level, clang_version())).encode(), digest_size=8)

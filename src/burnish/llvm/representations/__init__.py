@@ -1,4 +1,4 @@
-"""What a program looks like: graphs, sequences of tokens, vectors."""
+"""Representations of programs: graphs, token sequences and vectors."""
 
 from burnish.llvm.representations.graph import ProgramGraph, block_graph, call_graph, program_graph
 from burnish.llvm.representations.ir2vec import (

@@ -1,33 +1,33 @@
-"""Programs as graphs: ProGraML's, the basic blocks', the functions'.
+"""Programs as graphs: ProGraML graphs, control flow graphs and call graphs.
 
 `program_graph` follows ProGraML (Cummins et al. 2021, arXiv:2003.10536). Nodes are instructions, variables
 (arguments and results of instructions), constants (each once in a module) and, on request, types. Edges are
 
-- control: from an instruction to the one that may execute next; position = number of the successor;
+- control: from an instruction to one that may execute next; position = number of the successor;
 - data: from a variable or constant to the instruction that uses it, position = number of the operand; and
   from an instruction to its result. A case value of a switch has the position of the control edge it chooses;
 - call: from a call to the callee's first instruction, and from the callee's ends to the call;
-- type: from a type to what is of it, and from a part to the whole, position = number of the part.
+- type: from a type to the nodes of that type, and from a part to the whole, position = number of the part.
 
-Node 0, `[external]`, is everything outside of the module. It calls what can be called from outside (functions
-that are visible, or whose address is taken) and what is declared only, and is called through pointers.
+Node 0, `[external]`, is everything outside the module. It has call edges to and from functions that are
+visible outside or whose address is taken, functions without a body, and calls through pointers.
 
-Where this departs from ProGraML, it is to say more: positions of control edges; indirect calls; functions
-that only their module can call have no edge from outside; function pointers are constants; constant
-expressions have data edges from their operands; a function ends where control returns from it, not where it
-is unreachable. Intrinsics are instructions, not functions. Debug information is not in it.
+The differences from ProGraML add information: control edges have positions; there are indirect calls;
+functions that only their own module can call have no edge from outside; function pointers are constants;
+constant expressions have data edges from their operands; a function ends where control leaves it, not at
+`unreachable`. Intrinsics are instructions, not functions. Debug information is left out.
 
-**Texts** are the language of the vocabulary, small on purpose: no names, no layouts, no lengths of arrays.
-An instruction is its opcode and a type, with what passes look at: `add i32`, `icmp slt i64`,
+**Texts** are the words of the vocabulary, few on purpose: no names, no layouts, no lengths of arrays.
+An instruction is its opcode and a type, with the details that passes look at: `add i32`, `icmp slt i64`,
 `load volatile i8`, `zext i8 to i32`, `getelementptr struct`, `call llvm.memcpy`, `call void`,
-`call indirect ptr`. A variable is its type: `i32`, `ptr`, `[i8]`, `struct`, `<4 x float>`; widths and lengths
-that are no power of two are `iN`, `<n x float>`. A constant is its type and, where it is small, its value:
-`i32 -1`, `i64 2^12`, `i32 mask 16` (2^16 - 1); `i64 ~2^40` is of that magnitude; `ptr null`, `double 1.0`,
-`global [i8]`, `constant struct`, `function`. A function that is declared only is `declare`, with its name if
-LLVM knows what it does: `declare malloc`.
+`call indirect ptr`. A variable is its type: `i32`, `ptr`, `[i8]`, `struct`, `<4 x float>`; a width or length
+that is not a power of two becomes `iN`, `<n x float>`. A constant is its type and, if it is small, its value:
+`i32 -1`, `i64 2^12`, `i32 mask 16` (2^16 - 1); `i64 ~2^40` gives the magnitude only; `ptr null`,
+`double 1.0`, `global [i8]`, `constant struct`, `function`. A function without a body is `declare`, with its
+name if LLVM knows the function: `declare malloc`.
 
-Functions are numbered in module order from 1, intrinsics left out; 0 is outside. Blocks are numbered in
-module order from 0. These numbers are the rows of `call_graph` and `block_graph`. -1 is none.
+Functions are numbered in module order from 1, without intrinsics; 0 is outside. Blocks are numbered in
+module order from 0. These numbers are the rows of `call_graph` and `block_graph`; -1 is no function or block.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class ProgramGraph:
     """A directed multigraph of a program."""
 
     nodes: NDArray[np.int64]  # [N, len(columns)]
-    edges: NDArray[np.int64]  # [E, 4]: source, target, flow (of FLOWS), and edge_column
+    edges: NDArray[np.int64]  # [E, 4]: source, target, flow (index into FLOWS), and edge_column
     columns: tuple[str, ...]
-    texts: Sequence[str] = ()  # the distinct ones
-    text_of: NDArray[np.int64] | None = None  # [N]: rows of texts; None where nodes have no text
+    texts: Sequence[str] = ()  # distinct texts of nodes
+    text_of: NDArray[np.int64] | None = None  # [N]: indices into texts; None if nodes have no text
     edge_column: str = "position"
 
     @property
@@ -79,7 +79,7 @@ class ProgramGraph:
         return [] if self.text_of is None else [self.texts[i] for i in self.text_of.tolist()]
 
     def to_networkx(self) -> MultiDiGraph[int]:
-        """Return it with the columns, the `text` and the `flow` by their names.
+        """Return a networkx graph; columns, `text` and `flow` are attributes of nodes and edges.
 
         Raises:
             MissingTool: networkx is not installed.
@@ -98,7 +98,9 @@ class ProgramGraph:
         return graph
 
     def to_torch_geometric(self) -> Data:
-        """Return `x` int64[N, columns], `edge_index` int64[2, E], `edge_attr` int64[E, 2]: flow and position.
+        """Return `x` int64[N, columns], `edge_index` int64[2, E], `edge_attr` int64[E, 2].
+
+        The columns of `edge_attr` are flow and `edge_column`.
 
         Raises:
             MissingTool: torch or torch-geometric is not installed.
@@ -117,12 +119,12 @@ class ProgramGraph:
 def program_graph(
     program: Program | _native.Module, *, types: bool = False, vocabulary: Vocabulary | None = None
 ) -> ProgramGraph:
-    """Return ProGraML's graph: nodes int64[N, 4] of PROGRAM_COLUMNS; `kind` is one of KINDS.
+    """Return the ProGraML graph: nodes int64[N, 4] with PROGRAM_COLUMNS; `kind` is an index into KINDS.
 
     Args:
-        program: What is represented; it is not changed.
-        types: With nodes for types.
-        vocabulary: Numbers the texts as tokens; the shipped one unless another is given.
+        program: The program or module; it is not changed.
+        types: Whether to add nodes for types.
+        vocabulary: Maps texts to token numbers; the shipped vocabulary by default.
     """
     nodes, edges, texts = module_of(program).program_graph(types)
     text_of: NDArray[np.int64] = nodes[:, 1].copy()
@@ -131,20 +133,21 @@ def program_graph(
 
 
 def block_graph(program: Program | _native.Module) -> ProgramGraph:
-    """Return all functions' control flow: nodes int64[B, 7], the blocks, of BLOCK_COLUMNS.
+    """Return the control flow graph of all functions: nodes int64[B, 7], blocks with BLOCK_COLUMNS.
 
-    Edges have flow control and the number of the successor. Calls to intrinsics are not among the calls.
+    Edges have the flow control and the number of the successor. `calls` excludes calls to intrinsics.
     """
     nodes, edges, _ = module_of(program).block_graph()
     return ProgramGraph(nodes, edges, BLOCK_COLUMNS)
 
 
 def call_graph(program: Program | _native.Module) -> ProgramGraph:
-    """Return who calls whom: nodes int64[F + 1, 4], outside and the functions, of CALL_COLUMNS.
+    """Return the call graph: nodes int64[F + 1, 4], outside and the functions, with CALL_COLUMNS.
 
-    `kind` is one of FUNCTION_KINDS, `local` 1 where the name is not visible outside. An edge is a pair of
-    functions with its number of `calls` in the module. What outside may call has an edge from node 0 with 0
-    calls, a function that calls through pointers one to node 0. The texts are the functions' names.
+    `kind` is an index into FUNCTION_KINDS; `local` is 1 if the name is not visible outside. An edge is a pair
+    of functions with the number of its `calls` in the module. A defined function that outside code may
+    call has an edge from node 0 with 0 calls. A function that calls through pointers has an edge to node 0.
+    The texts are the functions' names.
     """
     nodes, edges, names = module_of(program).call_graph()
     return ProgramGraph(nodes, edges, CALL_COLUMNS, names, np.arange(len(names)), "calls")

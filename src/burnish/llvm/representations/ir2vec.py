@@ -5,15 +5,16 @@ The vector of an instruction is
     [[l]] = 1.0 [[opcode]] + 0.5 [[type]] + 0.2 sum of [[operand]]
 
 over seed vectors of LLVM's IR2Vec entities: opcodes, kinds of types, kinds of operands, and predicates as
-one more operand of comparisons. Symbolic vectors are that, equal to LLVM's own. In flow-aware vectors (the
-default) an operand that an instruction defines is that instruction's vector; a load's address is the last
-store through it in its block, or else the mean of those before; a phi is the mean of its operands. What comes
-around a loop counts by its kind.
+one more operand of comparisons. Symbolic vectors use this sum directly and equal LLVM's own. In flow-aware
+vectors (the default), an operand is the vector of the instruction that defines it. For a load's address it
+is the vector of the last store to that address in the same block. Without one in the block, it is the mean
+of all earlier stores to it. A phi takes the mean of its operands. A value that comes around a loop counts as
+its kind of operand.
 
-LLVM's flow-aware vectors do without the weight of operands: they double with every operation and reach 3e37
-in one function of BLAKE2. The paper solves its equations for values around loops; here one pass is made, in
-linear time. A function's vector is the sum over the instructions that it can reach, a program's the sum over
-its functions.
+LLVM's flow-aware vectors omit the operand weight, so they double with every operation and reach 3e37
+in one function of BLAKE2. The paper solves its equations for values around loops; this code makes one pass,
+in linear time. A function's vector is the sum over its reachable instructions. A program's vector is the sum
+over its functions.
 """
 
 from __future__ import annotations
@@ -42,20 +43,20 @@ Vectors = NDArray[np.float32]
 
 @cache
 def shipped_seed_vectors() -> SeedVectors:
-    """Return the vectors that come with burnish.
+    """Return the seed vectors that come with burnish.
 
-    They were trained by TransE (Bordes et al. 2013) on the training split of the public corpus, by
-    benchmarks/embeddings.py of commit 7bab626.
+    benchmarks/embeddings.py of commit 7bab626 trained them with TransE (Bordes et al. 2013) on the training
+    split of the public corpus.
     """
     with resources.as_file(resources.files("burnish.llvm.representations").joinpath("data", SHIPPED)) as path:
         return load_seed_vectors(path)
 
 
 def load_seed_vectors(path: Path) -> SeedVectors:
-    """Read LLVM's vocabulary file: JSON with Opcodes, Types and Arguments, each a vector by name.
+    """Read LLVM's vocabulary file: JSON with Opcodes, Types and Arguments, each mapping names to vectors.
 
     Raises:
-        InputError: LLVM cannot read it.
+        InputError: LLVM cannot read the file.
     """
     try:
         return SeedVectors(str(path))
@@ -83,14 +84,14 @@ def program_vector(
 def function_vectors(
     program: Program | _native.Module, *, flow_aware: bool = True, seed_vectors: SeedVectors | None = None
 ) -> Vectors:
-    """Return float32[functions, dimension]: those with a body, in module order."""
+    """Return float32[functions, dimension]: the functions with a body, in module order."""
     return (seed_vectors or shipped_seed_vectors()).functions(module_of(program), flow_aware)
 
 
 def instruction_vectors(
     program: Program | _native.Module, *, flow_aware: bool = True, seed_vectors: SeedVectors | None = None
 ) -> Vectors:
-    """Return float32[instructions, dimension], in module order, also those that cannot be reached."""
+    """Return float32[instructions, dimension], in module order, unreachable instructions included."""
     return (seed_vectors or shipped_seed_vectors()).instructions(module_of(program), flow_aware)
 
 

@@ -1,4 +1,4 @@
-"""The modules that representations are of: one that is open, or a program that is opened for it."""
+"""The input of representations: an open module, or a program to open as one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from burnish.core.program import Program
 
 
 def module_of(program: Program | _native.Module) -> _native.Module:
-    """Return the module itself, or a program read as one.
+    """Return an open module as it is, or open a program as a module.
 
     Raises:
-        ProgramError: the program is no LLVM module of this machine.
+        ProgramError: the program is not an LLVM module for this machine.
     """
     if isinstance(program, _native.Module):
         return program

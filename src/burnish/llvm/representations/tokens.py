@@ -12,9 +12,9 @@ from burnish.llvm.representations.vocabulary import FUNCTION, Vocabulary, shippe
 
 
 def tokens(program: Program | _native.Module, *, vocabulary: Vocabulary | None = None) -> NDArray[np.int64]:
-    """Return int64[functions + instructions]: in module order, a function's marker and its instructions.
+    """Return int64[functions + instructions]: in module order, a function's marker, then its instructions.
 
-    The texts are those of the program graph's instruction nodes.
+    The tokens' texts are those of the program graph's instruction nodes.
     """
     numbers, texts = module_of(program).instruction_sequence()
     return (vocabulary or shipped_vocabulary()).lookup(texts)[numbers]
@@ -23,6 +23,6 @@ def tokens(program: Program | _native.Module, *, vocabulary: Vocabulary | None =
 def by_function(
     sequence: NDArray[np.int64], *, vocabulary: Vocabulary | None = None
 ) -> list[NDArray[np.int64]]:
-    """Cut what `tokens` returned before each marker, in the order of the module's functions with a body."""
+    """Split a sequence from `tokens` into one per function with a body, in module order."""
     marker = (vocabulary or shipped_vocabulary()).lookup([FUNCTION])[0]
     return np.split(sequence, np.flatnonzero(sequence == marker)[1:]) if len(sequence) else []

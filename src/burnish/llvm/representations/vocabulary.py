@@ -20,15 +20,15 @@ EXTERNAL: Final = "[external]"
 FUNCTION: Final = "[function]"
 RESERVED: Final = (UNKNOWN, EXTERNAL, FUNCTION)
 SHIPPED: Final = "vocabulary.json"
-SIZE: Final = 2048  # numbers of the shipped vocabulary are below: the rows of a table of embeddings
+SIZE: Final = 2048  # rows for a table of embeddings: all numbers of the shipped vocabulary are smaller
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Texts by number; 0 is every text that is none of them."""
+    """Texts by number; 0 stands for every unknown text."""
 
     texts: tuple[str, ...]
-    origin: str = ""  # what it was counted on, and how
+    origin: str = ""  # the programs whose texts were counted, and the method
 
     def __post_init__(self) -> None:
         if self.texts[:1] != (UNKNOWN,) or len(set(self.texts)) != len(self.texts):
@@ -42,28 +42,28 @@ class Vocabulary:
         return len(self.texts)
 
     def lookup(self, texts: Iterable[str]) -> NDArray[np.int64]:
-        """Return each text's number: int64[len(texts)], 0 where it is unknown."""
+        """Return each text's number: int64[len(texts)], 0 for an unknown text."""
         numbers = self._numbers
         return np.array([numbers.get(text, 0) for text in texts], dtype=np.int64)
 
     def save(self, path: Path) -> None:
-        """Write it as JSON, a text a line."""
+        """Write the vocabulary as JSON, one text a line."""
         lines = ",\n".join(json.dumps(text) for text in self.texts)
         path.write_text(f'{{"origin": {json.dumps(self.origin)}, "texts": [\n{lines}\n]}}\n')
 
 
 def most_frequent(counts: Mapping[str, int], *, at_least: int, origin: str = "") -> Vocabulary:
-    """Return the reserved texts, then those counted `at_least` so often, the most frequent first."""
+    """Return a vocabulary: reserved texts, then texts with a count of `at_least`, most frequent first."""
     frequent = [text for text, count in counts.items() if count >= at_least and text not in RESERVED]
     frequent.sort(key=lambda text: (-counts[text], text))
     return Vocabulary((*RESERVED, *frequent), origin)
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """Read what `Vocabulary.save` wrote.
+    """Read a file that `Vocabulary.save` wrote.
 
     Raises:
-        InputError: the file is not there or is something else.
+        InputError: the file does not exist or is not a vocabulary.
     """
     try:
         return _parsed(path.read_text())
@@ -78,7 +78,7 @@ def shipped_vocabulary() -> Vocabulary:
 
 
 def unknown_share(vocabulary: Vocabulary, texts: Sequence[str], text_of: NDArray[np.int64]) -> float:
-    """Return which share of a graph's nodes has an unknown text."""
+    """Return the share of a graph's nodes with an unknown text, 0 to 1."""
     return float((vocabulary.lookup(texts)[text_of] == 0).mean()) if len(text_of) else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What tasks on LLVM modules add to `burnish validate`: sanitizers, and folders for LLVM's bug tracker."""
+"""`burnish validate` for tasks on LLVM modules: sanitizers, and reproducers for LLVM's bug tracker."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["llvm_validator"]
 
 
 def llvm_validator(level: str, find_command: FindCommand) -> Validator:
-    """Return the validator of a task whose states have a bitcode and an ir observation.
+    """Return the validator of a task whose states have the observations `bitcode` and `ir`.
 
     Args:
-        level: clang's, for code generation.
-        find_command: Says which command of LLVM's own tools does what entries do.
+        level: clang's optimization level, for code generation.
+        find_command: Returns the command of opt or clang that is equivalent to some trace entries.
     """
     show = partial(reproduce, level=level, find_command=find_command)
     return Validator(SANITIZERS, check_program, check_state, show)

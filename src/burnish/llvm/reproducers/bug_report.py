@@ -1,4 +1,4 @@
-"""The texts of a reproducer: a report for LLVM's bug tracker, and the script that shows the bug."""
+"""Texts of a reproducer: a report for LLVM's bug tracker, and the script that shows the bug."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from burnish.core.trace import Trace
 from burnish.llvm.reproducers.stock_tools import ToolCommand
 
-SECONDS = 60  # after which the script calls it a hang
+SECONDS = 60  # seconds until the script calls a command a hang
 
 _HEAD = """#!/bin/sh
 # Exit code 1: the bug shows. 0: it does not. 2: it cannot be tried here.
@@ -56,42 +56,42 @@ exit 1
 
 @dataclass(frozen=True)
 class Running:
-    """How the program is linked and run, and how it ends when all is well."""
+    """Arguments for linking and running the program, and its correct exit code."""
 
     arguments: tuple[str, ...]
     status: int
     link_arguments: tuple[str, ...]
-    objects: int  # how many there are in the folder
+    objects: int  # number of object files in the reproducer's folder
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a report says."""
+    """Contents of a report."""
 
     program: str
-    trace: Trace  # the shortest that shows it
+    trace: Trace  # the shortest that fails
     failure: str
     command: ToolCommand | None
     versions: Mapping[str, str]
-    level: str = ""  # of code generation; "" where only burnish shows it
-    functions: tuple[str, ...] = ()
+    level: str = ""  # of code generation; "" if only burnish reproduces the failure
+    functions: tuple[str, ...] = ()  # the functions that the pass needs to fail; () for all
 
 
 def command_line(command: ToolCommand | None, level: str, source: str = "before.ll") -> str:
-    """Return the one command that goes wrong, as a line of a shell."""
+    """Return the failing command as a shell command line."""
     if command is None:
         return f"clang -{level} -Xclang -disable-llvm-passes -c -x ir {source}"
     return shlex.join(command.command(source, "after.bc"))
 
 
 def script(command: ToolCommand | None, source: str, level: str, running: Running | None = None) -> bytes:
-    """Return the script that shows it.
+    """Return the script that reproduces the failure.
 
     Args:
-        command: What transforms the module; None where code generation alone fails.
+        command: The command that transforms the module; None if code generation alone fails.
         source: The module's file.
-        level: Of code generation.
-        running: How to run the program; None where it is the compiler that fails.
+        level: clang's optimization level, for code generation.
+        running: Arguments for running the program; None if the compiler fails.
     """
     text = _HEAD
     if running:
@@ -144,7 +144,7 @@ def readme(shown: Shown) -> bytes:
 
 
 def _filled(text: str, **words: str) -> str:
-    """Fill in {words}; a shell's own braces stay."""
+    """Replace each {word} by its value; the shell's own braces stay."""
     for name, value in {"seconds": str(SECONDS), **words}.items():
         text = text.replace(f"{{{name}}}", value)
     return text

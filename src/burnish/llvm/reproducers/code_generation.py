@@ -1,4 +1,4 @@
-"""clang's code generation alone: module to object."""
+"""clang's code generation without passes: from module to object file."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ NO_PASSES = ("-Xclang", "-disable-llvm-passes")
 
 
 def generate_code(bitcode: bytes, level: str, seconds: float, options: Sequence[str] = NO_PASSES) -> bytes:
-    """Return the object that clang makes of a module.
+    """Compile a module to an object file with clang.
 
     Args:
-        bitcode: The module, or its text.
-        level: clang's, for code generation.
+        bitcode: The module as bitcode or as text.
+        level: clang's optimization level, for code generation.
         seconds: The deadline.
-        options: clang's own; by default no pass runs.
+        options: More options of clang; by default no pass runs.
 
     Raises:
-        CompileError: clang rejects it.
-        CompilerTimeout: clang does not end.
+        CompileError: clang rejects the module.
+        CompilerTimeout: clang does not end before the deadline.
     """
     command = [str(find_tool("clang")), f"-{level}", "-w", *options, "-c", "-x", "ir", "-", "-o", "-"]
     try:

@@ -1,4 +1,4 @@
-"""A failure as a folder that shows it without burnish, ready for LLVM's bug tracker."""
+"""Reproducers: folders that show a failure without burnish, ready for LLVM's bug tracker."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from burnish.llvm.run import Execution, differences, link, run_all
 from burnish.llvm.run.check import limits_after
 from burnish.llvm.run.folder import temporary_folder
 
-SHOWS = 1  # the exit code of reproduce.sh
+SHOWS = 1  # exit code of reproduce.sh if the bug shows
 NARROWING_SECONDS = 60.0
 NOTE = "the installed tools of LLVM do not show it"
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A module, and the command that goes wrong with it; None is code generation alone."""
+    """A module and the command that fails on it; None means that code generation alone fails."""
 
     content: bytes
-    suffix: str  # ".ll"; ".bc" where it takes the order of uses, which text has not
+    suffix: str  # ".ll", or ".bc" if the failure needs use-list orders, which the text omits
     command: ToolCommand | None
     functions: tuple[str, ...] = ()
 
 
 def reproduce(broken: Broken, *, level: str, find_command: FindCommand) -> Reproducer:
-    """Find the smallest case that LLVM's own tools show, and write it down.
+    """Find the smallest case that fails with LLVM's own tools, and return its reproducer.
 
-    The module is that before the last pass, so that one pass shows it. Where that works on functions, those
-    that have no part in it are marked optnone. Where nothing shows with the tools that are installed, there
-    are the module and the trace, and the text says so.
+    The module is the one before the last pass, so that one pass shows the failure. If that pass works on
+    functions, the functions that are not needed are marked optnone. If the installed tools do not show
+    the failure, the folder has the module and the trace, and the report says so.
 
     Args:
-        broken: A 1-minimal trace that fails, of modules.
-        level: clang's, for code generation.
-        find_command: Which command of those tools does what entries do.
+        broken: A failing trace of modules that is 1-minimal: without any one entry it does not fail.
+        level: clang's optimization level, for code generation.
+        find_command: Returns the command of opt or clang that is equivalent to some trace entries.
     """
     levels = ("O0", level) if broken.failure.kind == BEHAVIOUR else (level,)
     for case in _cases(broken, find_command):
-        for each in levels:  # -O0 acquits the back end
+        for each in levels:  # a failure at -O0 is hardly the back end's fault
             if not _shows(broken, case, each):
                 continue
             least = _fewer_functions(broken, case, each)
@@ -63,7 +63,7 @@ def reproduce(broken: Broken, *, level: str, find_command: FindCommand) -> Repro
 
 
 def _cases(broken: Broken, find_command: FindCommand) -> Iterator[_Case]:
-    """Yield what may show it, the best first."""
+    """Yield the cases that may show the failure, best first."""
     trace = broken.trace
     try:
         find_llvm_tool("opt")
@@ -89,7 +89,7 @@ def _cases(broken: Broken, find_command: FindCommand) -> Iterator[_Case]:
 
 
 def _shows(broken: Broken, case: _Case, level: str) -> bool:
-    """Return whether the tools that are installed fail in the same way."""
+    """Return whether the installed tools fail in the same way."""
     kind = broken.failure.kind
     after = case.content
     if case.command:
@@ -102,7 +102,7 @@ def _shows(broken: Broken, case: _Case, level: str) -> bool:
     if kind not in (BEHAVIOUR, CODE_GENERATION):
         return False
     workload = broken.program.workload
-    assert workload  # or it would not have come so far
+    assert workload  # without one, there is no failure of these kinds
     try:
         code = generate_code(after, level, broken.deadline_seconds)
         with temporary_folder() as folder:
@@ -114,7 +114,7 @@ def _shows(broken: Broken, case: _Case, level: str) -> bool:
 
 
 def _fewer_functions(broken: Broken, case: _Case, level: str) -> _Case:
-    """Leave the pass as few functions as it takes: delta debugging once more."""
+    """Reduce the functions that the pass runs on to a minimal set, by delta debugging."""
     if not (case.command and case.command.on_functions):
         return case
 
@@ -125,17 +125,17 @@ def _fewer_functions(broken: Broken, case: _Case, level: str) -> _Case:
     def still_shows(functions: Trace) -> bool:
         try:
             return _shows(broken, narrowed(functions), level)
-        except CompilerCrash:  # not all can be marked
+        except CompilerCrash:  # some functions cannot be marked
             return False
 
     everything = case.functions or tuple(_native.Module(case.content).functions)
-    if not still_shows(everything) or still_shows(()):  # some passes run on optnone functions, too
+    if not still_shows(everything) or still_shows(()):  # some passes run even on optnone functions
         return replace(case, functions=())
     return narrowed(reduce_trace(everything, still_shows, seconds=NARROWING_SECONDS).trace)
 
 
 def _files(broken: Broken, case: _Case, level: str) -> dict[str, bytes]:
-    """Return the files of the folder."""
+    """Return the reproducer's files by name."""
     trace, failure, workload = broken.trace, broken.failure, broken.program.workload
     source = f"before{case.suffix}"
     shown = Shown(
@@ -174,7 +174,7 @@ def _trace_file(trace: Trace) -> dict[str, bytes]:
 
 
 def _script_shows(files: dict[str, bytes]) -> bool:
-    """Run the script, as whoever reads the report will."""
+    """Run the script as a reader of the report does; return whether the bug shows."""
     tools = {"OPT": str(find_llvm_tool("opt")), "CLANG": str(find_llvm_tool("clang"))}
     with temporary_folder() as folder:
         Reproducer(files).write(folder)

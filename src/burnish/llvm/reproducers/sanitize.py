@@ -1,4 +1,4 @@
-"""Sanitizers: is the program itself to blame, and does what the passes made touch memory that it must not?"""
+"""Sanitizer checks: errors of the program's own source, and memory errors that passes introduce."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _SOURCES = C_SUFFIXES | CXX_SUFFIXES
 def check_program(
     program: Program, made_of: Sequence[str], sanitizers: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return what sanitizers find in the source itself, and notes on what they could not look at.
+    """Return the errors that sanitizers find in the source itself, and notes on missing checks.
 
-    Where a program has undefined behaviour, any output is right.
+    If a program has undefined behaviour, any output is right.
 
     Args:
-        program: With a workload, or nothing is run.
-        made_of: Files, and options of clang's.
-        sanitizers: Some of SANITIZERS.
+        program: A program; without a workload nothing is run.
+        made_of: The program's files, and clang's options.
+        sanitizers: A subset of SANITIZERS.
 
     Raises:
         CompileError: clang or the linker rejects the source.
@@ -57,13 +57,15 @@ def check_program(
 def check_state(
     program: Program, unoptimized: Session, optimized: Session, sanitizers: Sequence[str], seconds: float
 ) -> Failure | str:
-    """Look for memory errors that the passes made: those of the unoptimized program are its own.
+    """Look for memory errors that passes introduced, with AddressSanitizer.
+
+    If the unoptimized program has errors, they are its own, and the result says so.
 
     Args:
-        program: With a workload.
-        unoptimized: A session that has not been optimized,
-        optimized: and one that has.
-        sanitizers: Only "address" can be added to a module.
+        program: A program; without a workload the result is "".
+        unoptimized: A session before any pass.
+        optimized: A session after the passes.
+        sanitizers: Only "address" has an effect, because only it can be added to a module.
         seconds: The deadline of clang.
 
     Raises:
@@ -81,10 +83,10 @@ def check_state(
 def check_source(
     source: Path, arguments: Sequence[str], workload: Workload, sanitizers: Sequence[str]
 ) -> list[str]:
-    """Compile a source file with sanitizers, run it on all inputs, and return what they report.
+    """Compile a source file with sanitizers, run it on all inputs, and return their reports.
 
     Raises:
-        CompileError: clang or the linker rejects it.
+        CompileError: clang or the linker rejects the source.
     """
     cxx = source.suffix in CXX_SUFFIXES
     driver = find_tool("clang++" if cxx else "clang")
@@ -98,12 +100,12 @@ def check_source(
 
 
 def check_module(bitcode: bytes, workload: Workload, seconds: float) -> list[str]:
-    """Add AddressSanitizer to an optimized module, run it on all inputs, and return what it reports.
+    """Add AddressSanitizer to an optimized module, run it on all inputs, and return the reports.
 
     Raises:
-        CompileError, CompilerTimeout: it cannot be built within so many seconds.
+        CompileError, CompilerTimeout: the module cannot be built within `seconds`.
     """
-    # at clang's -O0, ASan's pass runs, and none that optimizes
+    # clang's -O0 runs ASan's pass, but no optimizing pass
     code = generate_code(_marked(bitcode), "O0", seconds, ["-fsanitize=address"])
     return _reports(code, workload, ["address"])
 
@@ -115,7 +117,7 @@ def _bitcode(session: Session) -> bytes:
 
 
 def _marked(bitcode: bytes) -> bytes:
-    """Mark functions as clang's front end does for ASan; those that passes made without attributes stay."""
+    """Mark functions as clang's front end does for ASan, except functions without attributes."""
     text = _native.Module(bitcode).print()
     groups = set(re.findall(r"^define .* #(\d+)", text, flags=re.MULTILINE))
     for number in groups:
@@ -128,7 +130,7 @@ def _is_source(word: str) -> bool:
 
 
 def _reports(code: bytes, workload: Workload, sanitizers: Sequence[str]) -> list[str]:
-    """Link an object with sanitizers, run it on all inputs and return what they say."""
+    """Link an object with sanitizers, run it on all inputs, and return their reports."""
     with temporary_folder() as folder:
         executable = link(code, workload, folder / "program", sanitizers=sanitizers)
         seen = run_all(executable, workload, environment=_ENVIRONMENT, limits=_LIMITS)

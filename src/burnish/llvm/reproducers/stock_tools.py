@@ -1,4 +1,4 @@
-"""LLVM's own tools, opt and clang, on a module."""
+"""Runs of LLVM's own tools, opt and clang, on a module."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class ToolCommand:
     arguments: tuple[str, ...]
 
     def command(self, source: str, destination: str) -> list[str]:
-        """Return the words of the command, from one file to another."""
+        """Return the words of the command that reads one file and writes another."""
         how = ["-x", "ir", "-emit-llvm", "-c"] if self.tool == "clang" else []
         return [self.tool, *self.arguments, *how, source, "-o", destination]
 
     @property
     def on_functions(self) -> bool:
-        """Whether it works on functions, one by one."""
+        """True if the command runs function passes."""
         return self.arguments[0].startswith("-passes=function(")
 
     def __str__(self) -> str:
         return shlex.join(self.command("before.ll", "after.bc"))
 
     def run(self, content: bytes, suffix: str, *, seconds: float) -> bytes:
-        """Transform a module with the tool that is installed.
+        """Transform a module with the installed tool.
 
         Args:
             content: The module.
@@ -43,8 +43,9 @@ class ToolCommand:
             seconds: The deadline.
 
         Raises:
-            CompilerCrash: the tool fails; CompilerTimeout: it does not end.
-            MissingTool: it is not installed.
+            CompilerCrash: the tool fails.
+            CompilerTimeout: the tool does not end before the deadline.
+            MissingTool: the tool is not installed.
         """
         with temporary_folder() as folder:
             source, destination = folder / f"before{suffix}", folder / "after.bc"
@@ -61,20 +62,20 @@ class ToolCommand:
 
 
 FindCommand = Callable[[Sequence[str]], ToolCommand | None]
-"""Returns the command that does what a few entries of a trace do; None where there is none."""
+"""Returns the command that is equivalent to some trace entries, or None if there is no such command."""
 
 
 def only_functions(content: bytes, suffix: str, kept: Sequence[str]) -> bytes:
-    """Mark all other functions so that opt's passes leave them alone (optnone); return the module as text.
+    """Mark all functions but `kept` as optnone, so that opt's passes skip them; return the module as text.
 
     Raises:
-        CompilerCrash: opt rejects it, say because a function is to be inlined always.
+        CompilerCrash: opt rejects the result, for example because a function is always_inline.
         MissingTool: opt is not installed.
     """
     others = [name for name in _native.Module(content).functions if name not in kept]
     marks = [f"-force-attribute={name}:{mark}" for name in others for mark in ("optnone", "noinline")]
     marks += [f"-force-remove-attribute={name}:{mark}" for name in others for mark in ("minsize", "optsize")]
-    twice = "-passes=forceattrs,forceattrs"  # optnone is added where the sizes' attributes are gone
+    twice = "-passes=forceattrs,forceattrs"  # the second run adds optnone, after minsize and optsize are gone
     return ToolCommand("opt", ("-S", twice, *marks)).run(content, suffix, seconds=60)
 
 
@@ -82,7 +83,7 @@ def find_llvm_tool(tool: str) -> Path:
     """Return the path of opt or clang.
 
     Raises:
-        MissingTool: it is not installed.
+        MissingTool: the tool is not installed.
     """
     try:
         return find_tool(tool)

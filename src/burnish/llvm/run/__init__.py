@@ -1,4 +1,4 @@
-"""Building, running, checking and timing programs: what they do, where representations say what they are."""
+"""Building, running, checking and timing programs."""
 
 from __future__ import annotations
 

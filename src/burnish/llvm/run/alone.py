@@ -1,4 +1,4 @@
-"""A lock: one measurement at a time on a machine."""
+"""A lock that allows one measurement at a time on a machine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Wait until no other process of this machine that does the same is in here.
+    """Hold the machine's measurement lock during a `with` block; wait until it is free.
 
-    The folder for temporary files is what is locked: everyone has it, and nothing is left behind.
+    The lock is on the folder for temporary files, because every process has it and no lock file remains.
     """
     descriptor = os.open(tempfile.gettempdir(), os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -24,5 +24,5 @@ def alone() -> Iterator[None]:
 
 
 def quiet_core() -> int:
-    """Return the core to measure on: the last one that is allowed, as the first ones answer interrupts."""
+    """Return the core to measure on: the last allowed one, because the first ones handle interrupts."""
     return max(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""How often a program executes each of its blocks, counted by running it."""
+"""Execution counts of a program's basic blocks, from an instrumented run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from burnish.llvm.run.executable import link
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.run.running import PATIENT, execute
 
-LEVEL = "O1"  # of the code that counts, which is only run once
+LEVEL = "O1"  # of the instrumented code, which runs only once per input
 
 
 def block_counts(module: _native.Module, workload: Workload) -> NDArray[np.uint64]:
     """Run a program with counters in all blocks; return the sums over its runs: uint64[blocks].
 
-    The blocks are those of the module, function by function. They are counted by additions in memory, as
-    LLVM's own instrumentation does: of several threads some are lost.
+    The blocks are those of the module, function by function. Counters are plain additions in memory, as in
+    LLVM's own instrumentation. So some counts of programs with several threads are lost.
 
     Raises:
-        InputError: a run does not end by itself, from main or by exit: then nothing is written.
+        InputError: a run writes no counts, because it does not end by a return from main or by exit.
         CompileError: the program cannot be linked.
     """
     back_end = _native.BackEnd()

@@ -1,4 +1,4 @@
-"""Comparing what executables do: their outputs and exit codes."""
+"""Comparison of executables by their outputs and exit codes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from burnish.core.program import Workload
 from burnish.llvm.run.running import PATIENT, Execution, RunLimits, execute
 
-SHOWN = 40  # bytes of an output, around the first difference
+SHOWN = 40  # bytes of an output that a message quotes, around the first difference
 
 
 def run_all(
@@ -21,7 +21,7 @@ def run_all(
     """Run an executable on every input of a workload, in order.
 
     Raises:
-        InputError: it cannot be started.
+        InputError: the executable cannot be started.
     """
     return tuple(
         execute(executable, run, files=workload.files, environment=environment, limits=limits)
@@ -30,7 +30,7 @@ def run_all(
 
 
 def limits_after(reference: Sequence[Execution]) -> RunLimits:
-    """Return limits for a program that should take no longer than another: ten times that, and a second."""
+    """Return limits for a program, given a reference's runs: ten times the longest run, plus a second."""
     longest = max((execution.wall_seconds for execution in reference), default=0.0)
     return RunLimits(timeout_seconds=min(PATIENT.timeout_seconds, 1 + 10 * longest))
 
@@ -38,14 +38,14 @@ def limits_after(reference: Sequence[Execution]) -> RunLimits:
 def differences(
     workload: Workload, seen: Sequence[Execution], reference: Sequence[Execution] | None = None
 ) -> list[str]:
-    """Return in words where runs of a program differ from what they should be; nothing where they do not.
+    """Describe each run that differs from the expected one; the list is empty if no run differs.
 
-    A crash and a timeout are differences, whatever the reference did.
+    A crash and a timeout are differences, even if the reference crashed or timed out, too.
 
     Args:
-        workload: Whose runs, in order; what they are expected to print counts where it is known.
-        seen: What the program did.
-        reference: What it should do; without, the exit code is expected to be 0.
+        workload: The workload of the runs; its expected outputs count where they are known.
+        seen: The program's executions, one for each run of the workload.
+        reference: The correct executions; without them, the expected exit code is 0.
     """
     found = []
     for number, (run, execution) in enumerate(zip(workload.runs, seen, strict=True)):
@@ -73,7 +73,7 @@ def _difference(seen: Execution, expected: bytes | None, reference: Execution | 
 
 
 def _excerpt(seen: bytes, right: bytes) -> str:
-    """Quote both where they first differ."""
+    """Quote both outputs around their first difference."""
     pairs = zip(seen, right, strict=False)
     first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(seen), len(right)))
     begin = max(0, first - SHOWN // 2)

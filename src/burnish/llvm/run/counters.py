@@ -1,4 +1,4 @@
-"""The counters of Linux' perf events, for what this thread starts."""
+"""Hardware and kernel counters (Linux perf events) for programs that this thread starts."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from burnish.core.errors import MissingTool, UnknownName
 COUNTERS = {
     "cycles": (0, 0),
     "instructions": (0, 1),
-    "task-clock": (1, 1),  # nanoseconds; the kernel's own, there on every machine
+    "task-clock": (1, 1),  # nanoseconds; counted by the kernel, so every machine has it
 }
 _READING = struct.Struct("QQQ")  # value, time enabled, time running
 
 
 class Counters:
-    """Counters that are open: they count user code of the programs that this thread starts, from exec on."""
+    """Open counters: they count user code, from exec on, in programs that this thread starts."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """Open counters by their names in COUNTERS.
 
         Raises:
-            MissingTool: the machine does not let them be read.
+            MissingTool: the machine lacks a counter, or does not allow reading it.
         """
         self._descriptors: dict[str, int] = {}
         try:
@@ -46,17 +46,17 @@ class Counters:
         self.close()
 
     def read(self) -> dict[str, int]:
-        """Return what was counted so far; the programs must have ended."""
+        """Return the counts so far, by name; the programs must have ended."""
         return {name: scaled(os.read(item, _READING.size)) for name, item in self._descriptors.items()}
 
     def close(self) -> None:
-        """Close them."""
+        """Close the counters."""
         while self._descriptors:
             os.close(self._descriptors.popitem()[1])
 
 
 def scaled(reading: bytes) -> int:
-    """Return a reading's value; where counters took turns, extrapolated to all of the time."""
+    """Return a reading's value; if the kernel multiplexed counters, extrapolate it to the whole time."""
     value, enabled, running = map(int, _READING.unpack(reading))
     return value if running in (0, enabled) else round(value * enabled / running)
 

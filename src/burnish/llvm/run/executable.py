@@ -1,4 +1,4 @@
-"""Linking: from an object file to an executable."""
+"""Linking of an object file to an executable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.core.program import Workload
 from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.toolchain import find_tool
 
-ELF = b"\x7fELF"  # how such a file begins
+ELF = b"\x7fELF"  # first bytes of an ELF file
 
 
 def link(
@@ -23,21 +23,21 @@ def link(
     sanitizers: Sequence[str] = (),
     timeout_seconds: float = 60.0,
 ) -> Path:
-    """Link a program's object with the rest of it, and return `destination`.
+    """Link a program's object with the rest of the program, and return `destination`.
 
-    For C++, the workload's `link_arguments` have `--driver-mode=g++`.
+    For C++, the workload's `link_arguments` contain `--driver-mode=g++`.
 
     Args:
-        object_bytes: The object file of what is optimized.
-        workload: What it is linked with, and how.
-        destination: Where the executable goes.
-        sanitizers: Whose run-time libraries are needed: "address", "undefined".
-        timeout_seconds: Of the linker.
+        object_bytes: The object file of the optimized part.
+        workload: The other objects, and the linker's arguments.
+        destination: The path of the executable.
+        sanitizers: Sanitizers whose run-time libraries to link: "address", "undefined".
+        timeout_seconds: The deadline of the linker.
 
     Raises:
-        CompileError: the linker rejects it; the message is what it printed.
-        InputError: the object is made for another system.
-        CompilerTimeout: the linker does not end.
+        CompileError: the linker rejects the object; the message is the linker's output.
+        InputError: the object is for another system.
+        CompilerTimeout: the linker does not end before the deadline.
         MissingTool: clang is not installed.
     """
     if not object_bytes.startswith(ELF):
@@ -53,7 +53,7 @@ def link(
         command += [f"-fsanitize={','.join(sanitizers)}"] if sanitizers else []
         command += [f"-Wl,-rpath,{_library_folder()}", *workload.link_arguments]
         report = _run(command, folder, timeout_seconds)
-        if "recompile with -fPIC" in report:  # a module that does not say that it is position independent
+        if "recompile with -fPIC" in report:  # the object's code is not position independent
             report = _run([*command, "-no-pie"], folder, timeout_seconds)
     if report:
         raise CompileError(f"linking failed: {' '.join(command[1:])}\n{report}")
@@ -61,11 +61,11 @@ def link(
 
 
 def _run(command: Sequence[str], folder: Path, timeout_seconds: float) -> str:
-    """Run the linker and return why it failed; "" where it did not."""
+    """Run the linker; return its error message, or "" if it succeeds."""
     try:
         done = subprocess.run(
             command,
-            cwd=folder,  # messages name the objects, not a folder that is gone
+            cwd=folder,  # so that messages name the objects without the temporary folder
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
@@ -80,7 +80,7 @@ def _run(command: Sequence[str], folder: Path, timeout_seconds: float) -> str:
 
 @functools.cache
 def _library_folder() -> Path:
-    """Return where clang's own libc++ and libunwind are: the system's loader does not look there."""
+    """Return the folder of clang's own libc++ and libunwind, which the system's loader does not search."""
     command = [str(find_tool("clang")), "-print-file-name=libunwind.so.1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return Path(done.stdout.strip()).resolve().parent

@@ -1,4 +1,4 @@
-"""Temporary folders that do not pile up where processes are killed."""
+"""Temporary folders that do not pile up when processes are killed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PREFIX = "burnish-run-"
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Make a folder, and remove it in the end; what a killed process left goes when another begins.
+    """Make a folder and remove it at the end; each process first removes folders of killed processes.
 
-    A folder is locked while it is in use. Names are equally long: a program's stack begins behind them, and
-    where it begins can change how fast it runs.
+    A folder is locked while it is in use. All names have the same length, because the name shifts the start
+    of a program's stack, and that address can change the program's speed.
     """
     _sweep(Path(tempfile.gettempdir()))
     folder, lock = _make()
@@ -41,7 +41,7 @@ def _make() -> tuple[Path, int]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Return a descriptor that holds the folder's lock; None where another process holds it."""
+    """Return a descriptor that holds the folder's lock; None if another process holds it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -54,7 +54,7 @@ def _lock(folder: Path) -> int | None:
 @functools.cache  # once in a process
 def _sweep(where: Path) -> None:
     for folder in where.glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # another's, or gone
+        with contextlib.suppress(OSError):  # another user's folder, or already removed
             if (lock := _lock(folder)) is not None:
                 shutil.rmtree(folder, ignore_errors=True)
                 os.close(lock)

@@ -1,4 +1,4 @@
-"""A cache of measurements on disk: it outlives sessions and runs, and nobody depends on it."""
+"""A cache of measurements on disk, which outlives sessions and runs; burnish works without it, too."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from burnish.llvm.toolchain import clang_version
 
 T = TypeVar("T")
 
-VERSION = 1  # one more whenever the same run would be measured otherwise
-KEPT = 100_000  # measurements in a file of some 10 MB; those that nobody asked for longest go first
-DAY = 86_400
-WAIT_SECONDS = 2.0  # for another process that writes
+VERSION = 1  # increment it when the method of measurement changes
+KEPT = 100_000  # measurements, about 10 MB on disk; the least recently used ones are removed first
+DAY = 86_400  # seconds
+WAIT_SECONDS = 2.0  # longest wait for another process that writes
 
-Known = float | str  # a cost, or what the program does wrong
+Known = float | str  # a cost, or a description of the program's wrong behaviour
 
 SCHEMA = """
     CREATE TABLE IF NOT EXISTS measured (key BLOB PRIMARY KEY, known, used INTEGER NOT NULL) WITHOUT ROWID;
@@ -33,12 +33,12 @@ SCHEMA = """
 
 
 def default_path() -> Path:
-    """Return the user's file of measurements."""
+    """Return the path of the user's cache of measurements."""
     return default_cache() / "measurements.sqlite"
 
 
 def key_of(*parts: str | bytes) -> bytes:
-    """Return the key of a measurement on this machine, of all that says what was measured: 16 bytes."""
+    """Return the key of a measurement on this machine: 16 bytes, a hash of all parts."""
     key = hashlib.blake2b(f"{VERSION} {machine()}".encode(), digest_size=16)
     for part in parts:
         content = part.encode() if isinstance(part, str) else part
@@ -48,10 +48,10 @@ def key_of(*parts: str | bytes) -> bytes:
 
 @functools.cache
 def machine() -> str:
-    """Return what a time depends on beside the object and its inputs, as text.
+    """Return a text that identifies the machine: all that a time depends on beside object and inputs.
 
-    That is the processor's model, how many cores may be used, the kernel, the installation (machine-id), and
-    what links and loads: clang and the C library.
+    It contains the processor's model, the number of usable cores, the kernel, the installation (machine-id),
+    and the versions of clang and the C library, because these link and load programs.
     """
     found = re.search(r"^model name\s*:\s*(.*)$", _text("/proc/cpuinfo"), re.MULTILINE)
     model = found[1] if found else platform.processor() or platform.machine()
@@ -72,8 +72,8 @@ def machine() -> str:
 class MeasurementCache:
     """A file of measurements that several processes read and write.
 
-    Where it cannot be used - it is locked for long, the disk is full, the folder is read-only - nothing is
-    known and nothing is kept. One that is broken is begun anew.
+    If the file is unusable (locked too long, disk full, folder read-only), `find` returns None and `keep`
+    does nothing. A corrupt file is replaced by a new one.
     """
 
     def __init__(self, path: Path | None = None, kept: int = KEPT) -> None:
@@ -82,11 +82,11 @@ class MeasurementCache:
         self._usable = True
 
     def find(self, key: bytes) -> Known | None:
-        """Return what is known; None where nothing is."""
+        """Return the measurement of a key, or None if the cache does not have it."""
         return self._do(lambda database: _find(database, key))
 
     def keep(self, key: bytes, known: Known) -> None:
-        """Add what was measured, and drop what was not asked for longest where there is too much."""
+        """Add a measurement; if the file has too many, remove the least recently used ones."""
         self._do(lambda database: _keep(database, key, known, self.kept))
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -97,7 +97,7 @@ class MeasurementCache:
                 return self._connected(work)
             except sqlite3.OperationalError:  # locked, read-only, a full disk
                 raise
-            except sqlite3.DatabaseError:  # no database, or a broken one
+            except sqlite3.DatabaseError:  # not a database, or a corrupt one
                 self.path.unlink(missing_ok=True)
                 return self._connected(work)
         except (sqlite3.Error, OSError):
@@ -105,7 +105,7 @@ class MeasurementCache:
             return None
 
     def _connected(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Open the file for one piece of work: no connection is carried into a forked process."""
+        """Open the file for one operation only, so that no forked process inherits a connection."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(sqlite3.connect(self.path, timeout=WAIT_SECONDS)) as database:
             if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'by_use'").fetchone():
@@ -121,7 +121,7 @@ def _find(database: sqlite3.Connection, key: bytes) -> Known | None:
     if row is None:
         return None
     now = int(time.time())
-    if now - row[1] > DAY:  # not at each look: reading takes no lock from others
+    if now - row[1] > DAY:  # not at every read, because an update locks the file for other processes
         database.execute("UPDATE measured SET used = ? WHERE key = ?", (now, key))
     return row[0]
 
@@ -130,7 +130,7 @@ def _keep(database: sqlite3.Connection, key: bytes, known: Known, most: int) -> 
     row = (key, known, int(time.time()))
     database.execute("INSERT OR REPLACE INTO measured VALUES (?, ?, ?)", row)
     (count,) = database.execute("SELECT COUNT(*) FROM measured").fetchone()
-    if count > most:  # a tenth at a time
+    if count > most:  # remove a tenth at a time
         database.execute(
             "DELETE FROM measured WHERE key IN (SELECT key FROM measured ORDER BY used LIMIT ?)",
             (count - most + most // 10,),

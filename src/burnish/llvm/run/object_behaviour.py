@@ -1,4 +1,4 @@
-"""What programs print and how they end: the behaviour of object files that have a workload."""
+"""Behaviour of object files that have a workload: outputs and exit codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burnish.llvm.run.running import PATIENT, Execution, RunLimits
 
 
 class ObjectBehaviour(Behaviour):
-    """Links a state's object and runs it on all inputs of a workload; outputs are compared byte by byte."""
+    """Behaviour of a state's object, linked and run on a workload; outputs are compared byte by byte."""
 
     same = "prints the same as"
 
@@ -50,5 +50,5 @@ class ObjectBehaviour(Behaviour):
 
 
 def object_behaviour(program: Program) -> ObjectBehaviour | None:
-    """Return the behaviour of a program that comes with a workload; None where it cannot be run."""
+    """Return the behaviour of a program with a workload; None for a program without one."""
     return ObjectBehaviour(program.name, program.workload) if program.workload else None

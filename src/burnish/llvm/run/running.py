@@ -1,4 +1,4 @@
-"""One run of an executable, which may crash, hang, eat memory or print without end."""
+"""One run of an executable that may crash, hang, use too much memory or print without end."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ from burnish.llvm.run.folder import temporary_folder
 GIB = 1 << 30
 MIB = 1 << 20
 
-LOOK_SECONDS = 0.1  # between looks at what a running program has written
+LOOK_SECONDS = 0.1  # interval between checks of the bytes that a running program has written
 
 
 @dataclass(frozen=True)
 class RunLimits:
-    """What one run may use; it is killed beyond."""
+    """Resource limits of one run; a program that exceeds them is killed."""
 
     timeout_seconds: float = 10.0
     memory_bytes: int | None = 2 * GIB  # of address space; None for sanitizers, which reserve terabytes
     written_bytes: int = 64 * MIB  # to each of its standard streams, and to files
-    cpu: int | None = None  # the core that it is bound to, where that is allowed
+    cpu: int | None = None  # the core to bind the program to, if that is allowed
 
 
-PATIENT = RunLimits(timeout_seconds=120.0)  # for what is known to end, on a machine that may be busy
+PATIENT = RunLimits(timeout_seconds=120.0)  # for programs that are known to end, even on a busy machine
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What a run came to."""
+    """Result of a run."""
 
     output: bytes = field(repr=False)  # standard output
     errors: bytes = field(repr=False)  # standard error
     status: int  # exit code, or minus the number of the signal that ended it
-    killed: str  # why it was killed by us; "" where it was not
-    cpu_seconds: float  # in user code and in the kernel, of the program and of what it waited for
+    killed: str  # the reason why burnish killed it; "" if burnish did not
+    cpu_seconds: float  # in user code and in the kernel, of the program and of child processes it waited for
     wall_seconds: float
     counters: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """A description of the program's end, in words."""
         if self.killed:
             return self.killed
         if self.status >= 0:
@@ -70,22 +70,22 @@ def execute(
     limits: RunLimits = RunLimits(),
     counters: Sequence[str] = (),
 ) -> Execution:
-    """Run an executable in a new folder, and leave nothing behind.
+    """Run an executable in a new temporary folder, which is removed afterwards.
 
-    It is the leader of a session of its own. When it has ended, or after the timeout, or when it has written
-    too much, its whole process group is killed; it dies with the calling thread, too. Only what it moves to
-    yet another session escapes.
+    The program leads a new session. After its end, after the timeout, or when it has written too much,
+    its whole process group is killed. It is also killed when the calling thread ends. Only processes that it
+    moves to another session escape.
 
     Args:
         executable: The file.
-        run: Its arguments and its standard input.
-        files: What lies in its folder: names, which may have folders, and contents.
-        environment: All of it, as NAME=value.
-        limits: What it may use.
-        counters: Which of COUNTERS to read.
+        run: The arguments and the standard input.
+        files: Files in the program's folder: names, which may include folders, and contents.
+        environment: The whole environment, as NAME=value.
+        limits: The resource limits.
+        counters: Names in COUNTERS to read.
 
     Raises:
-        InputError: it cannot be started; a file's name leads out of the folder.
+        InputError: the executable cannot be started, or a file's name leads out of the folder.
         MissingTool: the machine has no such counters.
     """
     with contextlib.ExitStack() as stack:
@@ -114,7 +114,7 @@ def execute(
             killed = _wait(number, folder, limits, start)
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(number, signal.SIGKILL)  # before it is reaped: the number is still its own
+                os.killpg(number, signal.SIGKILL)  # before wait4: until then the process keeps its number
             _, status, usage = os.wait4(number, 0)
         return Execution(
             output=_read(output, limits.written_bytes),
@@ -128,7 +128,7 @@ def execute(
 
 
 def _wait(number: int, folder: Path, limits: RunLimits, start: float) -> str:
-    """Wait for the end, or for a reason to bring it about; return the reason, "" for none."""
+    """Wait for the program's end, or for a reason to kill it; return the reason, or "" after its end."""
     descriptor = os.pidfd_open(number)
     try:
         poller = select.poll()
@@ -190,7 +190,7 @@ def _read(descriptor: int, most: int) -> bytes:
 
 
 def _written_bytes(folder: Path) -> int:
-    """Return what the files below a folder take, or as much of it as can be seen while it changes."""
+    """Return the disk space of the files below a folder, in bytes; files that vanish meanwhile count 0."""
     total = 0
     for where, _, names in os.walk(folder):
         for name in names:

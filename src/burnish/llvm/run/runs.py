@@ -1,4 +1,4 @@
-"""The option --run: how a user's own program is run."""
+"""The option --run: arguments and standard input for a user's own program."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from burnish.core.program import Run
 
 
 def read_run(text: str) -> Run:
-    """Read one run: arguments as a shell would read them, and perhaps `< FILE`.
+    """Read one run: arguments as in a shell, optionally followed by `< FILE`.
 
     Raises:
-        InputError: it is something else, or the file cannot be read.
+        InputError: the text has another form, or the file cannot be read.
     """
-    reader = shlex.shlex(text, posix=True, punctuation_chars="<")  # a shell needs no space around it
+    reader = shlex.shlex(text, posix=True, punctuation_chars="<")  # like a shell, allow "<" without spaces
     reader.whitespace_split, reader.commenters = True, ""
     try:
         words = list(reader)

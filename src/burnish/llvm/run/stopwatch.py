@@ -1,4 +1,4 @@
-"""The stopwatch of a program: what its runs cost, for whatever object a compiler makes of it."""
+"""Measurement of a program's runs, for any object that a compiler makes from the program."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from burnish.llvm.run.folder import temporary_folder
 from burnish.llvm.run.measurements import Known, MeasurementCache, key_of
 from burnish.llvm.run.running import PATIENT, Execution, RunLimits, execute
 
-REPEATS = 3  # of each input; the least counts
-KEPT = 4096  # measurements that are remembered
+REPEATS = 3  # runs of each input; the least counts
+KEPT = 4096  # measurements kept in memory
 
 SECONDS = "seconds"
 
 
 class Stopwatch:
-    """Measures objects of one program, one at a time on a machine, and each object once.
+    """A stopwatch for objects of one program; a machine measures one object at a time, each object once.
 
-    An object is run only while it does what the unoptimized one does, and is not waited for much longer.
-    Where the workload says so, what earlier sessions on this machine measured counts: see
-    burnish.llvm.run.measurements.
+    The runs stop after the first round that differs from the unoptimized object. The time limit of a run
+    depends on the unoptimized object's time. If the workload is `remembered`, measurements of earlier
+    sessions on this machine count: see burnish.llvm.run.measurements.
     """
 
     def __init__(self, workload: Workload, unoptimized: Callable[[], bytes]) -> None:
-        """Take the program's workload, and what makes its unoptimized object when that is needed."""
+        """Take the program's workload, and a function that makes its unoptimized object when needed."""
         self.workload = workload
         self.objects_run = 0
         self._unoptimized = unoptimized
@@ -42,15 +42,15 @@ class Stopwatch:
         self._disk = MeasurementCache() if workload.remembered else None
 
     def measure(self, object_bytes: bytes, what: str = SECONDS) -> float:
-        """Return the sum over the inputs of the least of REPEATS.
+        """Return the sum over the inputs of the least of REPEATS measurements.
 
         Args:
             object_bytes: The program's object file.
-            what: SECONDS of CPU time, in user code and in the kernel; or one of counters.COUNTERS.
+            what: SECONDS for CPU time, in user code and in the kernel; or one of counters.COUNTERS.
 
         Raises:
-            Miscompiled: the program ends or prints otherwise than the unoptimized one.
-            CompileError: it cannot be linked.
+            Miscompiled: the program's end or output differs from the unoptimized program's.
+            CompileError: the object cannot be linked.
             MissingTool: the machine has no such counter.
         """
         key = hashlib.blake2b(object_bytes, digest_size=16).digest(), what
@@ -66,7 +66,7 @@ class Stopwatch:
 
     @functools.cached_property
     def _reference(self) -> bytes:
-        """The unoptimized object: what is right depends on it."""
+        """The unoptimized object, whose behaviour defines the correct one."""
         return self._unoptimized()
 
     def _disk_key(self, digest: bytes, what: str) -> bytes:
@@ -74,7 +74,7 @@ class Stopwatch:
         return key_of(what, digest, reference, self.workload.digest, str(REPEATS))
 
     def _measure(self, object_bytes: bytes, digest: bytes, what: str) -> Known:
-        """Return what it costs, or what the program does wrong."""
+        """Return the cost, or a description of the program's wrong behaviour."""
         if self._right is None:
             self._right = self._run_unoptimized()
         limits = replace(limits_after(self._right), cpu=quiet_core())
@@ -88,7 +88,7 @@ class Stopwatch:
                 if problems := differences(self.workload, rounds[-1], self._right):
                     break
         found: Known = f"the program does something else: {problems[0]}" if problems else _total(rounds, what)
-        late = any(run.killed for run in (*rounds[-1], *self._right))  # on another day it may be in time
+        late = any(run.killed for run in (*rounds[-1], *self._right))  # not kept: another run may be in time
         if self._disk and not late:
             self._disk.keep(self._disk_key(digest, what), found)
         return found

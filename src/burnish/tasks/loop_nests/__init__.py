@@ -1,4 +1,4 @@
-"""Loop nests: in which order, in which blocks, with which vectors a nest over tensors is computed."""
+"""Schedules of loop nests over tensors: the order of loops, their blocks, and their vectors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SETTINGS = (Setting("threads", "that share outermost loops; default: 1, and no l
 
 
 def _source() -> ProgramSource:
-    from burnish.tasks.loop_nests.programs import NestSource  # which workers do not need
+    from burnish.tasks.loop_nests.programs import NestSource  # late: workers do not need it
 
     return NestSource()
 
@@ -50,7 +50,7 @@ def _other_extents(program: Program) -> Program:
 
 
 def make_task(threads: int = 1) -> Task:
-    """Return the task, whose loops may be shared by threads."""
+    """Return the task; with several threads, they may share the iterations of a loop."""
     opened = partial(open_nest, threads=threads) if threads > 1 else open_nest
     return Task(
         name="loop_nests",

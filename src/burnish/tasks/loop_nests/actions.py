@@ -1,4 +1,4 @@
-"""What can be done to a loop tree, and where that is legal."""
+"""Actions on a loop tree, and where each is legal."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from burnish.tasks.loop_nests.tiles import LANES, tile_extents, tile_of
 from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Place, Tree
 
 FACTORS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024)
-OPERANDS = 4  # that can be packed: the first ones that a statement reads
-MOST_LOOPS = 16
-MOST_VALUES = 256  # of statements in one body: a register tile, and what is unrolled around it
+OPERANDS = 4  # the first ones that a statement reads can be packed
+MOST_LOOPS = 16  # splits end there
+MOST_VALUES = 256  # in one body: a register tile, and the unrolled loops around it
 MOST_PACKED = 1 << 22  # elements of a copy
 
 ACTIONS = (
@@ -32,20 +32,20 @@ ACTIONS = (
     "parallel",
     "fuse",
 )
-CURSOR = ("up", "down")  # which change no loop
+CURSOR = ("up", "down")  # they change no loop
 
 Result = Tree | None
-"""The tree after an action; None where it is illegal."""
+"""The tree after an action; None if the action is illegal."""
 
 
 def apply(tree: Tree, text: str, place: Place) -> Result:
-    """Return the tree after an action at a loop; None where it is illegal there."""
+    """Return the tree after an action at a loop; None if the action is illegal there."""
     action = Action.parse(text)
     return _APPLY[action.kind](tree, place, *map(int, action.parameters))
 
 
 def split(tree: Tree, place: Place, factor: int) -> Result:
-    """Make two loops of one, the inner one of `factor` iterations."""
+    """Split a loop into two; the inner one has `factor` iterations."""
     loop = place.loop
     if loop.kind != "loop" or place.count <= factor or len(tree.places) >= MOST_LOOPS:
         return None
@@ -54,7 +54,7 @@ def split(tree: Tree, place: Place, factor: int) -> Result:
 
 
 def merge(tree: Tree, place: Place) -> Result:
-    """Make one loop of this and the one in it, which has the same iterator."""
+    """Merge a loop with the only loop in its body, which must have the same iterator."""
     loop = place.loop
     match loop.body:
         case (Loop(iterator=loop.iterator, kind="loop", packs=()) as inner,) if loop.kind == "loop":
@@ -63,7 +63,7 @@ def merge(tree: Tree, place: Place) -> Result:
 
 
 def collapse(tree: Tree, place: Place) -> Result:
-    """Make one loop of this and the one in it, whose iterators come together everywhere."""
+    """Collapse a loop and the only loop in its body into one; their iterators must always occur together."""
     match place.loop.body:
         case (Loop() as inner,) if inner.iterator != place.loop.iterator:
             found = collapsed(tree.nest, place.loop.iterator, inner.iterator)
@@ -75,7 +75,7 @@ def collapse(tree: Tree, place: Place) -> Result:
 
 
 def _collapsed(nodes: tuple[Node, ...], outer: str, inner: str, name: str) -> tuple[Node, ...] | None:
-    """Return nodes with one loop for each two; None where they are split, apart, or made in another way."""
+    """Return nodes with each `outer` loop and the `inner` loop directly in it as one; None if that fails."""
     made: list[Node] = []
     for node in nodes:
         if isinstance(node, Leaf):
@@ -103,7 +103,7 @@ def _is_untouched(loop: Loop) -> bool:
 
 
 def swap_down(tree: Tree, place: Place) -> Result:
-    """Exchange a loop with the only one in it."""
+    """Exchange a loop with the only loop in its body."""
     loop = place.loop
     match loop.body:
         case (Loop() as inner,) if inner.iterator != loop.iterator and not (loop.packs or inner.packs):
@@ -114,7 +114,7 @@ def swap_down(tree: Tree, place: Place) -> Result:
 
 
 def swap_up(tree: Tree, place: Place) -> Result:
-    """Exchange a loop with the one around it, in which there is no other."""
+    """Exchange a loop with the one around it, whose body must have no other node."""
     if len(place.path) < 2 or len(tree.siblings(place.path)) > 1:
         return None
     outer = next(other for other in tree.places.values() if other.path == place.path[:-1])
@@ -122,7 +122,7 @@ def swap_up(tree: Tree, place: Place) -> Result:
 
 
 def unroll(tree: Tree, place: Place) -> Result:
-    """Repeat the body of a loop instead of going through it."""
+    """Unroll a loop: repeat its body for each iteration."""
     loop = place.loop
     if loop.kind != "loop" or loop.packs or place.count == 1:
         return None
@@ -130,7 +130,7 @@ def unroll(tree: Tree, place: Place) -> Result:
 
 
 def vectorize(tree: Tree, place: Place) -> Result:
-    """Make vectors of a loop's iterations; everything in it is unrolled."""
+    """Vectorize a loop's iterations; all loops in its body must be unrolled."""
     loop = place.loop
     if loop.kind != "loop" or loop.step != 1 or loop.packs or place.count == 1:
         return None
@@ -138,7 +138,7 @@ def vectorize(tree: Tree, place: Place) -> Result:
 
 
 def pack(tree: Tree, place: Place, operand: int) -> Result:
-    """Copy what is read of an operand below, before the loop begins, in the order in which it is read."""
+    """Copy the part of an operand that a loop reads, before the loop begins, in the order of the reads."""
     loop = place.loop
     leaves = tree.leaves(place.path)
     if loop.kind != "loop" or len(leaves) != 1:
@@ -163,7 +163,7 @@ def pack(tree: Tree, place: Place, operand: int) -> Result:
 
 
 def parallel(tree: Tree, place: Place) -> Result:
-    """Share the outermost loop's iterations among threads."""
+    """Share the iterations of an outermost loop among threads."""
     loop = place.loop
     leaves = tree.leaves(place.path)
     if loop.kind != "loop" or loop.packs or len(place.path) > 1 or place.count == 1:
@@ -174,7 +174,7 @@ def parallel(tree: Tree, place: Place) -> Result:
 
 
 def fuse(tree: Tree, place: Place) -> Result:
-    """Make one loop of the loop before and this one: each iteration reads what the same iteration wrote."""
+    """Fuse a loop with the loop before it, if each iteration reads only what the same iteration wrote."""
     number = place.path[-1]
     if not number:
         return None
@@ -199,7 +199,7 @@ _APPLY: dict[str, Callable[..., Result]] = {
 
 
 def extents_at(tree: Tree, place: Place) -> dict[str, int]:
-    """Return how many values of each iterator the loops around a loop leave to it."""
+    """Return each iterator's extent inside the loops around a loop."""
     extents = dict(tree.nest.extents)
     for loop in tree.above(place.path):
         extents[loop.iterator] = min(extents[loop.iterator], loop.step)
@@ -207,7 +207,7 @@ def extents_at(tree: Tree, place: Place) -> dict[str, int]:
 
 
 def fuses(first: Statement, second: Statement, iterator: str) -> bool:
-    """Return whether an iteration of the second statement reads only what the same one of the first wrote."""
+    """Return whether the second statement reads only what the same iteration of the first one wrote."""
     reads = [access for access in second.accesses if access.tensor == first.target.tensor]
     if not reads:
         return True
@@ -218,13 +218,13 @@ def fuses(first: Statement, second: Statement, iterator: str) -> bool:
 
 
 def _is_plain(access: Access) -> bool:
-    """Return whether each index is an iterator of its own."""
+    """Return whether each index is one iterator, and no two indices have the same one."""
     plain = all(index.offset == 0 and [by for _, by in index.terms] == [1] for index in access.indices)
     return plain and len(access.iterators) == len(access.indices)
 
 
 def _checked(tree: Tree) -> Result:
-    """Return the tree if vectors hold unrolled loops alone, no body is too long, and copies have blocks."""
+    """Return the tree if vectorized loops contain unrolled ones only, bodies are short, and copies fit."""
     extents = dict(tree.nest.extents)
     if not all(_values(root, extents) for root in tree.roots):
         return None
@@ -233,7 +233,10 @@ def _checked(tree: Tree) -> Result:
 
 
 def _has_blocks(tree: Tree, place: Place) -> bool:
-    """Return whether what a loop covers of each iterator that is packed is made of whole tiles."""
+    """Return whether a loop with copies has whole tiles: its steps are multiples of the tile's extents.
+
+    That includes the loops inside, down to the tile. Only free iterators of the copied operands count.
+    """
     inner = tile_extents(tree.nest, place.loop, {**tree.nest.extents, **extents_at(tree, place)})
     (number,) = tree.leaves(place.path)
     statement = tree.nest.statements[number]
@@ -253,7 +256,7 @@ def _has_blocks(tree: Tree, place: Place) -> bool:
 
 
 def _values(node: Node, extents: dict[str, int]) -> int:
-    """Return how many values a node computes in one body, 1 for a loop; 0 where that is not allowed."""
+    """Return the number of values that a node computes in one body, 1 for a loop; 0 if that is illegal."""
     if isinstance(node, Leaf):
         return 1
     count = -(-extents[node.iterator] // node.step)
@@ -271,7 +274,7 @@ def _values(node: Node, extents: dict[str, int]) -> int:
 
 
 def _is_static(node: Node) -> bool:
-    """Return whether there is no loop left in a node."""
+    """Return whether all loops of a node are unrolled or vectorized."""
     if isinstance(node, Leaf):
         return True
     return node.kind in ("unroll", "vectorize") and all(map(_is_static, node.body))

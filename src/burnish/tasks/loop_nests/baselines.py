@@ -1,4 +1,4 @@
-"""What a schedule is compared with."""
+"""The baselines that schedules are compared with."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A statement in its loops: how far its iterators go inside each, and what memory is touched there.
+"""The extents of a statement's iterators inside each of its loops, and the memory that is touched there.
 
-Footprints and traffic between caches are counted as by Ansor (Zheng et al. 2020, appendix B), of loop trees.
+Footprints and traffic between caches are counted as in Ansor (Zheng et al. 2020, appendix B), for loop trees.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from burnish.tasks.loop_nests.nest import Statement
 from burnish.tasks.loop_nests.sketches import Level
 from burnish.tasks.loop_nests.tree import Loop
 
-SHARE = 0.75  # of a cache, that is there for what is counted
+SHARE = 0.75  # of a cache is left for the data that is counted
 PAGE = 4096  # bytes
-SETS_BYTES = 4096  # apart, two lines are in the same set of the first cache: 64 sets
+SETS_BYTES = 4096  # lines at this distance are in the same set of the first cache: 64 sets of 64-byte lines
 
 AnyLoop = Loop | Level
 
 
 class LoopBoxes:
-    """The boxes of a statement's loops: outside of all, inside the first, and so on.
+    """The boxes of a statement's loops: outside of all loops, inside the first, and so on.
 
     Attributes:
-        boxes: In each, how many values every iterator has; n + 1 of n loops.
-        bytes: Of each access, the target first, in each box.
+        boxes: The extent of each iterator in each box; n + 1 boxes for n loops.
+        bytes: The bytes touched by each access, the target first, in each box.
         counts: The iterations of each loop.
-        tile: Which loop begins the tile: see `tile_depth`.
+        tile: The index of the loop that begins the tile: see `tile_depth`.
         packed: The tensors that are copied.
     """
 
@@ -39,7 +39,7 @@ class LoopBoxes:
         self.packed = {tensor for loop in loops for tensor in loop.packs}
         self.boxes = [facts.box]
         self.counts: list[int] = []
-        self.bytes = [[reach.bytes(facts.box) for reach in facts.reaches]]  # of each access in each box
+        self.bytes = [[reach.bytes(facts.box) for reach in facts.reaches]]
         for loop in loops:
             box, name = self.boxes[-1], loop.iterator
             self.counts.append(-(-box[name] // loop.step))
@@ -57,7 +57,7 @@ class LoopBoxes:
         self.tile = tile_depth(self.statement, loops, shared)
 
     def tile_loops(self) -> tuple[Sequence[AnyLoop], Sequence[AnyLoop]]:
-        """Return the loops by which the tile reduces, and those of the tile itself."""
+        """Return the reduction loops of the tile, and its unrolled and vectorized ones."""
         tile = self.loops[self.tile :]
         count = 0
         while count < len(tile) and tile[count].kind == "loop":
@@ -65,7 +65,7 @@ class LoopBoxes:
         return tile[:count], tile[count:]
 
     def traffic(self, cache: int) -> float:
-        """Return how many bytes come into a cache of a size."""
+        """Return the estimated bytes that are loaded into a cache of some size (bytes)."""
         depth = 0
         while depth < len(self.loops) and sum(self.bytes[depth]) > SHARE * cache:
             depth += 1
@@ -78,7 +78,10 @@ class LoopBoxes:
         return total
 
     def copies(self) -> tuple[float, int, int]:
-        """Return how many elements are copied, by how many copies, and how many of those change the order."""
+        """Return the number of copied elements, of copies, and of copies that read with a stride.
+
+        These have no free iterator, or the last one moves the access by a stride other than one element.
+        """
         copied, copies, stepped = 0.0, 0, 0
         for depth, loop in enumerate(self.loops):
             for tensor in loop.packs:
@@ -91,7 +94,7 @@ class LoopBoxes:
         return copied, copies, stepped
 
     def pages(self) -> float:
-        """Return about how many pages a tile touches."""
+        """Return the approximate number of pages that a tile touches."""
         box, pages = self.boxes[self.tile], 0.0
         for access, moved, size in zip(self.accesses, self.strides, self.bytes[self.tile], strict=True):
             if access.tensor not in self.packed:
@@ -100,7 +103,7 @@ class LoopBoxes:
         return pages
 
     def lines_of_set(self) -> float:
-        """Return how many lines of the tile's loops share a set of the first cache, where most do."""
+        """Return the estimated cache lines per used set of the first cache, for the tile's loops."""
         box, total = self.boxes[self.tile], 0.0
         for access, moved in zip(self.accesses, self.strides, strict=True):
             if access.tensor in self.packed:
@@ -119,12 +122,12 @@ class LoopBoxes:
 
 
 def tile_depth(statement: Statement, loops: Sequence[AnyLoop], shared: int) -> int:
-    """Return which of the loops around a statement begins its tile, as `tile_of` says; or how many there are.
+    """Return the index of the loop that begins a statement's tile (see `tile_of`); len(loops) without a tile.
 
     Args:
-        statement: What is in the loops.
-        loops: Outer ones first.
-        shared: How many of them other statements are in, too.
+        statement: The statement in the loops.
+        loops: The loops around it, outer ones first.
+        shared: The number of loops that contain other statements too.
     """
     depth = len(loops)
 

@@ -23,26 +23,26 @@ C_WORDS = frozenset(
     main scratch
     """.split()
 )
-"""Of C and C++, and the last argument: no names of arguments and functions."""
+"""Names that arguments and functions cannot have: keywords of C and C++, `main`, and the last argument."""
 
 
 def emit_object(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .o: a C function that is called after the program."""
+    """Return the content of a .o file: a C function that is named after the program."""
     return session.object_code()
 
 
 def emit_header(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .h: its declaration."""
+    """Return the content of a .h file: the declaration of `emit_object`'s function."""
     text = session.observe("c_header")
     assert isinstance(text, str)
     return text.encode()
 
 
 def write_object(tree: Tree, name: str, machine: Machine) -> bytes:
-    """Return an object file with one function of that name; see `write_header`.
+    """Return an object file with one function of a given name; see `write_header`.
 
     Raises:
-        InputError: the name is none in C.
+        InputError: the name is not valid in C.
     """
     check_name(name)
     kernel = lower(tree, machine.vector_bytes).text
@@ -51,10 +51,10 @@ def write_object(tree: Tree, name: str, machine: Machine) -> bytes:
 
 
 def write_header(nest: Nest, tree: Tree, name: str, machine: Machine) -> str:
-    """Return the header that declares what `write_object` makes of a nest's loops.
+    """Return the header that declares the function in `write_object`'s file.
 
     Raises:
-        InputError: the name is none in C.
+        InputError: the name is not valid in C.
     """
     check_name(name)
     kind = C_TYPES[nest.dtype]
@@ -102,30 +102,30 @@ void {name}({", ".join([*parameters, "void *scratch"])});
 
 
 def check_name(name: str) -> None:
-    """Check that C takes a name for a function.
+    """Check that a name is valid for a C function.
 
     Raises:
-        InputError: it does not.
+        InputError: the name is not valid.
     """
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in C_WORDS or name == KERNEL:
         raise InputError(f"{name!r} is no name of a C function; expected one such as 'matmul_128'")
 
 
 def function_name(program: str) -> str:
-    """Return what the function of a program is called: after its file or text."""
+    """Return the name of a program's C function, made from the name of its file or from its text."""
     words = "_".join(re.findall("[A-Za-z0-9]+", PurePath(program).stem))
     return words if re.match("[A-Za-z]", words) and words not in (*C_WORDS, KERNEL) else f"nest_{words}"
 
 
 def argument_name(nest: Nest, tensor: str) -> str:
-    """Return what an argument of the C function is called: as the tensor, where C takes that."""
+    """Return the name of a C argument: the tensor's name if it is valid in C, else `tensor_` and a number."""
     if re.fullmatch(r"[A-Za-z_]\w*", tensor, re.ASCII) and tensor not in C_WORDS:
         return tensor
     return f"tensor_{(*nest.inputs, *nest.outputs).index(tensor)}"
 
 
 def _entry(nest: Nest, name: str) -> str:
-    """Return the IR of the function that C calls: it makes the kernel's array of pointers, for one thread."""
+    """Return the IR of the C function: it builds the kernel's array of pointers and runs it on one thread."""
     numbers = range(len(nest.inputs) + len(nest.outputs) + 1)
     values = [*(f"ptr %a{number}" for number in numbers), "ptr null", "i64 1"]
     lines = [f"%pointers = alloca [{len(values)} x ptr], align 8"]

@@ -1,6 +1,6 @@
-"""Two iterators that always come together as one: a contraction of many indices is a plain product then.
+"""Collapsing two iterators that always occur together: it turns a contraction of many indices into a product.
 
-OpenMP calls it `collapse`. The memory is the same: [.., i, j, ..] in C order is [.., i * J + j, ..].
+OpenMP calls this `collapse`. The memory layout stays: [.., i, j, ..] in C order is [.., i * J + j, ..].
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from burnish.tasks.loop_nests.nest import Access, Affine, Call, Expression, Nest
 
 
 def collapsed(nest: Nest, outer: str, inner: str) -> tuple[Nest, str] | None:
-    """Return the nest with one iterator for two, and its name; None where they do not always come together.
+    """Return the nest with one iterator for two, and its name; None if they do not always occur together.
 
-    That is where each access has both, beside each other and each as an index of its own, with all values of
-    the inner one, or none of them.
+    Each access must have neither, or both as adjacent plain indices; the tensor's extent in the second of
+    these dimensions must be that of the inner iterator.
     """
     name = outer + inner
     while name in nest.extents:

@@ -1,4 +1,4 @@
-"""Sketches that are drawn: vectors, sizes of tiles and blocks, orders, copies, shared loops."""
+"""Random sketches: vectors, sizes of tiles and blocks, orders, copies, shared loops."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Rng = np.random.Generator
 T = TypeVar("T")
 
 REGISTERS = {64: 28, 32: 14, 16: 28}  # that a tile may fill, by the bytes of a vector
-WIDEST = 8  # vectors of a row of a tile
-TILE_FACTORS = (2, 3, 4, 6, 8, 12)  # of a tile's other iterators
-SHORT = 8  # extents of reductions that may be unrolled whole
-BLOCKS = (2, 4, 8, 16, 32)  # of tiles, in a cache block
-SHARING = 0.85  # of the statements share loops with the one before, where they can
-DEPTHS = (32, 64, 128, 256, 512)  # of reductions in a cache block
+WIDEST = 8  # vectors in a row of a tile
+TILE_FACTORS = (2, 3, 4, 6, 8, 12)  # extents in a tile of free iterators other than the vector's
+SHORT = 8  # reductions up to this extent may be unrolled completely
+BLOCKS = (2, 4, 8, 16, 32)  # tiles in a cache block, in one iterator
+SHARING = 0.85  # share of statements that may share loops with the one before
+DEPTHS = (32, 64, 128, 256, 512)  # extents of a reduction in a cache block
 
 
 def draw(nest: Nest, vector_bytes: int, rng: Rng) -> Sketch:
     """Draw a sketch; it may be illegal.
 
     Args:
-        nest: What is scheduled.
-        vector_bytes: Of the machine.
-        rng: Of all choices.
+        nest: The nest to schedule.
+        vector_bytes: The size of the machine's vectors.
+        rng: The generator for all choices.
     """
     return draw_from(nest, Sketch((), ()), 0, vector_bytes, rng)
 
 
 def draw_from(nest: Nest, sketch: Sketch, number: int, vector_bytes: int, rng: Rng) -> Sketch:
-    """Draw the loops of a statement and of those behind it; those before stay as they are."""
+    """Draw the loops of a statement and of all later ones; the loops of earlier statements stay."""
     loops, shared = list(sketch.loops[:number]), list(sketch.shared[:number])
     for at in range(number, len(nest.statements)):
         common: tuple[Level, ...] = ()
@@ -47,7 +47,7 @@ def draw_from(nest: Nest, sketch: Sketch, number: int, vector_bytes: int, rng: R
 
 
 def _common(nest: Nest, number: int, before: tuple[Level, ...], rng: Rng) -> tuple[Level, ...]:
-    """Draw how many outer loops a statement shares with the one before."""
+    """Draw the outer loops that a statement shares with the one before, from all that fuse."""
     most = 0
     for level in before:
         first, second = nest.statements[number - 1 : number + 1]
@@ -67,15 +67,15 @@ class _Draw:
         self.strides = nest.moves[number]
 
     def loops(self, common: Sequence[Level]) -> tuple[Level, ...]:
-        """Draw the loops below those that are there."""
+        """Draw the loops inside the shared ones."""
         statement, rng = self.statement, self.rng
         extents = {name: self.nest.extents[name] for name in statement.iterators}
         for level in common:
             extents[level.iterator] = min(extents[level.iterator], level.step)
         tile, vector = self._tile(extents)
-        inside: list[Level] = []  # unrolled or a vector, the vector last
+        inside: list[Level] = []  # unrolled or vectorized, the vectorized loop last
         outside: list[Level] = []
-        depth: list[Level] = []  # reduced in registers
+        depth: list[Level] = []  # reductions in registers
         for name, extent in extents.items():
             step = tile.get(name, 1)
             done = any(level.iterator == name and level.step == 1 for level in common)
@@ -101,7 +101,7 @@ class _Draw:
         return (*self._packed(self._ordered(outside)), *self._shuffled(depth, 0.3), *inside)
 
     def _tile(self, extents: dict[str, int]) -> tuple[dict[str, int], str]:
-        """Draw how many values of each iterator a tile has, and which iterator is a vector."""
+        """Draw the extents of a tile, and the iterator that is vectorized ("" for none)."""
         rng, statement, lanes = self.rng, self.statement, self.lanes
         vector = self._vector(extents)
         budget = self.registers
@@ -135,7 +135,7 @@ class _Draw:
         return tile, vector
 
     def _vector(self, extents: dict[str, int]) -> str:
-        """Draw the iterator that is a vector; mostly one along which elements are beside each other."""
+        """Draw the iterator to vectorize, mostly one along which elements are contiguous; seldom ""."""
         known: list[str] = []
         for name in self.statement.iterators:
             if extents[name] == 1:
@@ -150,11 +150,11 @@ class _Draw:
         return pick(known, self.rng)
 
     def _reuse(self, name: str) -> int:
-        """Return how many of the reads do not depend on an iterator: a tile loads them once."""
+        """Return the number of reads that do not depend on an iterator: a tile loads these once."""
         return sum(not moved.get(name, 0) for moved in self.strides[1:])
 
     def _ordered(self, levels: list[Level]) -> list[Level]:
-        """Draw an order in which of each iterator the longer step comes first."""
+        """Draw an order of loops; of two loops of an iterator, the one with the larger step comes first."""
         natural = {name: i for i, name in enumerate(self.statement.iterators)}
         if self.rng.random() < 0.4:
             order = sorted(levels, key=lambda level: natural[level.iterator])
@@ -169,7 +169,7 @@ class _Draw:
         return result
 
     def _packed(self, levels: list[Level]) -> list[Level]:
-        """Draw which operands are copied, and where."""
+        """Draw the operands to copy, and the loops at which they are copied."""
         levels = list(levels)
         if not levels or not self.statement.reduce:
             return levels
@@ -186,5 +186,5 @@ class _Draw:
 
 
 def pick(among: Sequence[T], rng: Rng) -> T:
-    """Draw one of some."""
+    """Draw one item of a sequence, uniformly."""
     return among[int(rng.random() * len(among))]

@@ -1,4 +1,4 @@
-"""What features of a statement do not depend on its schedule."""
+"""Properties of a statement that do not depend on its schedule, for its features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SLOW = (*LONG, "/", "sqrt")
 
 
 class Reach:
-    """How much of a tensor an access reaches."""
+    """The part of a tensor that an access touches."""
 
     def __init__(self, nest: Nest, access: Access) -> None:
         self.size = nest.itemsize
@@ -23,8 +23,8 @@ class Reach:
         ][::-1]
 
     def bytes(self, box: Mapping[str, int]) -> int:
-        """Return the bytes of the lines that are touched in a box."""
-        rows, run, whole = 1, self.size, True  # whole: all dimensions behind
+        """Return the bytes of the cache lines that the access touches in a box."""
+        rows, run, whole = 1, self.size, True  # whole: all inner dimensions are covered completely
         for extent, terms in self.dimensions:
             reach = 1
             for name, by in terms:
@@ -38,7 +38,7 @@ class Reach:
 
 
 class StatementFacts:
-    """What of a statement does not depend on the schedule."""
+    """Properties of a statement that do not depend on its schedule."""
 
     def __init__(self, nest: Nest, number: int, vector_bytes: int) -> None:
         self.nest, self.statement = nest, nest.statements[number]

@@ -1,4 +1,4 @@
-"""Kinds of nests by name and extents: `matmul:64x64x64`, and the sets to learn from and to be held to."""
+"""Families of nests, named with their extents (`matmul:64x64x64`), and their training and test sets."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.tasks.loop_nests.nest import DType, Nest, make_nest
 from burnish.tasks.loop_nests.parsing import parse_statement
 
-HELD_OUT = 10  # one of so many shapes is in the test split
+HELD_OUT = 10  # about one shape of this many is in the test split
 
 
 @dataclass(frozen=True)
 class Family:
-    """Nests that differ in their extents."""
+    """Nests that differ in their extents only."""
 
     statements: tuple[str, ...]
-    iterators: tuple[str, ...]  # whose extents a name has, in this order
-    fixed: Mapping[str, int]  # extents that are always the same
-    shapes: Sequence[tuple[int, ...]]  # of the sets
+    iterators: tuple[str, ...]  # their extents are in a name, in this order
+    fixed: Mapping[str, int]  # extents that are not in a name
+    shapes: Sequence[tuple[int, ...]]  # in the training and test sets
 
     def nest(self, extents: Sequence[int], dtype: DType, name: str) -> Nest:
-        """Return the nest of some extents.
+        """Return the nest with some extents.
 
         Raises:
-            InputError: there are not as many as iterators.
+            InputError: the number of extents is not that of `iterators`.
         """
         if len(extents) != len(self.iterators):
             raise InputError(f"{name}: expected {'x'.join(self.iterators)}, a number for each")
@@ -40,7 +40,7 @@ def _cube(sizes: Sequence[int], rank: int) -> list[tuple[int, ...]]:
     return list(itertools.product(sizes, repeat=rank))
 
 
-_SIDES = range(64, 257, 16)  # LoopTune's
+_SIDES = range(64, 257, 16)  # as in LoopTune
 _FEW = (32, 48, 64, 96, 128)
 
 FAMILIES: dict[str, Family] = {
@@ -143,11 +143,11 @@ FAMILIES: dict[str, Family] = {
 
 
 def find(text: str, dtype: DType = "f32") -> Nest:
-    """Return a nest by its family and extents, such as 'matmul:64x64x64'.
+    """Return the nest of a family and extents, such as 'matmul:64x64x64'.
 
     Raises:
         UnknownName: there is no such family.
-        InputError: the extents are not written as expected.
+        InputError: the extents are not one number for each iterator, with 'x' between them.
     """
     family, _, extents = text.partition(":")
     if family not in FAMILIES:
@@ -160,7 +160,7 @@ def find(text: str, dtype: DType = "f32") -> Nest:
 
 
 def names(family: str, split: str = "all") -> Iterator[str]:
-    """Yield a family's names: of 'train', of 'test' (one shape of ten, by its name's digest), or 'all'."""
+    """Yield a family's names, by split: 'all', 'test' (one in ten, by the digest of the name), or 'train'."""
     for shape in FAMILIES[family].shapes:
         name = f"{family}:{'x'.join(map(str, shape))}"
         held_out = hashlib.blake2b(name.encode(), digest_size=4).digest()[0] % HELD_OUT == 0

@@ -1,4 +1,4 @@
-"""What the time of a schedule depends on, as numbers: a row for each statement."""
+"""Features that predict the time of a schedule: a row for each statement."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ COLUMNS = (
 
 
 class Featurizer:
-    """Makes features of the schedules of one nest."""
+    """Computes the features of schedules of one nest."""
 
     def __init__(self, nest: Nest, vector_bytes: int) -> None:
         self.nest = nest
@@ -81,12 +81,12 @@ class Featurizer:
         self.streams = [stream_of(facts) for facts in self.facts]
 
     def __call__(self, tree: Tree) -> NDArray[np.float32]:
-        """Return float32[statements, COLUMNS]; sizes and ratios are logarithms to the base 2."""
+        """Return float32[statements, COLUMNS]; many sizes and ratios are log2."""
         return self._rows(chains(tree.roots, (), 0))
 
     def of_sketch(self, sketch: Sketch) -> NDArray[np.float32]:
-        """Return the same of the tree of a sketch, which is not made."""
-        shared = (*sketch.shared, 0)  # with the statement before, and behind
+        """Return the features of a sketch's tree, without building the tree."""
+        shared = (*sketch.shared, 0)  # nothing comes after the last statement
         return self._rows(
             (number, loops, max(shared[number : number + 2])) for number, loops in enumerate(sketch.loops)
         )
@@ -100,15 +100,15 @@ class Featurizer:
 
 
 def features(tree: Tree, vector_bytes: int) -> NDArray[np.float32]:
-    """Return float32[statements, COLUMNS] of one schedule; see Featurizer."""
+    """Return the features of one schedule: float32[statements, COLUMNS]; see Featurizer."""
     return Featurizer(tree.nest, vector_bytes)(tree)
 
 
 class _FeatureRow(LoopBoxes):
-    """The numbers of one statement in its loops."""
+    """The features of one statement in its loops."""
 
     def row(self, stream: Stream | None) -> list[float]:
-        """Return one number for each of COLUMNS."""
+        """Return a number for each of COLUMNS."""
         facts, statement, lanes = self.facts, self.statement, self.lanes
         outer, inner = self.tile_loops()
         box = self.boxes[self.tile + len(outer)]  # of one body
@@ -195,7 +195,7 @@ class _FeatureRow(LoopBoxes):
         ]
 
     def _loads(self, box: Mapping[str, int], vector: str, rows: int) -> tuple[int, int]:
-        """Return how many vectors and numbers a body loads."""
+        """Return the numbers of vector loads and of scalar loads in a body."""
         vectors = scalars = 0
         for access, moved in zip(self.accesses[1:], self.strides[1:], strict=True):
             others = math.prod(box[name] for name in access.iterators if name != vector)
@@ -209,7 +209,7 @@ class _FeatureRow(LoopBoxes):
         return vectors, scalars
 
     def _different_loads(self, box: Mapping[str, int], vector: str, rows: int) -> tuple[int, int]:
-        """Return the same without those that load what another one has: `a[y+i]` for all y and i."""
+        """Return the numbers of different vector and scalar loads: `a[y+i]` is the same for equal y + i."""
         vectors = scalars = 0
         reads = zip(self.accesses[1:], self.facts.reaches[1:], self.strides[1:], strict=True)
         for access, reach, moved in reads:
@@ -229,7 +229,7 @@ class _FeatureRow(LoopBoxes):
         return vectors, scalars
 
     def _in_use(self, box: Mapping[str, int]) -> float:
-        """Return the share of the iterations of whole tiles that are there."""
+        """Return the statement's iterations over those of its tiles, if all tiles were whole."""
         share = 1.0
         for name, extent in self.boxes[0].items():
             step = box[name]
@@ -237,7 +237,7 @@ class _FeatureRow(LoopBoxes):
         return share
 
     def _unaligned(self, number: int, vector: str) -> bool:
-        """Return whether an access begins in the middle of a line somewhere."""
+        """Return whether some vectors of an access begin in the middle of a cache line."""
         moved = self.strides[number]
         if not vector or moved.get(vector, 0) != 1:
             return False
@@ -250,7 +250,7 @@ class _FeatureRow(LoopBoxes):
         ) or bool(self.facts.offsets[number] % per_line)
 
     def _steps(self, outer: Sequence[AnyLoop]) -> tuple[float, float]:
-        """Return the longest step, in bytes, of an access by the innermost loops of the reduction."""
+        """Return log2 of the largest stride of a read, in bytes, in the two innermost reduction loops."""
         found = []
         for loop in (outer[-1] if outer else None, outer[-2] if len(outer) > 1 else None):
             step = 0

@@ -1,4 +1,4 @@
-"""Loop trees as functions of this process, on arrays of NumPy: run, checked, timed."""
+"""Compiled loop trees in this process: run on NumPy arrays, compared with NumPy, and timed."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from burnish.tasks.loop_nests.tiles import MOST_LINES, emitted_lines
 from burnish.tasks.loop_nests.tree import Tree
 
 PASSES = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
-"""The text that is lowered is what is meant: more passes take longer, and are not faster."""
+"""Few passes: the lowered text already has the intended form; more passes take longer and gain no speed."""
 
-DIFFERENT = 1_000_003  # random numbers of an array, which then repeat; a prime, as no step through memory is
-LARGE_BYTES = 1 << 19  # of an array,
-PAGE_BYTES = 1 << 21  # which is in such pages then
-SAMPLES = 7
-BATCH_SECONDS = 1e-3
+DIFFERENT = 1_000_003  # random numbers in an array, then repeated; prime, unlike strides through memory
+LARGE_BYTES = 1 << 19  # arrays from this size on
+PAGE_BYTES = 1 << 21  # are in huge pages of this size
+SAMPLES = 7  # of a time; the least one counts
+BATCH_SECONDS = 1e-3  # of calls in one sample
 TOLERANCES = {
     "f32": 1e-4,
     "f64": 1e-10,
-}  # relative to 1 + the largest value, for sums of up to a million terms
+}  # of the error relative to 1 + the largest value, for sums of up to a million terms
 
 
 class CodeTooLong(CompilerCrash):
-    """A schedule has too many bodies, of loops and of what is left over by them, to be compiled."""
+    """A schedule has too many loop bodies, including those of tails, to be compiled."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What code is generated for."""
+    """The machine that code is generated for, by LLVM's names of CPU and features."""
 
     cpu: str
     features: str
@@ -50,26 +50,26 @@ class Machine:
 
     @property
     def vector_bytes(self) -> int:
-        """The size of a vector."""
+        """The size of a vector in bytes."""
         known = set(self.features.split(","))
         return 64 if "+avx512f" in known else 32 if "+avx2" in known else 16
 
     def runs(self, other: Machine) -> bool:
-        """Return whether it has all that another one's code uses."""
+        """Return whether this machine has all features that code for another one may use."""
         used = {name for name in other.features.split(",") if name.startswith("+")}
         return not {f"-{name[1:]}" for name in used} & set(self.features.split(","))
 
     @property
     def native(self) -> _native.Machine:
-        """The same for the native core."""
+        """The machine as an object of the native extension."""
         return _native.Machine(self.cpu, self.features)
 
 
 def machine_of(cpu: str) -> Machine:
-    """Return a CPU by LLVM's name of it: "x86-64-v3", "skylake".
+    """Return the machine of a CPU by LLVM's name, such as "x86-64-v3" or "skylake".
 
     Raises:
-        UnknownName: LLVM does not know it.
+        UnknownName: LLVM does not know the CPU.
     """
     try:
         found = _native.machine_of(cpu)
@@ -86,11 +86,11 @@ def host() -> Machine:
 
 
 def aligned(shape: tuple[int, ...], dtype: type[np.number[Any]], place: int = 0) -> Array:
-    """Return an array of zeros whose first element is at a multiple of ALIGNMENT bytes.
+    """Return an array of zeros that begins at a multiple of ALIGNMENT bytes.
 
-    Large ones are in large pages: which small ones a process gets changes its times, of a product of 512 by
-    up to 1.6. They begin at different places of a page, by a number, or the lines of one would take the
-    places of another's.
+    Large arrays are in huge pages. With small pages, times depend on which ones a process gets: by a factor
+    of up to 1.6 for a matrix product of size 512. `place` shifts a large array within its page, because
+    arrays at equal offsets would evict each other's lines from the cache.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < LARGE_BYTES:
@@ -99,7 +99,7 @@ def aligned(shape: tuple[int, ...], dtype: type[np.number[Any]], place: int = 0)
     else:
         apart = place % 16 * 3 * ALIGNMENT
         mapping = mmap.mmap(-1, size + apart + PAGE_BYTES)
-        with suppress(AttributeError, OSError):  # elsewhere than on Linux
+        with suppress(AttributeError, OSError):  # not on Linux
             mapping.madvise(mmap.MADV_HUGEPAGE)
         memory = np.frombuffer(mapping, dtype=np.uint8)
         start = -memory.ctypes.data % PAGE_BYTES + apart
@@ -107,10 +107,10 @@ def aligned(shape: tuple[int, ...], dtype: type[np.number[Any]], place: int = 0)
 
 
 class CompiledNest:
-    """A loop tree's machine code, and the scratch memory that it works in."""
+    """A loop tree's machine code and its scratch memory."""
 
     def __init__(self, tree: Tree, machine: Machine) -> None:
-        """Compile.
+        """Compile a loop tree.
 
         Raises:
             CodeTooLong: compiling would take more than about a second.
@@ -134,11 +134,11 @@ class CompiledNest:
         self._scratch = aligned((max(1, self.scratch_bytes),), np.uint8)
 
     def run(self, arrays: Mapping[str, Array]) -> None:
-        """Compute what the statements write, into arrays in C order of the nest's shapes and dtype."""
+        """Compute the outputs in place; arrays are in C order and have the nest's shapes and dtype."""
         self.native.run(self._pointers(arrays))
 
     def seconds(self, arrays: Mapping[str, Array], samples: int = SAMPLES) -> float:
-        """Return the least CPU time of a call; with threads the least time that passes."""
+        """Return the least CPU time of a call; with several threads, the least elapsed time."""
         passing = self.threads > 1
         return min(self.native.time(self._pointers(arrays), samples, BATCH_SECONDS, passing))
 
@@ -149,19 +149,19 @@ class CompiledNest:
 
 
 class Bench:
-    """Random arrays for a nest, and what it must make of them."""
+    """Random inputs for a nest, and the expected results."""
 
     def __init__(self, nest: Nest) -> None:
         self.nest = nest
 
     @cached_property
     def slices(self) -> Slices | None:
-        """What is compared; None for all of it."""
+        """The slices to compare; None to compare all elements."""
         return slices_of(self.nest)
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
-        """The arrays by their names; those that are no inputs are to be computed."""
+        """The arrays by name: random inputs, and zeros for the other tensors."""
         nest = self.nest
         rng = np.random.default_rng(zlib.crc32(str(nest).encode()))
         dtype = DTYPES[nest.dtype]
@@ -175,7 +175,7 @@ class Bench:
 
     @cached_property
     def expected(self) -> dict[str, Array]:
-        """What NumPy computes in double precision."""
+        """The tensors that NumPy computes in double precision."""
         return evaluate(self.nest, {name: self.arrays[name].astype(np.float64) for name in self.nest.inputs})
 
     @cached_property
@@ -185,10 +185,10 @@ class Bench:
         return evaluate(self.slices.nest, inputs)
 
     def check(self, compiled: CompiledNest) -> None:
-        """Run and compare: all elements of small nests, some slices and a sum of large ones.
+        """Run a kernel and compare its results with NumPy's: all elements, or `slices` of a large nest.
 
         Raises:
-            Miscompiled: something else comes out.
+            Miscompiled: the results differ.
         """
         for name in self.nest.outputs:
             self.arrays[name].fill(np.nan)
@@ -202,10 +202,10 @@ class Bench:
                 self._compare(name, found[part], expected, f" among {part}")
 
     def _compare(self, name: str, found: Array, expected: Array, among: str = "") -> None:
-        """Compare some elements of an output.
+        """Compare elements of an output.
 
         Raises:
-            Miscompiled: one differs.
+            Miscompiled: an element differs.
         """
         scale = 1 + np.abs(expected, where=np.isfinite(expected), out=np.zeros_like(expected)).max()
         wrong = ~np.isclose(found, expected, rtol=0, atol=TOLERANCES[self.nest.dtype] * scale, equal_nan=True)

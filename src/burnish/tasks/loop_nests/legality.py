@@ -1,7 +1,7 @@
-"""What is legal at all loops of a tree, without making the trees that actions lead to.
+"""Legal actions at all loops of a tree, mostly without building the trees that the actions lead to.
 
-What actions.apply refuses is told from the loop alone, and from what each node is in the body around it;
-where something is copied, actions.apply says whether that copy can still be made.
+Most rules of actions.apply need only the loop and a summary of each node (BodyPart). actions.apply itself
+decides about collapse, pack, parallel and fuse, and about all other actions if something is copied.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Path, Place, Tree
 
 
 class BodyPart(NamedTuple):
-    """What a node is in the body of the loop around it."""
+    """A summary of a node in a loop's body."""
 
-    leaves: int  # statements in it
-    values: int  # of statements that one body computes; 1 for a loop
-    static: bool  # there is no loop in it
-    vectors: bool  # there is a vectorized loop in it
-    packs: bool  # something is copied in it
+    leaves: int  # statements inside
+    values: int  # that the node computes in one body; 1 for a loop
+    static: bool  # all its loops are unrolled or vectorized
+    vectors: bool  # it has a vectorized loop
+    packs: bool  # it has copies
 
 
 class Legality:
-    """What is legal in one tree."""
+    """Legal actions in one tree."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -41,7 +41,7 @@ class Legality:
             self._note(root, (number,))
 
     def at(self, place: Place) -> list[bool]:
-        """Return which of ACTIONS are legal at a loop; those of CURSOR are not."""
+        """Return whether each of ACTIONS is legal at a loop; those of CURSOR are not."""
         packed = self.bodies[place.path[:1]].packs
         mask = []
         for text, rule, numbers in _RULES_OF_ACTIONS:
@@ -73,7 +73,7 @@ class Legality:
         if "parallel" in (loop.kind, inner.kind):
             return False
         if inner.kind == "vectorize" and loop.kind != "unroll":
-            return False  # a vector would have a loop in it
+            return False  # the vectorized loop would contain a loop
         if loop.kind == "vectorize" and len(inner.body) > 1:
             return False
         path = (*place.path, 0)
@@ -118,7 +118,7 @@ class Legality:
         return apply(self.tree, "fuse", place) is not None
 
     def _note(self, node: Node, path: Path) -> BodyPart:
-        """Note what a node and all in it are."""
+        """Store the summaries of a node and of all nodes inside; return the node's."""
         if isinstance(node, Leaf):
             body = BodyPart(1, 1, True, False, False)
         else:
@@ -135,13 +135,13 @@ class Legality:
         return body
 
     def _below(self, path: Path, loop: Loop) -> int:
-        """Return how many values the body of a loop computes."""
+        """Return the number of values that the body of a loop computes."""
         return sum(self.bodies[(*path, i)].values for i in range(len(loop.body)))
 
     def _fits(self, path: Path, values: int) -> bool:
-        """Return whether no body is too long where the node at a path computes so many values.
+        """Return whether no body is too long if the node at a path computes a number of values.
 
-        What is around it and unrolled repeats it; around it is no vector, as that has no loop in it.
+        Unrolled and vectorized loops around the node repeat its values.
         """
         while values <= MOST_VALUES:
             outer = self.tree.by_path.get(path[:-1])
@@ -153,7 +153,7 @@ class Legality:
 
 
 def _only(loop: Loop) -> Loop | None:
-    """Return the loop that is all of a loop's body."""
+    """Return the loop that is a loop's whole body; None if the body is something else."""
     return loop.body[0] if len(loop.body) == 1 and isinstance(loop.body[0], Loop) else None
 
 

@@ -1,4 +1,4 @@
-"""What a loop nest is: statements over dense tensors, and how far their iterators go."""
+"""Loop nests: statements over dense tensors, and the extents of their iterators."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from burnish.core.errors import ProgramError
 from burnish.core.program import Program
 
 LANGUAGE = "nest"
-FUNCTIONS = {"exp": 1, "sqrt": 1, "abs": 1, "tanh": 1, "max": 2, "min": 2}  # with how many arguments
+FUNCTIONS = {"exp": 1, "sqrt": 1, "abs": 1, "tanh": 1, "max": 2, "min": 2}  # number of arguments
 IDENTITIES = {"+": 0.0, "*": 1.0, "max": -math.inf, "min": math.inf}  # of reductions
 DTYPES: Mapping[str, type[np.floating[Any]]] = {"f32": np.float32, "f64": np.float64}
 MOST_ITERATORS = 12
-MOST_ELEMENTS = 1 << 28  # of all tensors
+MOST_ELEMENTS = 1 << 28  # of all tensors together
 
 DType = Literal["f32", "f64"]
 
 
 @dataclass(frozen=True)
 class Affine:
-    """An index: a sum of iterators, each times a whole number, and an offset."""
+    """An index: a sum of iterators, each times a whole number, plus an offset."""
 
     terms: tuple[tuple[str, int], ...]
     offset: int = 0
 
     def at(self, iterator: str) -> int:
-        """Return what one step of an iterator moves it by."""
+        """Return the factor of an iterator; 0 if the index does not depend on it."""
         return dict(self.terms).get(iterator, 0)
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Access:
 
     @cached_property
     def iterators(self) -> tuple[str, ...]:
-        """The iterators that it depends on, in the order of its indices."""
+        """The iterators in the indices, in order."""
         return tuple(dict.fromkeys(name for index in self.indices for name, _ in index.terms))
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Call:
-    """A number made of others: '+', '-', '*', '/', 'neg', or one of FUNCTIONS."""
+    """An operation on expressions: '+', '-', '*', '/', 'neg', or one of FUNCTIONS."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -76,15 +76,15 @@ Expression = Access | Call | float
 
 @dataclass(frozen=True)
 class Statement:
-    """`target = value` for all values of the target's iterators; the others are reduced."""
+    """`target = value` for all values of the target's iterators; the other iterators are reduced."""
 
     target: Access
-    reduce: str  # one of IDENTITIES; "" where nothing is reduced
+    reduce: str  # one of IDENTITIES; "" without a reduction
     value: Expression
 
     @cached_property
     def accesses(self) -> tuple[Access, ...]:
-        """What is read, from left to right, each element once."""
+        """The distinct reads, from left to right."""
         return tuple(dict.fromkeys(_accesses(self.value)))
 
     @cached_property
@@ -94,7 +94,7 @@ class Statement:
 
     @cached_property
     def iterators(self) -> tuple[str, ...]:
-        """All iterators, the target's before those that are reduced."""
+        """All iterators: the target's, then the reduced ones."""
         return tuple(
             dict.fromkeys([*self.free, *(name for read in self.accesses for name in read.iterators)])
         )
@@ -106,7 +106,7 @@ class Statement:
 
     @cached_property
     def operations(self) -> int:
-        """The operations for one value of all iterators."""
+        """The operations of one iteration."""
         return _operations(self.value) + bool(self.reduce)
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Nest:
-    """Statements, one after the other, and how far their iterators go."""
+    """Statements in order, and the extents of their iterators."""
 
     statements: tuple[Statement, ...]
     extents: Mapping[str, int]
@@ -124,7 +124,7 @@ class Nest:
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The tensors' shapes, as large as what is accessed: inputs in the order of use, then others."""
+        """The tensors' shapes, just large enough for all accesses; inputs in order of use, then others."""
         shapes: dict[str, tuple[int, ...]] = {}
         for access in [read for one in self.statements for read in one.accesses] + [
             one.target for one in self.statements
@@ -136,17 +136,17 @@ class Nest:
 
     @cached_property
     def written(self) -> tuple[str, ...]:
-        """The tensors that statements write, in their order."""
+        """The tensors that are written, in the order of the statements."""
         return tuple(one.target.tensor for one in self.statements)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        """The tensors that come from outside, in the order of their use."""
+        """The tensors that no statement writes, in order of use."""
         return self._inputs(self.shapes)
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
-        """The tensors that are written and not read."""
+        """The tensors that are written and never read."""
         read = {access.tensor for one in self.statements for access in one.accesses}
         return tuple(name for name in self.written if name not in read)
 
@@ -171,11 +171,11 @@ class Nest:
         )
 
     def strides(self, access: Access) -> dict[str, int]:
-        """Return by how many elements each iterator moves an access, in C order."""
+        """Return the stride of each iterator of an access, in elements, in C order."""
         return strides(access, self.shapes[access.tensor])[0]
 
     def offset(self, access: Access) -> int:
-        """Return at which element an access is where all iterators are 0, in C order."""
+        """Return the element of an access, in C order, when all iterators are 0."""
         return strides(access, self.shapes[access.tensor])[1]
 
     def program(self, name: str = "") -> Program:
@@ -195,7 +195,7 @@ class Nest:
 
 
 def strides(access: Access, shape: Sequence[int]) -> tuple[dict[str, int], int]:
-    """Return by how many elements each iterator moves an access in C order, and where it begins."""
+    """Return the stride of each iterator of an access, and its offset; both in elements, in C order."""
     steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     moved = {
         name: sum(index.at(name) * step for index, step in zip(access.indices, steps, strict=True))
@@ -207,10 +207,10 @@ def strides(access: Access, shape: Sequence[int]) -> tuple[dict[str, int], int]:
 def make_nest(
     statements: Sequence[Statement], extents: Mapping[str, int], dtype: DType = "f32", name: str = "nest"
 ) -> Nest:
-    """Check statements and extents against each other.
+    """Return a nest after checking its statements and extents.
 
     Raises:
-        ProgramError: they do not fit.
+        ProgramError: the statements or the extents are invalid, or do not fit each other.
     """
     if not statements:
         raise ProgramError(f"{name}: expected a statement, such as 'c[m, n] += a[m, k] * b[k, n]'")
@@ -249,7 +249,7 @@ def make_nest(
 
 
 def _check_reads(nest: Nest, name: str) -> None:
-    """Check that of tensors that statements write nothing is read but what they write."""
+    """Check that reads of a written tensor stay within the elements that its statement writes."""
     targets = {one.target.tensor: one.target for one in nest.statements}
     for access in (access for one in nest.statements for access in one.accesses):
         if access.tensor not in targets:

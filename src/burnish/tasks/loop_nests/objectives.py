@@ -1,4 +1,4 @@
-"""What is minimised: the time of a call."""
+"""The objective to minimise: the time of a call."""
 
 from __future__ import annotations
 

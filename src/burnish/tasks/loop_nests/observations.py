@@ -1,4 +1,4 @@
-"""What a loop tree looks like."""
+"""Observations of a nest and its loop tree."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Place
 if TYPE_CHECKING:
     from burnish.tasks.loop_nests.session import NestSession
 
-ROWS = 10  # of LoopTool's tensor of loops
-BINS = 16  # of strides there, and twice as many in the tensor of strides
-PREVIOUS = 5
+ROWS = 10  # loops in LoopTool's tensor
+BINS = 16  # of strides in LoopTool's tensor; the stride tensor has twice as many
+PREVIOUS = 5  # actions
 KINDS = ("loop", "unroll", "vectorize", "parallel")
-OPERANDS = 4  # whose strides and sizes are seen, the target first
-BITS = 32.0  # that logarithms are divided by
+OPERANDS = 4  # accesses with columns in `loops`, the target first
+BITS = 32.0  # divisor of logarithms
 
 LOOPTOOL_COLUMNS = (
     "cursor",
@@ -127,7 +127,7 @@ def observe(session: NestSession, space: str) -> Observed:
 
 
 def loops(session: NestSession) -> NDArray[np.float32]:
-    """Return float32[MOST_LOOPS, 30]: a row for each loop."""
+    """Return float32[MOST_LOOPS, 30], by LOOP_COLUMNS: a row for each loop."""
     rows = np.zeros((MOST_LOOPS, len(LOOP_COLUMNS)), dtype=np.float32)
     for number, place in enumerate(list(session.tree.places.values())[:MOST_LOOPS]):
         rows[number] = _loop_row(session, number, place)
@@ -160,7 +160,7 @@ def _loop_row(session: NestSession, number: int, place: Place) -> list[float]:
 def schedule(session: NestSession) -> NDArray[np.int64]:
     """Return int64[MOST_LOOPS, 6], by SCHEDULE_COLUMNS.
 
-    Iterators have numbers from 1 on, kinds their place in KINDS; copies are a bit for each tensor.
+    Iterators are numbered from 1; a kind is its index in KINDS; `copies` has a bit for each tensor.
     """
     rows = np.zeros((MOST_LOOPS, len(SCHEDULE_COLUMNS)), dtype=np.int64)
     nest = session.tree.nest
@@ -188,7 +188,7 @@ def loops_tensor(session: NestSession) -> NDArray[np.int64]:
 
 
 def stride_tensor(session: NestSession) -> NDArray[np.int64]:
-    """Return int64[32]."""
+    """Return int64[2 * BINS]: accesses by stride, in bins: 0, 1, 2 to 3, 4 to 7 elements, and so on."""
     bins = np.zeros(2 * BINS, dtype=np.int64)
     for place in session.tree.places.values():
         statements = [session.tree.nest.statements[leaf] for leaf in session.tree.leaves(place.path)]
@@ -198,7 +198,7 @@ def stride_tensor(session: NestSession) -> NDArray[np.int64]:
 
 
 def previous_actions(session: NestSession) -> NDArray[np.int64]:
-    """Return int64[5, n]."""
+    """Return int64[PREVIOUS, len(ACTIONS)]: a one-hot row for each of the last actions, latest first."""
     rows = np.zeros((PREVIOUS, len(ACTIONS)), dtype=np.int64)
     for row, text in zip(rows, reversed(session.trace), strict=False):
         row[session.index(split_entry(text)[1])] = 1
@@ -206,24 +206,24 @@ def previous_actions(session: NestSession) -> NDArray[np.int64]:
 
 
 def runtime(session: NestSession) -> NDArray[np.float64]:
-    """Return float64[1]."""
+    """Return float64[1]: the seconds of a call."""
     return np.array([session.seconds()])
 
 
 def flops(session: NestSession) -> NDArray[np.float64]:
-    """Return float64[2]."""
+    """Return float64[2]: operations per second, and operations of a call."""
     count = session.tree.nest.flops
     return np.array([count / session.seconds(), count])
 
 
 def tree_graph(session: NestSession) -> GraphArrays:
-    """Return the tree's nodes, the nest first, and the edges from each to what it contains."""
+    """Return a node for the nest, each loop and each statement, and edges from parents to children."""
     nodes, edges, _ = _tree_arrays(session)
     return GraphArrays(_array(nodes, len(NODE_COLUMNS)), _array(edges, 4))
 
 
 def graph(session: NestSession) -> GraphArrays:
-    """Return the same with the tensors."""
+    """Return the tree's graph, with nodes for the tensors and edges for reads and writes."""
     nodes, edges, leaves = _tree_arrays(session)
     tensors = {name: len(nodes) + i for i, name in enumerate(session.tree.nest.shapes)}
     nodes += [[0] * len(NODE_COLUMNS) for _ in tensors]
@@ -276,7 +276,7 @@ def _tree_arrays(session: NestSession) -> tuple[list[list[int]], list[list[int]]
 
 
 def _strides(session: NestSession, place: Place, statements: list[Statement]) -> list[int]:
-    """Return by how many elements an iteration moves each access."""
+    """Return the elements that an iteration of a loop moves each access by, without signs."""
     accesses: list[Access] = [access for one in statements for access in (one.target, *one.accesses)]
     steps = (session.tree.nest.strides(access).get(place.loop.iterator, 0) for access in accesses)
     return [abs(step) * place.loop.step for step in steps]

@@ -1,4 +1,4 @@
-"""What is written of a schedule, what is shown of it, and whether it is right."""
+"""Output files of a schedule, its description, and the check that it is right."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ UNCHANGED = "These are the loops as they are written: no other schedule that was
 
 
 class AsNumPy(Behaviour):
-    """What a schedule makes of random arrays, as far as that is not what NumPy does: "" where it is."""
+    """The comparison with NumPy on random arrays: the error message as text, "" if the results are equal."""
 
     same = "computes what NumPy does, as"
     unoptimized = ""
 
     def run(self, session: Session, expected: str | None = None) -> str:
-        """Measure, which compares; see Behaviour."""
+        """Measure the schedule, which also compares it with NumPy; see Behaviour."""
         try:
             session.measure("seconds")
         except Miscompiled as error:
@@ -34,24 +34,24 @@ class AsNumPy(Behaviour):
 
 
 def behaviour(program: Program) -> Behaviour:
-    """Return what to compare a nest's schedules by."""
+    """Return the behaviour by which schedules of a nest are compared."""
     return AsNumPy()
 
 
 def write_loops(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .loops: the loop tree, and the trace that leads there."""
+    """Return the content of a .loops file: the loop tree, then the trace that leads to it."""
     steps = "".join(f"# {entry}\n" for entry in session.trace)
     return f"{_text(session, 'loop_tree')}\n{steps}".encode()
 
 
 def write_ir(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .ll: a function of LLVM's IR, before its passes."""
+    """Return the content of a .ll file: the kernel in LLVM IR, before LLVM's passes."""
     return _text(session, "ir").encode()
 
 
 def write_picture(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .svg: the loop tree beside its GFLOP/s."""
-    from burnish.tasks.loop_nests.picture import draw_schedule  # which needs a library for pictures
+    """Return the content of a .svg file: the loop tree beside its GFLOP/s."""
+    from burnish.tasks.loop_nests.picture import draw_schedule  # late: only pictures need it
 
     nest = parse(_text(session, "nest"))
     naive = open_nest(nest.program()).measure("seconds")
@@ -59,7 +59,7 @@ def write_picture(session: Session, arguments: tuple[str, ...], baseline: str) -
 
 
 def describe(program: Program, session: Session, result: Result) -> str:
-    """Return the loop tree, and how fast it is."""
+    """Return the loop tree and its GFLOP/s, with those of the baselines and this core's peak."""
     nest = parse(program.content.decode(), program.name)
     rates = {"burnish": result.cost, **result.baselines}
     texts = [f"{name} {nest.flops / seconds / GIGA:.3g}" for name, seconds in rates.items()]

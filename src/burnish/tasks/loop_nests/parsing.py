@@ -1,13 +1,14 @@
-"""The language of loop nests: statements over dense tensors, read from text.
+"""The parser of the language of loop nests: statements over dense tensors.
 
     f32 m=128 n=128 k=64
     c[m, n] += a[m, k] * b[k, n]
     d[m, n] = max(c[m, n] + e[n], 0)
 
-The first line has the type and the extents of the iterators. Each other line is one statement: a tensor's
-element for all values of the iterators on its left, from elements at sums of iterators, constants, + - * /,
-and FUNCTIONS. Iterators that are on the right only are reduced by `+=`, `*=`, `max=` or `min=`, from nothing:
-what a tensor held before does not count. A tensor that no statement before has written is an input.
+The first line has the type and the extents of the iterators. Each other line is a statement. It computes an
+element of a tensor for all values of the iterators on the left. The right side has tensor elements, numbers,
++ - * / and FUNCTIONS; indices are sums of iterators, each times a whole number. `+=`, `*=`, `max=` or `min=`
+reduce the iterators that are on the right only. A reduction ignores the tensor's old content. A tensor that
+no statement writes is an input.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _HEAD = re.compile(r"(f32|f64)((?:\s+\w+=[0-9]{1,12})*)")
 
 
 def parse(text: str, name: str = "nest") -> Nest:
-    """Read a nest.
+    """Parse a nest.
 
     Raises:
-        ProgramError: it is not one; the message says in which line, and what was expected.
+        ProgramError: the text is not a nest; the message names the line and what was expected.
     """
     lines = [line.split("#")[0].strip() for line in text.splitlines()]
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line]
@@ -55,10 +56,10 @@ def parse(text: str, name: str = "nest") -> Nest:
 
 
 def parse_statement(text: str, where: str = "nest") -> Statement:
-    """Read one statement.
+    """Parse one statement.
 
     Raises:
-        ProgramError: it is not one.
+        ProgramError: the text is not a statement.
     """
     found = _STATEMENT.fullmatch(text.strip())
     if not found:
@@ -82,7 +83,7 @@ def parse_statement(text: str, where: str = "nest") -> Statement:
 def _python(text: str, where: str) -> ast.expr:
     try:
         return ast.parse(re.sub(r"\[\s*\]", "[()]", text.strip()), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # all that the parser raises
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # all that ast.parse raises
         what = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ProgramError(f"{where}: {text.strip()[:80]!r}: {what}") from None
 

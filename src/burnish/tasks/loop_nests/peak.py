@@ -1,4 +1,4 @@
-"""The machine's peak: fused multiplications and additions of as many vectors as hide their latency."""
+"""The machine's peak rate: a loop of fused multiply-adds with enough accumulators to hide their latency."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from burnish import _native
 from burnish.tasks.loop_nests.kernel import SAMPLES, Machine, aligned, host
 from burnish.tasks.loop_nests.nest import DTYPES, DType
 
-ACCUMULATORS = 12  # 2 units of a latency of 4 need 8 or more; with two factors they fit 16 registers
+ACCUMULATORS = 12  # 2 units with a latency of 4 cycles need at least 8; 12 and two operands fit 16 registers
 ITERATIONS = 20_000
 GIGA = 1e9
 
 
 class PeakProbe:
-    """The loop, compiled for a type; `flops` are those of a call."""
+    """The loop, compiled for an element type; `flops`: operations per call."""
 
     def __init__(self, machine: Machine, dtype: DType = "f32", iterations: int = ITERATIONS) -> None:
         kind = np.dtype(DTYPES[dtype])
@@ -24,7 +24,7 @@ class PeakProbe:
         self.flops = 2 * iterations * ACCUMULATORS * self.lanes
         text = _text(self.lanes, "float" if dtype == "f32" else "double", iterations)
         self._kernel = _native.Kernel(text, "kernel", "", machine.native)
-        self.factors = aligned((2 * self.lanes,), kind.type)  # what is multiplied, and what is added
+        self.factors = aligned((2 * self.lanes,), kind.type)  # the multiplier, then the addend
         self.sums = aligned((self.lanes,), kind.type)
 
     def run(self) -> float:
@@ -43,7 +43,7 @@ class PeakProbe:
 
 @cache
 def peak_flops(dtype: DType) -> float:
-    """Return the operations a second of one core of this machine at its best, measured once."""
+    """Return the peak of one core of this machine, in operations per second; measured once."""
     probe = PeakProbe(host(), dtype)
     return probe.flops / min(probe.seconds() for _ in range(SAMPLES))
 

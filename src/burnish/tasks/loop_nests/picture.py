@@ -1,4 +1,4 @@
-"""A schedule as a picture: the loop tree, and beside it how fast it is, as SVG."""
+"""A schedule as an SVG picture: the loop tree beside bars of its GFLOP/s."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.peak import GIGA, peak_flops
 
-LINE, LETTER = 18, 7.8  # of the loop tree's text: the height of a line, the width of a letter
+LINE, LETTER = 18, 7.8  # pixels: height of a text line, width of a letter
 MARGIN, BARS, BAR = 16, 260, 16
 KINDS = {"vectorize": "#0072B2", "unroll": "#E69F00", "pack": "#009E73", "parallel": "#CC79A7"}
 OTHER = "#666666"
@@ -19,9 +19,9 @@ def draw_schedule(nest: Nest, tree: str, seconds: Mapping[str, float]) -> bytes:
     """Return an SVG picture.
 
     Args:
-        nest: What is computed.
+        nest: The nest.
         tree: Its loops as text.
-        seconds: Of a call, by the names of schedules; that of `tree` is "".
+        seconds: The time of a call for each schedule, by name; `tree` has the name "".
     """
     lines = [*str(nest).splitlines(), "", *tree.splitlines()]
     peak = peak_flops(nest.dtype)
@@ -53,13 +53,13 @@ def _text(x: float, y: float, text: str, colour: str = "#000000") -> str:
 
 
 def _colour(line: str) -> str:
-    """Return a colour by how a loop is made; statements are black."""
+    """Return the colour of a loop's kind; statements are black."""
     if not line.lstrip().startswith("for "):
         return "#000000"
     return next((colour for kind, colour in KINDS.items() if f"[{kind}" in line), OTHER)
 
 
 def _time(seconds: float) -> str:
-    """Write a time in seconds, as tables do, with three digits: 0.0000811 s."""
+    """Format a time in seconds with three significant digits, without an exponent: 0.0000811 s."""
     places = max(0, 2 - math.floor(math.log10(seconds))) if seconds > 0 else 0
     return f"{seconds:.{places}f} s"

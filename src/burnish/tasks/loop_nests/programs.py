@@ -1,11 +1,11 @@
-"""Where nests come from: files of the language, files of TOML, names of families, text.
+"""Sources of nests: files in the language, TOML files, names of families, and text.
 
 FILE.nest                             the language of burnish.tasks.loop_nests.parsing
 FILE.toml                             the same as a table: see `from_toml`
-FOLDER                                all of these below it
+FOLDER                                all such files in a folder, recursively
 matmul:64x64x64  matmul:64x64x64@f64  a nest of a family
-matmul:train  matmul:test  nests:all  a part of a family's set, or of those of all families
-sample:train                          as many of each family, as far as it has so many
+matmul:train  matmul:test  nests:all  a split of a family's set, or of all families' sets
+sample:train                          up to 40 nests of each family
 'f32 m=4 n=8; c[m,n] = a[n]'          the nest itself, with newlines or semicolons
 """
 
@@ -29,16 +29,16 @@ from burnish.tasks.loop_nests.parsing import parse, parse_statement
 
 SUFFIXES = (".nest", ".toml")
 SPLITS = ("train", "test", "all")
-EVERY = "nests"  # the family of all families
-SAMPLE = "sample"  # some of each
+EVERY = "nests"  # stands for all families
+SAMPLE = "sample"  # up to OF_EACH nests of each family
 OF_EACH = 40
-LARGE_EXTENT = 8  # above which other extents may be tried
+LARGE_EXTENT = 8  # `other_extents` keeps extents up to this one
 KEYS = ("dtype", "extents", "statements")
 TEXT = re.compile(rf"\s*(?:{'|'.join(DTYPES)})\b[^\n;]*[\n;]")
 
 
 class NestSource(FileSource):
-    """Nests in files, by name, or as they are written; each with the same digest wherever it comes from."""
+    """Nests from files, names or text; the same nest has the same digest, whatever its source."""
 
     def __init__(self) -> None:
         super().__init__(LANGUAGE, SUFFIXES)
@@ -64,7 +64,7 @@ class NestSource(FileSource):
         return [f"{name}{dtype}" for each in sets for name in each]
 
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
-        """See ProgramSource; there is no compiler to take arguments."""
+        """See ProgramSource; `arguments` must be empty, as there is no compiler to pass them to."""
         if is_text(name) or is_name(name):
             if arguments:
                 raise InputError(f"{name}: {arguments[0]!r}: nests are read as they are")
@@ -83,25 +83,25 @@ class NestSource(FileSource):
         return _written(name).name if is_text(name) else name
 
     def project(self, name: str) -> str:
-        """Return a nest's family, or its file's folder; what is written in place is its own project."""
+        """Return a nest's family, or its file's folder; a nest given as text is its own project."""
         if is_text(name):
             return self.stem(name)
         return name.partition(":")[0] if is_name(name) else super().project(name)
 
 
 def is_text(text: str) -> bool:
-    """Say whether this is a nest itself: it begins with its type, and has several lines."""
+    """Return whether a text is a nest itself: it begins with a type, and has several lines or a semicolon."""
     return TEXT.match(text) is not None
 
 
 def is_name(text: str) -> bool:
-    """Say whether this is a name of a family, and not that of a file."""
+    """Return whether a text names a family and extents or a split, and is not an existing file."""
     family, colon, _ = text.partition(":")
     return bool(colon) and family in (*FAMILIES, EVERY, SAMPLE) and not Path(text).exists()
 
 
 def from_toml(text: str, name: str) -> Nest:
-    """Read a nest from TOML.
+    """Parse a nest in TOML.
 
         dtype = "f32"
         statements = ["c[m, n] += a[m, k] * b[k, n]"]
@@ -111,7 +111,7 @@ def from_toml(text: str, name: str) -> Nest:
         k = 64
 
     Raises:
-        ProgramError: it is not one; the message says what was expected.
+        ProgramError: the text is not a nest; the message names what was expected.
     """
     try:
         table = tomllib.loads(text)
@@ -136,7 +136,7 @@ def _dtype(text: object, name: str) -> DType:
 
 
 def _written(text: str) -> Program:
-    """Return a nest as a program that is named after its digest."""
+    """Parse a nest in text, and return it as a program named after its digest."""
     program = parse(text.replace(";", "\n")).program()
     return replace(program, name=f"nest-{program.digest[:8]}")
 
@@ -149,14 +149,14 @@ def _named(text: str) -> Nest:
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """Return a name's family, its extents or split, and what says the type: '' or '@f64'."""
+    """Return the parts of a name: the family, the extents or split, and the type: '', or such as '@f64'."""
     family, _, rest = text.partition(":")
     which, at, dtype = rest.partition("@")
     return family, which, at + dtype
 
 
 def other_extents(program: Program) -> Program:
-    """Return the nest with other extents, from half as far to nearly twice, the same for the same program."""
+    """Return the nest with extents times 0.5 to 1.87, drawn from the program's digest; small ones stay."""
     nest = parse(program.content.decode(), program.name)
     rng = np.random.default_rng(int(program.digest[:8], 16))
     extents = {
@@ -167,6 +167,6 @@ def other_extents(program: Program) -> Program:
 
 
 def _evenly(names: Sequence[str], count: int) -> list[str]:
-    """Return `count` of some names, at even distances, or all."""
+    """Return `count` names at even distances, or all if there are fewer."""
     step = max(1.0, len(names) / count)
     return [names[int(i * step)] for i in range(min(count, len(names)))]

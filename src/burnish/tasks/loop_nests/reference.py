@@ -1,4 +1,4 @@
-"""What a nest means: its statements in NumPy."""
+"""The meaning of a nest: its statements, evaluated by NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 
 def evaluate(nest: Nest, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what the statements write, by NumPy, in the precision of the inputs.
+    """Return the tensors that the statements write, computed by NumPy in the precision of the inputs.
 
     Raises:
         ProgramError: an input is missing, or has another shape.
@@ -51,7 +51,7 @@ def _evaluate(nest: Nest, statement: Statement, known: Mapping[str, Array]) -> A
 
 
 def _value(nest: Nest, value: Expression, order: Sequence[str], known: Mapping[str, Array]) -> Any:
-    """Return an expression for all values of some iterators, or what broadcasts to that."""
+    """Return an expression's values, with an axis for each iterator of `order`, or an array to broadcast."""
     match value:
         case Access():
             return _view(nest, value, order, known[value.tensor])
@@ -78,7 +78,7 @@ _NUMPY: Mapping[str, Any] = {
 
 
 def _view(nest: Nest, access: Access, order: Sequence[str], array: Array) -> Array:
-    """Return an array's elements for all values of some iterators: extent 1 where one does not count."""
+    """Return an access as an array: an axis for each iterator, of extent 1 if the access does not use it."""
     steps = nest.strides(access)
     shape = [nest.extents[name] if steps.get(name) else 1 for name in order]
     strides = [steps.get(name, 0) * array.itemsize for name in order]
@@ -87,7 +87,7 @@ def _view(nest: Nest, access: Access, order: Sequence[str], array: Array) -> Arr
 
 
 def factors_of(value: Expression) -> tuple[Access, ...]:
-    """Return the accesses whose product a value is; () where it is none."""
+    """Return the accesses whose product a value is; () if it is not such a product."""
     match value:
         case Access():
             return (value,)

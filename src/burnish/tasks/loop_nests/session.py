@@ -1,4 +1,4 @@
-"""One nest, and the loop tree that it has now."""
+"""A session: one nest and its current loop tree."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.tree import Place, Tree, naive
 
 PARALLEL = ACTIONS.index("parallel")
-KEPT = 4096  # schedules whose time is remembered
+KEPT = 4096  # schedules with a cached time
 
 
 @dataclass
 class Shared:
-    """What sessions of one nest have in common."""
+    """Data that all sessions of one nest share."""
 
     machine: Machine
     bench: Bench
-    seconds: Recent[str, float] = field(default_factory=lambda: Recent(KEPT))  # by the loops
+    seconds: Recent[str, float] = field(default_factory=lambda: Recent(KEPT))  # by the tree's text
 
 
 class NestSession(Session):
-    """A loop tree. Sites are its loops; actions on the whole program are on the loop at the cursor."""
+    """A loop tree. Sites are its loops; an action on the whole program applies to the loop at the cursor."""
 
     has_cursor = True
 
@@ -47,11 +47,11 @@ class NestSession(Session):
         self.program = program
         self.tree: Tree = tree
         self.shared: Shared = shared
-        self.cursor = 0  # the number of a loop, in the order of the tree's text
-        self._legality: Legality | None = None  # of the tree, with
-        self._masks: dict[str, Mask] = {}  # of its loops
+        self.cursor = 0  # the index of a loop, in the order of the tree's text
+        self._legality: Legality | None = None  # of the current tree
+        self._masks: dict[str, Mask] = {}  # legal actions at the current tree's loops
         self._compiled: tuple[str, CompiledNest] | None = None  # the last one that was measured
-        self._told = ""  # the loops whose time was asked for last
+        self._told = ""  # the tree whose cost was returned last, as text
 
     @property
     def place(self) -> Place:
@@ -59,11 +59,11 @@ class NestSession(Session):
         return list(self.tree.places.values())[self.cursor]
 
     def sites(self) -> tuple[str, ...]:
-        """Return the loops' names, outer ones before those in them."""
+        """Return the names of the loops, outer loops before those inside."""
         return tuple(self.tree.places)
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Return what can be done to a loop; the cursor moves on the whole program only."""
+        """Return the legal actions at a loop; the cursor moves on the whole program only."""
         place = self.place if site == WHOLE_PROGRAM else self.tree.places.get(site)
         if place is None:
             return np.zeros(len(ACTIONS), dtype=bool)
@@ -78,7 +78,7 @@ class NestSession(Session):
         return mask
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
-        """Move the cursor, or change the loop there or at a site."""
+        """Move the cursor, or change the loop at the cursor or at a site."""
         self.check_legal(action, site)
         text = ACTIONS[action]
         if text in CURSOR:
@@ -90,7 +90,7 @@ class NestSession(Session):
         assert after is not None
         number = list(self.tree.places).index(place.name)
         self.tree, self._legality, self._masks = after, None, {}
-        if self.cursor == number:  # it stays with its loop
+        if self.cursor == number:  # the cursor stays with its loop
             self.cursor += {"swap_up": -1, "swap_down": 1}.get(text, 0)
         self.cursor = min(self.cursor, len(after.places) - 1)
         self.record(action, place.name)
@@ -103,9 +103,9 @@ class NestSession(Session):
         return observe(self, space)
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return the seconds of a call that computes what NumPy does; loops have no cost of their own.
+        """Return the seconds of a call, after a comparison with NumPy; 0 for a site: loops have no own cost.
 
-        Asked again in the same state, it measures again, so that a comparison has more than one figure.
+        A second request in the same state measures again, so that comparisons have several samples.
         """
         if objective not in OBJECTIVES:
             raise UnknownName.among("objective", objective, OBJECTIVES)
@@ -115,16 +115,16 @@ class NestSession(Session):
         return self.seconds(again)
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return nothing: loops have no cost of their own."""
+        """Return an empty dict: loops have no cost of their own."""
         if objective not in OBJECTIVES:
             raise UnknownName.among("objective", objective, OBJECTIVES)
         return {}
 
     def seconds(self, again: bool = False) -> float:
-        """Return the CPU time of a call, as it was measured last, or measured again.
+        """Return the time of a call: the last measurement of this tree, or a new one.
 
         Raises:
-            Miscompiled: it does not compute what NumPy does.
+            Miscompiled: the results differ from NumPy's.
         """
         key, bench = str(self.tree), self.shared.bench
         known = self.shared.seconds.get(key)
@@ -138,11 +138,11 @@ class NestSession(Session):
         return known
 
     def object_code(self) -> bytes:
-        """Return the object file of a C function that is called after the program."""
+        """Return an object file with a C function that is named after the program."""
         return write_object(self.tree, function_name(self.program.name), self.shared.machine)
 
     def header(self) -> str:
-        """Return the C header of that object file."""
+        """Return the C header of `object_code`'s function."""
         name = function_name(self.program.name)
         return write_header(self.shared.bench.nest, self.tree, name, self.shared.machine)
 
@@ -152,7 +152,7 @@ class NestSession(Session):
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def fork(self) -> NestSession:
-        """Return a session with the same loops, which share what was measured."""
+        """Return a session with the same loops; both sessions share their measurements."""
         copy = NestSession(self.tree, self.shared, self.program)
         copy.trace, copy.cursor = list(self.trace), self.cursor
         copy._legality, copy._masks = self._legality, self._masks
@@ -160,10 +160,10 @@ class NestSession(Session):
 
 
 def open_nest(program: Program, threads: int = 1) -> NestSession:
-    """Open a nest: each statement in loops of its own. With one thread, no loop can be parallel.
+    """Open a nest with its naive loop tree. With one thread, no loop can be parallel.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the nest cannot be parsed.
     """
     nest = parse(program.content.decode(errors="replace"), program.name)
     return NestSession(naive(nest), Shared(replace(host(), threads=threads), Bench(nest)), program)

@@ -1,7 +1,7 @@
 """Structured random schedules: register tiles, cache blocks, copies, fused statements.
 
-Uniformly drawn actions seldom make a tile. A sketch decides what a schedule is made of, as Ansor's do (Zheng
-et al. 2020, arXiv:2006.06762), and `trace_of` says by which actions the naive nest becomes it.
+Uniformly drawn actions seldom make a tile. A sketch fixes the structure of a schedule, as in Ansor (Zheng et
+al. 2020, arXiv:2006.06762). `trace_of` returns the actions that turn the naive nest into a sketch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Rng = np.random.Generator
 T = TypeVar("T")
 
 
-class Level(NamedTuple):  # hundreds of sketches are made and compared in a policy's tenth of a second
+class Level(NamedTuple):  # fast: a policy makes and compares hundreds of sketches in a tenth of a second
     """A loop of a sketch."""
 
     iterator: str
@@ -31,14 +31,14 @@ class Level(NamedTuple):  # hundreds of sketches are made and compared in a poli
 
 
 class Sketch(NamedTuple):
-    """The loops of each statement, and how many outer ones it shares with the statement before."""
+    """The loops of each statement, and the number of outer loops that it shares with the statement before."""
 
     loops: tuple[tuple[Level, ...], ...]
     shared: tuple[int, ...]  # 0 for the first
 
 
 def simplified(nest: Nest) -> tuple[Trace, Nest]:
-    """Return a nest with as few iterators as possible, and by which actions it becomes that."""
+    """Return the actions that collapse a nest to as few iterators as possible, and that nest."""
     tree, trace = naive(nest), []
     while True:
         for place in tree.places.values():
@@ -52,7 +52,7 @@ def simplified(nest: Nest) -> tuple[Trace, Nest]:
 
 
 def without_idle_copies(nest: Nest, sketch: Sketch) -> Sketch:
-    """Return a sketch without the copies of what is read once: to copy it is to read it, too."""
+    """Return a sketch without copies of data that is read once, because the copy itself reads the data."""
     if not any(level.packs for loops in sketch.loops for level in loops):
         return sketch
     changed = []
@@ -72,7 +72,7 @@ def without_idle_copies(nest: Nest, sketch: Sketch) -> Sketch:
 
 
 def tree_of(nest: Nest, sketch: Sketch) -> Tree:
-    """Return the tree of a sketch, whether it is legal or not."""
+    """Return the tree of a sketch, without checking that it is legal."""
     groups: list[Node] = []
 
     def build(numbers: Sequence[int], depth: int) -> tuple[Node, ...]:
@@ -98,9 +98,9 @@ def tree_of(nest: Nest, sketch: Sketch) -> Tree:
 
 
 def trace_of(nest: Nest, sketch: Sketch) -> tuple[Trace, Tree] | None:
-    """Return by which actions the naive nest becomes a sketch, and its tree.
+    """Return the actions that turn the naive nest into a sketch, and the tree.
 
-    None where an action is illegal, or where the code is too long to be compiled.
+    None if an action is illegal, or if the code is too long to compile.
     """
     walk = _Walk(naive(nest))
     for number, loops in enumerate(sketch.loops):
@@ -116,7 +116,7 @@ def trace_of(nest: Nest, sketch: Sketch) -> tuple[Trace, Tree] | None:
 
 
 def _schedule(walk: _Walk, number: int, loops: Sequence[Level]) -> bool:
-    """Split, order, and annotate one statement's loops, which are its own yet."""
+    """Split, order, and annotate a statement's loops, before any are fused; return whether that is legal."""
     for iterator in walk.tree.nest.statements[number].iterators:
         steps = [level.step for level in loops if level.iterator == iterator]
         inner = 1
@@ -128,14 +128,14 @@ def _schedule(walk: _Walk, number: int, loops: Sequence[Level]) -> bool:
     wanted = {(level.iterator, level.step): i for i, level in enumerate(loops)}
     if len(wanted) != len(loops):
         return False
-    for end in range(len(loops) - 1, 0, -1):  # by neighbours: as many swaps as are out of order
+    for end in range(len(loops) - 1, 0, -1):  # bubble sort: a swap for each pair out of order
         for depth in range(end):
             one, two = walk.loops(number)[depth : depth + 2]
             if wanted[one.iterator, one.step] > wanted[two.iterator, two.step] and not walk.act(
                 number, depth, "swap_down"
             ):
                 return False
-    for depth in range(len(loops) - 1, -1, -1):  # what is in a vector is unrolled before
+    for depth in range(len(loops) - 1, -1, -1):  # inner first: vectorized loops need unrolled ones
         if loops[depth].kind != "loop" and not walk.act(number, depth, loops[depth].kind):
             return False
     reads = [access.tensor for access in walk.tree.nest.statements[number].accesses]
@@ -150,7 +150,7 @@ _KNOWN = frozenset(ACTIONS)  # not every factor has an action
 
 
 class _Walk:
-    """A tree, and the actions that led to it."""
+    """A tree, and the actions that led to it from the naive tree."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -162,13 +162,13 @@ class _Walk:
         return [self.tree.at(path[: i + 1]) for i in range(len(path) - 1)]
 
     def depth(self, number: int, iterator: str, step: int) -> int:
-        """Return at which depth a statement has a loop."""
+        """Return the depth of a statement's loop with an iterator and a step."""
         return next(
             i for i, loop in enumerate(self.loops(number)) if (loop.iterator, loop.step) == (iterator, step)
         )
 
     def act(self, number: int, depth: int, action: str) -> bool:
-        """Act on a loop around a statement; return whether that is legal."""
+        """Apply an action to a loop around a statement, if it is legal; return whether it is."""
         path = self._path(number)[: depth + 1]
         place = next(place for place in self.tree.places.values() if place.path == path)
         after = apply(self.tree, action, place) if action in _KNOWN else None

@@ -1,9 +1,9 @@
 """The part of a large nest that is compared with NumPy: some slices in full, and a sum over all slices.
 
-Slices are those of an iterator that is an index by itself wherever it comes, such as the rows of a product:
-a slice of the results depends on the same slice of the inputs only. Where the results are linear in these
-inputs, the sum of all slices, each times 1 or -1, is what the nest makes of the same sum of their slices
-(Freivalds 1977): a wrong element changes it.
+Slices belong to an iterator that is an index by itself wherever it occurs, such as the row of a product. A
+slice of the results then depends on the same slice of the inputs only. If the results are linear in these
+inputs, all slices are also checked at once (Freivalds 1977): with signs 1 or -1, the sum of the results'
+slices must be the nest's result for the same sum of the inputs' slices. A wrong element changes that sum.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from numpy.typing import NDArray
 from burnish.tasks.loop_nests.nest import Access, Nest, Statement
 from burnish.tasks.loop_nests.reference import Array, factors_of
 
-WHOLE = 1e9  # operations, up to which a nest is compared as a whole: NumPy takes up to a second for so many
-ENDS = 16  # slices from the beginning, and from the end, where what is left over by tiles is computed
-DRAWN = 32  # others
-MOST_VALUES = 1 << 25  # of an expression that NumPy computes for all iterators before it reduces
-FEWEST = 8
+WHOLE = 1e9  # operations; nests up to this size are compared completely: NumPy takes up to a second
+ENDS = 16  # slices at the beginning, and as many at the end, where tails of tiles are computed
+DRAWN = 32  # further slices
+MOST_VALUES = 1 << 25  # elements of an expression that NumPy holds for all iterators before it reduces
+FEWEST = 8  # further slices at least, if a nest has too many values for DRAWN
 
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """Which slices of a nest are compared.
+    """The slices of a nest that are compared.
 
     Attributes:
-        nest: The same statements, over the slices that are compared.
-        iterator: Whose slices they are.
-        dimensions: Of the tensors that it is an index of.
-        chosen: Its values.
-        signs: 1 or -1 for each of its values, where a sum over all is the last slice; None otherwise.
+        nest: The same statements, over these slices (with the sum over all, if there are signs).
+        iterator: The iterator whose values are the slices.
+        dimensions: The dimension that the iterator indexes, by tensor.
+        chosen: The values of the iterator that are compared.
+        signs: 1 or -1 for each value of the iterator if a sum over all slices is the last slice, else None.
     """
 
     nest: Nest
@@ -45,7 +45,7 @@ class Slices:
     signs: NDArray[np.float64] | None
 
     def of(self, tensor: str, array: Array) -> Array:
-        """Return the slices of a tensor, in double precision."""
+        """Return the slices of a tensor in double precision; the whole tensor if it has none."""
         if tensor not in self.dimensions:
             return array.astype(np.float64)
         dimension = self.dimensions[tensor]
@@ -56,7 +56,7 @@ class Slices:
         return np.concatenate([some, np.expand_dims(total, dimension)], axis=dimension)
 
     def parts(self, tensor: str, array: Array) -> dict[str, Array]:
-        """Return what is compared with a tolerance of its own, by what it is, of what `of` returns."""
+        """Return the parts of `of`'s result that are compared with separate tolerances, by description."""
         if self.signs is None:
             return {f"{len(self.chosen)} slices of {self.iterator}": array}
         some, total = np.split(array, [len(self.chosen)], axis=self.dimensions[tensor])
@@ -67,7 +67,7 @@ class Slices:
 
 
 def slices_of(nest: Nest) -> Slices | None:
-    """Return what is compared of a nest; None where that is all of it."""
+    """Return the slices of a nest to compare; None to compare all elements."""
     if nest.flops <= WHOLE:
         return None
     found = [(nest.extents[name], name) for name in nest.extents if _dimensions(nest, name)]
@@ -89,9 +89,9 @@ def slices_of(nest: Nest) -> Slices | None:
 
 
 def _dimensions(nest: Nest, iterator: str) -> dict[str, int]:
-    """Return which dimension of each tensor an iterator is the index of; {} where it has no slices.
+    """Return the dimension of each tensor that an iterator indexes; {} if the iterator has no slices.
 
-    It must be free in all statements that have it, and in all that are returned.
+    No statement may reduce the iterator, and all outputs must have it.
     """
     found: dict[str, int | None] = {}
     for statement in nest.statements:
@@ -109,7 +109,7 @@ MIXED = -1
 
 
 def _dimension(access: Access, iterator: str) -> int | None:
-    """Return which dimension of an access is indexed by an iterator: None for none, MIXED by others, too."""
+    """Return the dimension of an access that is indexed by an iterator alone; None without it, else MIXED."""
     at = [number for number, index in enumerate(access.indices) if index.at(iterator)]
     if not at:
         return None
@@ -118,7 +118,7 @@ def _dimension(access: Access, iterator: str) -> int | None:
 
 
 def _is_linear(statement: Statement, iterator: str) -> bool:
-    """Return whether a statement is linear in what it reads by an iterator, or does not have that."""
+    """Return whether a statement is linear in its reads with an iterator, or does not have the iterator."""
     if iterator not in statement.iterators:
         return True
     own = [factor for factor in factors_of(statement.value) if iterator in factor.iterators]

@@ -1,8 +1,8 @@
-"""Statements that stream: their tensors are large, and few operations are done for each byte of them.
+"""Streaming statements: their tensors are large, and they do few operations per byte.
 
-Memory brings lines fastest one after the other. A schedule that leaves a row in the middle makes a detour,
-and so does one that is in many rows at a time. benchmarks/results/schedule-costs has 120 such nests: for 114
-of them a schedule without a detour is the fastest, or takes at most 10 % longer.
+Memory delivers cache lines fastest in sequence. A schedule makes a detour if it leaves a row before its end,
+or if it works on many rows at a time. benchmarks/results/schedule-costs has 120 nests that stream: for 114 of
+them a schedule without a detour is the fastest, or at most 10 % slower.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ from dataclasses import dataclass
 from burnish.tasks.loop_nests.boxes import LoopBoxes
 from burnish.tasks.loop_nests.facts import StatementFacts
 
-LARGE_BYTES = 1 << 20  # of all tensors of a statement: they are in no core's own caches any more
-DENSE = 4.0  # operations for a byte, from which on it is not memory that counts
-SHARE = 1 / 8  # of the bytes, from which on a tensor counts
-LONG_BYTES = 1 << 14  # a few pages: after so many, it costs little to go elsewhere
-FAR_BYTES = 2048  # between two rows that are read as two streams
-FEW_ROWS = 16  # streams that the hardware brings in advance
-SHORT = 1.0  # log2 of how many times as long a statement takes whose runs are short
-CROWDED = 0.5  # the same, where there are twice as many rows as FEW_ROWS
+LARGE_BYTES = 1 << 20  # all tensors of a statement: more than the private caches of a core hold
+DENSE = 4.0  # operations per byte; above, memory is not the bottleneck
+SHARE = 1 / 8  # of the statement's bytes; smaller tensors do not count
+LONG_BYTES = 1 << 14  # a few pages: after a run of this length, a jump costs little
+FAR_BYTES = 2048  # distance from which on two rows are separate streams
+FEW_ROWS = 16  # streams that the hardware prefetches
+SHORT = 1.0  # log2 of the slowdown by short runs
+CROWDED = 0.5  # log2 of the slowdown for each doubling of the rows above FEW_ROWS
 
 
 @dataclass(frozen=True)
 class Stream:
-    """How the large tensors of a statement are in memory.
+    """The memory layout of a statement's large tensors.
 
     Attributes:
-        order: The iterators of the tensor that counts most, by their steps; the first one is that of a row.
-        large: The tensors.
+        order: The row's iterator, then the others of the main tensor, by increasing stride. The main tensor
+            is the largest one, or the target if it is at least half as large.
+        large: The names of the large tensors.
     """
 
     order: tuple[str, ...]
@@ -37,12 +38,12 @@ class Stream:
 
     @property
     def row(self) -> str:
-        """The iterator along which all of them have their elements beside each other."""
+        """The iterator along which the elements of all large tensors are contiguous."""
         return self.order[0]
 
 
 def stream_of(facts: StatementFacts) -> Stream | None:
-    """Return how a statement streams; None where it does not, or where its tensors have no common row."""
+    """Return a statement's stream; None if it does not stream, or its large tensors share no row iterator."""
     sizes: dict[str, int] = {}
     for access, reach in zip(facts.accesses, facts.reaches, strict=True):
         sizes[access.tensor] = max(sizes.get(access.tensor, 0), reach.bytes(facts.box))
@@ -70,7 +71,7 @@ def stream_of(facts: StatementFacts) -> Stream | None:
 
 
 def detour(stream: Stream | None, boxes: LoopBoxes) -> float:
-    """Return log2 of how many times as long a statement takes as by loops without a detour."""
+    """Return log2 of the estimated slowdown of a statement against loops without a detour."""
     if stream is None:
         return 0.0
     whole = math.prod(boxes.boxes[0][name] for name in stream.order) * boxes.size
@@ -79,9 +80,9 @@ def detour(stream: Stream | None, boxes: LoopBoxes) -> float:
 
 
 def run_bytes(stream: Stream, boxes: LoopBoxes) -> int:
-    """Return how many bytes of a large tensor come one after the other before a loop goes elsewhere.
+    """Return the bytes of a large tensor that are accessed in sequence before a loop leaves the run.
 
-    What is unrolled is several runs at a time.
+    An unrolled loop does not end a run: it works on several runs at a time.
     """
     order, extents = list(stream.order), boxes.boxes[0]
     run = behind = 1
@@ -98,7 +99,7 @@ def run_bytes(stream: Stream, boxes: LoopBoxes) -> int:
 
 
 def far_rows(stream: Stream, boxes: LoopBoxes) -> int:
-    """Return how many rows of large tensors a tile is in, counting those that are far from each other."""
+    """Return the rows of large tensors that a tile touches; rows closer than FAR_BYTES count as one."""
     box = boxes.boxes[boxes.tile]
     spans: dict[str, dict[int, tuple[int, int]]] = {}
     for access in boxes.accesses:

@@ -1,4 +1,4 @@
-"""The tiles of a loop tree: what of its innermost loops stays in registers."""
+"""The tiles of a loop tree: innermost loops whose values stay in registers."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.tree import Leaf, Loop, Node, Tree, leaves_of
 
 Extents = Mapping[str, int]
-LANES = 8  # of a vector, to count values: the same on every machine
-LOOP_LINES = 10  # of LLVM's IR, about
+LANES = 8  # lanes of a vector when values are counted: a constant, so that legality is the same everywhere
+LOOP_LINES = 10  # approximate lines of LLVM IR
 COPY_LINES = 40
 FUNCTION_LINES = 25
-MOST_LINES = 8000  # of the code of a kernel, as they are counted, which takes about a second to compile
+MOST_LINES = 8000  # estimated lines of a kernel; these take about a second to compile
 
 
 @dataclass(frozen=True)
 class TileLoops:
-    """The statement of a tile, and the loops by which it reduces while the values stay in registers."""
+    """The statement of a tile, and the outer loops that reduce while the values stay in registers."""
 
     statement: int
     outer: tuple[Loop, ...]
-    vector: str  # the iterator whose iterations are vectors, or ""
+    vector: str  # the vectorized iterator, or ""
 
 
 def tile_of(nest: Nest, loop: Loop) -> TileLoops | None:
-    """Return the tile that a loop is; None where it is none.
+    """Return the tile that begins at a loop; None if there is none.
 
-    Loops of reduced iterators come first, and then only what is unrolled or a vector.
+    A tile has loops of reduced iterators first, then only unrolled or vectorized loops, around one statement.
     """
     loops: list[Loop] = []
     node: Node = loop
@@ -48,11 +48,11 @@ def tile_of(nest: Nest, loop: Loop) -> TileLoops | None:
 
 
 def emitted_lines(tree: Tree, most: int) -> int:
-    """Return about how many lines of LLVM's IR the code of a tree has, about `most` where there are more.
+    """Return the approximate lines of LLVM IR of a tree; the count stops soon after `most`.
 
-    Each loop with a tail has two bodies, in each of which the loops inside may have two. What is unrolled
-    has a body for each iteration, with all the loops in it, and a vector whose elements are apart loads and
-    stores them one by one.
+    A loop with a tail has two bodies, and so may each loop inside. An unrolled loop has a body for each
+    iteration, with all the loops inside. A vector of elements that are not contiguous is loaded and stored
+    element by element.
     """
     return _lines(tree.nest, tree.roots, tree.nest.extents, "", most)
 
@@ -80,7 +80,7 @@ def _lines(nest: Nest, nodes: Sequence[Node], extents: Extents, vector: str, mos
 
 
 def _lines_of(nest: Nest, number: int, vector: str) -> int:
-    """Return about how many lines a statement has for a value, or for a vector of them."""
+    """Return the approximate lines of a statement for one value, or for one vector."""
     statement, moved = nest.statements[number], nest.moves[number]
     apart = sum(abs(strides.get(vector, 0)) > 2 for strides in moved) if vector else 0
     functions = FUNCTION_LINES * sum(str(statement.value).count(f"{name}(") for name in LONG)
@@ -88,7 +88,7 @@ def _lines_of(nest: Nest, number: int, vector: str) -> int:
 
 
 def tile_extents(nest: Nest, loop: Loop, extents: Extents) -> dict[str, int]:
-    """Return how many values of each iterator the tile below a loop has, where it is whole."""
+    """Return each iterator's extent in a whole tile below a loop; 1 if there is no tile."""
     inside = dict(extents)
     node: Node = loop
     while isinstance(node, Loop) and not tile_of(nest, node):
@@ -102,7 +102,7 @@ def tile_extents(nest: Nest, loop: Loop, extents: Extents) -> dict[str, int]:
 def chains(
     nodes: tuple[Node, ...], above: tuple[Loop, ...], shared: int
 ) -> Iterable[tuple[int, tuple[Loop, ...], int]]:
-    """Yield the statements, with the loops around each and how many of them others are in, too."""
+    """Yield each statement, the loops around it, and how many of these contain other statements too."""
     for node in nodes:
         if isinstance(node, Leaf):
             yield node.statement, above, shared

@@ -1,4 +1,4 @@
-"""The loop tree: in which order a nest's iterations come, and how each loop is made."""
+"""The loop tree: the order of a nest's iterations, and the kind of each loop."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from burnish.tasks.loop_nests.nest import Nest
 
 Kind = Literal["loop", "unroll", "vectorize", "parallel"]
 Path = tuple[int, ...]
-"""Where a node is: its number among the tree's roots, then among the children of each loop."""
+"""A node's position: its index among the tree's roots, then among the children of each loop."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A statement, for one value of all iterators that have loops above."""
+    """A statement, for one value of each iterator with a loop above."""
 
     statement: int
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: one iteration covers `step` values of its iterator, of those that the loop above leaves."""
+    """A loop: each iteration covers `step` values of its iterator, or fewer in the tail."""
 
     iterator: str
     step: int
     body: tuple[Node, ...]
     kind: Kind = "loop"
-    packs: tuple[str, ...] = ()  # tensors whose part that is read below is copied before the loop begins
+    packs: tuple[str, ...] = ()  # tensors: the part that is read inside is copied before the loop
 
 
 Node = Loop | Leaf
@@ -41,32 +41,32 @@ Node = Loop | Leaf
 class Place:
     """A loop in its tree."""
 
-    name: str  # of the site: `k`, and `k.1` for the next one of that iterator
+    name: str  # of the site: `k`, then `k.1` for the next loop of iterator k
     path: Path
     loop: Loop
-    extent: int  # values of its iterator that it goes through, at most
+    extent: int  # values of the iterator that the loop covers, at most
 
     @property
     def count(self) -> int:
-        """Its iterations, with one that is not whole."""
+        """The number of iterations, including a partial one."""
         return -(-self.extent // self.loop.step)
 
     @property
     def tail(self) -> int:
-        """Values in the iteration that is not whole; 0 where all are."""
+        """The number of values in the partial iteration; 0 without one."""
         return self.extent % self.loop.step
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The loops of all statements, outer before inner, those before that come before."""
+    """The loops of all statements, in the order of execution."""
 
     nest: Nest
     roots: tuple[Node, ...]
 
     @cached_property
     def places(self) -> dict[str, Place]:
-        """The loops by their names, each before those in it."""
+        """The loops by name, outer loops before those inside."""
         found: dict[str, Place] = {}
         seen: Counter[str] = Counter()
         for path, loop, extents in _loops(self.roots, (), dict(self.nest.extents)):
@@ -78,7 +78,7 @@ class Tree:
 
     @cached_property
     def by_path(self) -> dict[Path, Place]:
-        """The loops by where they are."""
+        """The loops by path."""
         return {place.path: place for place in self.places.values()}
 
     def at(self, path: Path) -> Loop:
@@ -86,7 +86,7 @@ class Tree:
         return self.by_path[path].loop
 
     def siblings(self, path: Path) -> tuple[Node, ...]:
-        """Return the nodes beside one, and itself."""
+        """Return the nodes of the body that a node is in, including the node."""
         return self.at(path[:-1]).body if len(path) > 1 else self.roots
 
     def above(self, path: Path) -> list[Loop]:
@@ -94,7 +94,7 @@ class Tree:
         return [self.at(path[:depth]) for depth in range(1, len(path))]
 
     def put(self, path: Path, *nodes: Node, count: int = 1) -> Tree:
-        """Return the tree with other nodes in place of one, or of `count` beside each other."""
+        """Return the tree with other nodes in place of `count` nodes, from the one at a path on."""
         return replace(self, roots=_put(self.roots, path, nodes, count))
 
     def leaves(self, path: Path) -> tuple[int, ...]:
@@ -102,12 +102,12 @@ class Tree:
         return leaves_of(self.at(path))
 
     def __str__(self) -> str:
-        """Return the tree as LoopTool prints it: a loop a line, with its iterations and what is left over."""
+        """Return the tree as LoopTool prints it: a line per loop, with its whole iterations and its tail."""
         return "\n".join(_lines(self))
 
 
 def naive(nest: Nest) -> Tree:
-    """Return each statement in loops of its own, in the order of its iterators."""
+    """Return the naive tree: each statement in loops of its own, in the order of its iterators."""
     roots: list[Node] = []
     for number, statement in enumerate(nest.statements):
         node: Node = Leaf(number)

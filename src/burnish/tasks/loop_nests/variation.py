@@ -1,4 +1,4 @@
-"""Sketches like another one: another size, order, copy, block, or another way to share loops."""
+"""Variations of a sketch: another size, order, copy, block or unrolled loop, or statements drawn anew."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from burnish.tasks.loop_nests.sketches import Level, Sketch, without_idle_copies
 
 Rng = np.random.Generator
 Levels = list[Level]
-REDRAWN = 0.15  # of the variations are a new drawing from some statement on
-TRIES = 8
+REDRAWN = 0.15  # share of variations that draw all loops anew from some statement on
+TRIES = 8  # to find a change that applies
 
 
 def vary(nest: Nest, sketch: Sketch, vector_bytes: int, rng: Rng) -> Sketch:
-    """Return a sketch that differs in one or two things; it may be illegal."""
+    """Return a sketch with one or two changes; it may be illegal."""
     if rng.random() < REDRAWN:
         return draw_from(nest, sketch, int(rng.random() * len(sketch.loops)), vector_bytes, rng)
     for _ in range(1 + int(rng.random() * 2)):
@@ -39,7 +39,7 @@ def vary(nest: Nest, sketch: Sketch, vector_bytes: int, rng: Rng) -> Sketch:
 
 
 def vectors_of_row(nest: Nest, levels: Sequence[Level], vector_bytes: int) -> int:
-    """Return how many vectors a statement's vectorized loop has; 0 without one."""
+    """Return the number of vectors of a statement's vectorized loop; 0 without one."""
     extents = dict(nest.extents)
     for level in levels:
         if level.kind == "vectorize":
@@ -49,12 +49,12 @@ def vectors_of_row(nest: Nest, levels: Sequence[Level], vector_bytes: int) -> in
 
 
 def _widest(nest: Nest, number: int) -> int:
-    """Return how many vectors a row may have; sums in more of them hide how long an addition takes."""
+    """Return the most vectors of a row: reductions may have more, as more accumulators hide the latency."""
     return 2 * WIDEST if nest.statements[number].reduce else WIDEST
 
 
 def _resize(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
-    """Draw another factor between two loops of an iterator."""
+    """Draw another ratio between the steps of two loops of an iterator."""
     where = [i for i in range(fixed, len(levels)) if levels[i].step > 1]
     if not where:
         return None
@@ -66,7 +66,7 @@ def _resize(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Le
 
 
 def _rescaled(nest: Nest, levels: Levels, at: int, step: int, fixed: int) -> Levels | None:
-    """Return the loops with another step; outer ones of the iterator keep their ratios, where they fit."""
+    """Return the loops with another step; outer loops of the iterator keep their ratios if they fit."""
     name, before = levels[at].iterator, levels[at].step
     changed = list(levels)
     for i, level in enumerate(levels[: at + 1]):
@@ -83,7 +83,7 @@ def _rescaled(nest: Nest, levels: Levels, at: int, step: int, fixed: int) -> Lev
 
 
 def _exchange(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
-    """Exchange two neighbours, or move a loop of the outer ones anywhere among them."""
+    """Move a loop that is not unrolled or vectorized to another place among such loops."""
     plain = [i for i in range(fixed, len(levels)) if levels[i].kind == "loop"]
     if len(plain) < 2:
         return None
@@ -95,7 +95,7 @@ def _exchange(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> 
 
 
 def _copy(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
-    """Copy an operand at a loop, or no more."""
+    """Copy an operand at a loop; remove the copy if there is one already."""
     statement = nest.statements[number]
     plain = [i for i in range(fixed, len(levels)) if levels[i].kind == "loop"]
     if not plain or not statement.reduce:
@@ -109,7 +109,7 @@ def _copy(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Leve
 
 
 def _block(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
-    """Add a loop of blocks somewhere outside, or remove a loop whose iterator has others inside."""
+    """Add an outer loop over blocks, or remove a loop if one of its iterator is inside."""
     if rng.random() < 0.5:
         where = [
             i
@@ -136,7 +136,7 @@ def _block(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Lev
 
 
 def _unrolled(nest: Nest, number: int, levels: Levels, fixed: int, rng: Rng) -> Levels | None:
-    """Make an unrolled loop of a loop, or a loop of an unrolled one; or split and unroll a part."""
+    """Unroll a loop, undo that, or split a loop and unroll the inner part."""
     where = [i for i in range(fixed, len(levels)) if levels[i].kind != "vectorize"]
     if not where:
         return None

@@ -1,4 +1,4 @@
-"""Which inputs are copied to where cache lines begin: NumPy's own arrays begin 16, 32 or 48 bytes behind."""
+"""Inputs to copy to the start of a cache line: NumPy's own arrays begin 16, 32 or 48 bytes after one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from burnish.tasks.loop_nests.lowering import ALIGNMENT
 from burnish.tasks.loop_nests.tree import Tree
 
-REUSE = 32  # reads of each element, with those that a tile shares: a misaligned vector is two cache lines
+REUSE = 32  # reads of an element, reuse in tiles included, that pay for a copy: misaligned vectors are slow
 
 
 def worth_aligning(tree: Tree) -> set[str]:
-    """Return the inputs whose vectors are read so often that a copy costs less than that they are misaligned.
+    """Return the inputs whose vectors are read so often that a copy costs less than misaligned reads.
 
-    A product of 256 x 256 matrices took 300 us with a second operand that began 48 bytes behind a multiple
-    of 64, and 192 us with an aligned one (AVX-512).
+    A product of 256 x 256 matrices took 192 us with an aligned second operand, and 300 us with one that began
+    48 bytes after a multiple of 64 (AVX-512). A misaligned vector touches two cache lines.
     """
     nest = tree.nest
     found = set()
@@ -28,7 +28,7 @@ def worth_aligning(tree: Tree) -> set[str]:
 
 
 def _vector_reads(tree: Tree) -> Iterator[tuple[str, int]]:
-    """Yield what is read in whole vectors and not from a copy, and how many elements of it are read."""
+    """Yield each tensor that is read as contiguous vectors without a copy, and the number of reads."""
     nest = tree.nest
     for place in tree.places.values():
         if place.loop.kind != "vectorize":

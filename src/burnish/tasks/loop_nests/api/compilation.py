@@ -1,4 +1,4 @@
-"""From the text of a nest to a kernel, and what is remembered of that on disk."""
+"""Compilation of a nest's text to a kernel, with a cache of schedules on disk."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ def compile(
     """Compile a loop nest: `compile("c[m,n] += a[m,k] * b[k,n]", m=128, n=96, k=64)`.
 
     Args:
-        statements: In the language of burnish.tasks.loop_nests.nest, in lines or as a list.
-        dtype: "f32", "f64", or NumPy's name or type of these, of all arrays.
-        refine_seconds: How long to measure schedules, in a process of its own; 0 takes the policy's first.
-        policy: "shipped", "none", a file, or a function as in burnish.core.guide.
-        cache: Whether to take the schedule that was found before on this machine, by the same policy and in
-            as many seconds or more, and to keep it for the next time.
-        threads: That share the outermost loops of a call.
-        extents: How far each iterator goes.
+        statements: Statements of the language (see burnish.tasks.loop_nests.parsing), as lines or as a list.
+        dtype: The type of all arrays: "f32", "f64", or NumPy's name or type for these.
+        refine_seconds: Seconds to measure schedules, in a separate process; 0 takes the policy's first one.
+        policy: "shipped", "none", a file, or a function (GuideFor in burnish.core.guide).
+        cache: Store the schedule on disk. Reuse one that was found before with as many seconds or more, on
+            the same CPU, with the same policy and threads.
+        threads: The number of threads that share the outermost loops of a call.
+        extents: The extent of each iterator.
 
     Raises:
-        ProgramError: the statements cannot be read, or the extents do not fit.
-        UnknownName: there is no such policy.
-        InputError: another argument is none.
+        ProgramError: the statements cannot be parsed, or the extents do not fit them.
+        UnknownName: the policy or the iterator of an extent is unknown.
+        InputError: another argument is invalid.
     """
     nest = read(statements, dtype, extents)
     return compile_nest(nest, refine_seconds=refine_seconds, policy=policy, cache=cache, threads=threads)
@@ -93,7 +93,7 @@ def compile_nest(
 
 
 def read(statements: str | Iterable[str], dtype: Any, extents: Mapping[str, Any]) -> Nest:
-    """Return the nest of some statements.
+    """Parse statements, and return their nest.
 
     Raises:
         ProgramError, InputError: see `compile`.
@@ -113,10 +113,10 @@ def read(statements: str | Iterable[str], dtype: Any, extents: Mapping[str, Any]
 
 
 def dtype_of(dtype: Any) -> DType:
-    """Return the language's name of a type.
+    """Return the language's name of an element type.
 
     Raises:
-        InputError: the language does not have it.
+        InputError: the language does not have the type.
     """
     for name, kind in DTYPES.items():
         with suppress(TypeError):
@@ -126,12 +126,12 @@ def dtype_of(dtype: Any) -> DType:
 
 
 def cache_file() -> Path:
-    """Return the user's file of schedules."""
+    """Return the path of the user's cache of schedules."""
     return default_cache() / "schedules.sqlite"
 
 
 def key_of(nest: Nest, policy: str, threads: int = 1) -> bytes:
-    """Return what a schedule is kept by: nest, CPU, threads, the code at work, policy."""
+    """Return a schedule's key in the cache: a digest of nest, CPU, code, policy and threads."""
     machine = host()
     parts = (
         str(nest),
@@ -145,13 +145,13 @@ def key_of(nest: Nest, policy: str, threads: int = 1) -> bytes:
 
 
 def _known(nest: Nest, text: object, refine_seconds: float) -> CompiledKernel | None:
-    """Return the kernel of what was kept, if it can be used."""
+    """Return the kernel of a cached schedule; None if it is damaged, or was refined for less time."""
     if not isinstance(text, str):
         return None
     try:
         schedule = Schedule.parse(text)
         return CompiledKernel(nest, schedule) if schedule.refine_seconds >= refine_seconds else None
-    except InputError:  # damaged: it will be written anew
+    except InputError:  # damaged: the caller overwrites it
         return None
 
 
@@ -168,7 +168,7 @@ def _compile(nest: Nest, policy: str | GuideFor, refine_seconds: float, threads:
 
 @once
 def _code() -> str:
-    """Return the digest of what chooses schedules and makes machine code of them."""
+    """Return LLVM's version and the digest of the code that chooses and compiles schedules."""
     folders = (Path(loop_nests.__file__).parent, Path(__file__).parent)
     files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     content = b"".join(path.read_bytes() for path in files)
@@ -176,10 +176,10 @@ def _code() -> str:
 
 
 def _digest(policy: str) -> str:
-    """Return the digest of the files that a policy's name may stand for.
+    """Return the digest of all files that a policy's name may refer to.
 
     Raises:
-        UnknownName: there is no such policy.
+        UnknownName: the policy is unknown.
     """
     policies.check(policy)
     if policy == policies.NONE:

@@ -1,4 +1,4 @@
-"""Contractions in NumPy's notation, `einsum("mk,kn->mn", a, b)`, compiled for the shapes of their arrays."""
+"""Contractions in NumPy's notation, `einsum("mk,kn->mn", a, b)`, compiled for the shapes of the arrays."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from burnish.tasks.loop_nests.api.compilation import compile_nest, read
 from burnish.tasks.loop_nests.api.kernel import CompiledKernel
 from burnish.tasks.loop_nests.reference import Array
 
-KEPT = 256  # kernels of this process
+KEPT = 256  # kernels cached in this process
 SUBSCRIPTS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)?(->[A-Za-z]*)?")
 
 
 def einsum(subscripts: str, *operands: Array, refine_seconds: float = 0.0) -> Array:
-    """Compute what np.einsum does of one or two arrays; compiled at the first call for their shapes.
+    """Compute np.einsum of one or two arrays; the first call for their shapes compiles a kernel.
 
     Args:
-        subscripts: A letter for each dimension, "mk,kn->mn"; without an arrow, letters that come once remain,
-            in alphabetical order. There is no "...".
-        operands: Of the same dtype, float32 or float64, C-contiguous or copied.
+        subscripts: A letter for each dimension, "mk,kn->mn". Without an arrow, the result has the letters
+            that occur once, in alphabetical order. "..." is not supported.
+        operands: Arrays of the same dtype, float32 or float64; those that are not C-contiguous are copied.
         refine_seconds: See burnish.loops.compile.
 
     Raises:
-        InputError: the subscripts cannot be read, or do not fit the arrays.
+        InputError: the subscripts cannot be parsed, or do not fit the arrays.
     """
     check_class("subscripts", subscripts, str, "a text, such as 'mk,kn->mn'")
     arrays = [np.asarray(operand) for operand in operands]

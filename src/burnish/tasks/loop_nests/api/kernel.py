@@ -1,4 +1,4 @@
-"""A compiled loop nest, to be called with arrays."""
+"""A compiled loop nest that is called with arrays."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from burnish.tasks.loop_nests.reference import Array
 
 
 class CompiledKernel:
-    """A loop nest as a function: `kernel(a, b)` computes what its statements write.
+    """A loop nest as a function: `kernel(a, b)` computes the outputs of its statements.
 
-    Inputs come in the order in which the statements use them, or by their names. They are NumPy arrays or
-    anything with `__dlpack__` on the CPU, of exactly the kernel's shapes and dtype. Those that are not
-    C-contiguous are copied, and so are those whose vectors are read again and again, unless they begin at a
-    multiple of 64 bytes. `out` is an array for the only output, or arrays by their names: C-contiguous,
-    and without memory of another argument. Without it, new arrays are returned. Several outputs come as a
-    dict. Several threads may call at the same time: the interpreter's lock is released.
+    Inputs are given in the order in which the statements use them, or by name. They are NumPy arrays, or
+    objects with `__dlpack__` on the CPU, and have exactly the kernel's shapes and dtype. An input is copied
+    if it is not C-contiguous. It is also copied if its vectors are read often and it does not begin at a
+    multiple of 64 bytes. `out` is an array for the only output, or a dict of arrays by name; each must be
+    C-contiguous and share no memory with another argument. Without `out`, new arrays are returned: several
+    outputs as a dict. Several threads may call at the same time: the kernel releases the interpreter's lock.
 
     Attributes:
-        nest: What it computes.
-        schedule: In which way.
-        inputs, outputs: The shapes of arguments and results, by their names.
-        dtype: Of all of them.
+        nest: The nest.
+        schedule: Its schedule.
+        inputs, outputs: The shapes of arguments and results, by name.
+        dtype: The dtype of all arrays.
     """
 
     def __init__(self, nest: Nest, schedule: Schedule, compiled: CompiledNest | None = None) -> None:
-        """Compile a nest as scheduled, unless that was done.
+        """Compile a nest as scheduled, unless `compiled` is given.
 
         Raises:
-            InputError: the schedule is none of this nest.
+            InputError: the schedule is illegal for this nest.
         """
         self.nest, self.schedule = nest, schedule
         self.tree = follow(nest, schedule.trace)
@@ -64,9 +64,9 @@ class CompiledKernel:
         """Compute the outputs.
 
         Raises:
-            InputError: an array is missing, or has another shape or dtype, or cannot be written, or an output
-                shares memory with another argument.
-            UnknownName: there is no such input or output.
+            InputError: an array is missing, has another shape or dtype, or is read-only, or an output shares
+                memory with another argument.
+            UnknownName: the name of an input or output is unknown.
         """
         if named or len(inputs) != self._count:
             inputs = self._in_order(inputs, named)
@@ -84,14 +84,14 @@ class CompiledKernel:
         """Write a C header and an object file: PATH.h and PATH.o, with a function of the path's last name.
 
         Args:
-            path: Without an ending; its folder is made.
-            cpu: LLVM's name of the CPU to compile for, such as "x86-64-v3"; this machine's by default. Its
-                code is compared with NumPy if it runs here.
+            path: The path without an ending; its folder is created.
+            cpu: LLVM's name of the CPU to compile for, such as "x86-64-v3"; this machine's by default. The
+                code for a given CPU is compared with NumPy if this machine can run it.
 
         Raises:
-            InputError: it is no path, its last name is none in C, or the files cannot be written.
+            InputError: the path is invalid, its last name is not a C name, or the files cannot be written.
             UnknownName: LLVM does not know the CPU.
-            Miscompiled: something else comes out than from NumPy.
+            Miscompiled: the results differ from NumPy's.
         """
         path = path_in("path", path, "matmul")
         check_name(path.name)
@@ -145,10 +145,10 @@ class CompiledKernel:
         return tuple(out[name] for name in self.outputs)
 
     def _call_with_copies(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Call with arrays of NumPy that the native function takes.
+        """Call the native function with NumPy arrays, and with copies of inputs that it does not take.
 
         Raises:
-            InputError: there is something else wrong with one.
+            InputError: an array is invalid for another reason.
         """
         arrays = tuple(map(_plain, map(self._array, self.inputs, inputs)))
         results = tuple(map(self._array, self.outputs, outputs))
@@ -163,19 +163,19 @@ class CompiledKernel:
         raise InputError(f"{name} shares memory with another argument; expected an array of its own")
 
     def _array(self, name: str, given: Any) -> Array:
-        """Return what was given as an array of NumPy, without a copy.
+        """Return an argument as a NumPy array, without a copy; see `taken`.
 
         Raises:
-            InputError: it is none, or has another shape or dtype.
+            InputError: see `taken`.
         """
         return taken(given, name, self.inputs.get(name, self.outputs.get(name)), self.dtype)
 
 
 def taken(given: Any, name: str, shape: tuple[int, ...] | None, dtype: Any) -> Array:
-    """Return what was given as an array of NumPy, without a copy.
+    """Return an argument as a NumPy array, without a copy.
 
     Raises:
-        InputError: it is none, or has another shape or dtype.
+        InputError: the argument is not an array on the CPU, or has another shape or dtype.
     """
     if not isinstance(given, np.ndarray):
         if not hasattr(given, "__dlpack__"):
@@ -194,6 +194,6 @@ def taken(given: Any, name: str, shape: tuple[int, ...] | None, dtype: Any) -> A
 
 
 def _plain(array: Array) -> Array:
-    """Return an array, or its copy, in C order and at a multiple of its element's size."""
+    """Return an array, or a copy if it is not in C order or not aligned to its elements."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.require(array, requirements=("C", "A"))

@@ -1,4 +1,4 @@
-"""How a nest is scheduled: by a policy's first choice, or by the best of those that were measured."""
+"""The schedule of a nest: a policy's first proposal, or the best of those that were measured."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from burnish.tasks.loop_nests.sketches import trace_of
 from burnish.tasks.loop_nests.tree import Tree, naive
 from burnish.workers.worker import Worker
 
-AGAIN = 4  # schedules, and the first, are measured again at the end,
-AGAIN_SHARE = 0.2  # within this share of the time
-CHOICES = 8  # of a policy that are tried where some are wrong
+AGAIN = 4  # fastest schedules that are measured again at the end, with the first one
+AGAIN_SHARE = 0.2  # share of the time that is reserved for that, at most
+CHOICES = 8  # proposals of a policy that are tried until one is right
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A choice of loops, whose outputs were compared with NumPy's."""
+    """A schedule whose results were compared with NumPy's."""
 
-    trace: Trace  # entries at loops, as they are applied to the nest
-    refine_seconds: float = 0.0  # for how long schedules were measured
-    seconds: float | None = None  # of a call, as it was measured then
-    threads: int = 1  # that a call has
+    trace: Trace  # entries at loops, in the order of application
+    refine_seconds: float = 0.0  # seconds that were spent on measuring schedules
+    seconds: float | None = None  # measured time of a call; None if it was not measured
+    threads: int = 1  # threads of a call
 
     @property
     def machine(self) -> Machine:
-        """What code is generated for: the host, with the threads."""
+        """The machine to generate code for: the host, with the schedule's threads."""
         return replace(host(), threads=self.threads)
 
     @property
@@ -54,10 +54,10 @@ class Schedule:
 
     @classmethod
     def parse(cls, text: str) -> Schedule:
-        """Read what `text` is.
+        """Read a schedule from JSON, as in `text`.
 
         Raises:
-            InputError: it is something else.
+            InputError: the text is not a schedule.
         """
         try:
             found = json.loads(text)
@@ -69,10 +69,10 @@ class Schedule:
 
 
 def follow(nest: Nest, trace: Trace) -> Tree:
-    """Return the loops that a schedule's trace leads to.
+    """Return the loop tree that a schedule's trace leads to.
 
     Raises:
-        InputError: an entry is illegal where it is.
+        InputError: an entry is illegal.
     """
     tree = naive(nest)
     for entry in trace:
@@ -87,18 +87,18 @@ def follow(nest: Nest, trace: Trace) -> Tree:
 
 
 def choose(nest: Nest, guide_for: GuideFor | None, threads: int = 1) -> tuple[Schedule, CompiledNest]:
-    """Return the first of a policy's schedules that computes what NumPy does; the nest as it is without one.
+    """Return a policy's first schedule whose results are NumPy's; the naive schedule if there is none.
 
     Warns:
-        RuntimeWarning: there is a policy, and none of its schedules can be used.
+        RuntimeWarning: the policy proposes no schedule that can be used.
 
     Raises:
-        Miscompiled: not even the nest as it is does.
+        Miscompiled: the results of the naive schedule differ from NumPy's, too.
     """
     session = open_nest(nest.program(), threads)
     traces = guide_for(session).initial_traces if guide_for else in_order()
     reasons = []
-    for trace in itertools.islice(traces, CHOICES):  # without a cost: the one before failed
+    for trace in itertools.islice(traces, CHOICES):  # `next` sends no cost: the proposal before failed
         try:
             return _checked(session, trace)
         except (CompilerCrash, IllegalAction) as error:
@@ -115,11 +115,11 @@ def choose(nest: Nest, guide_for: GuideFor | None, threads: int = 1) -> tuple[Sc
 
 
 def refine(nest: Nest, guide_for: GuideFor | None, seconds: float, threads: int = 1) -> Schedule | None:
-    """Return the fastest of the schedules that a policy proposes; None where none was measured in time.
+    """Return the fastest of the schedules that a policy proposes; None if none was measured in time.
 
-    They are measured and compared with NumPy in a process of its own, which may crash or hang. Without a
-    policy, they are drawn at random. The fastest few and the first are measured once more, and that counts:
-    of many times that vary, the least one is too good.
+    Schedules are measured and compared with NumPy in a separate process, because they may crash or hang.
+    Without a policy, they are drawn at random. The fastest few and the first are measured again, and only
+    these times count, because the minimum of many noisy times is too low.
     """
     end = time.monotonic() + seconds
     program = nest.program()
@@ -127,7 +127,7 @@ def refine(nest: Nest, guide_for: GuideFor | None, seconds: float, threads: int 
     found: dict[Trace, float] = {}
     again: dict[Trace, float] = {}
     told: float | None = None
-    longest = 0.0  # that measuring one took
+    longest = 0.0  # seconds for one schedule
     with closing(Worker()) as worker:
         while (left := end - time.monotonic()) > min((AGAIN + 1) * longest, AGAIN_SHARE * seconds):
             begin = time.monotonic()
@@ -142,7 +142,7 @@ def refine(nest: Nest, guide_for: GuideFor | None, seconds: float, threads: int 
             found.setdefault(applied, told)
             longest = max(longest, time.monotonic() - begin)
         fastest = sorted(found, key=lambda one: found[one])[:AGAIN]
-        for applied in dict.fromkeys([*itertools.islice(found, 1), *fastest]):  # with the policy's first
+        for applied in dict.fromkeys([*itertools.islice(found, 1), *fastest]):  # the first: the policy's
             with suppress(CompilerCrash):
                 left = end - time.monotonic()
                 again[applied] = worker.call(measure_again, program, applied, threads, deadline_seconds=left)
@@ -151,14 +151,14 @@ def refine(nest: Nest, guide_for: GuideFor | None, seconds: float, threads: int 
 
 
 def measure_trace(program: Program, trace: Trace, threads: int) -> tuple[float, Trace]:
-    """Return the seconds of a call, and the trace as it is kept; in a worker."""
+    """Return the seconds of a call, and the trace to store; runs in a worker."""
     session = _opened(program, threads).fork()
     _replay(session, trace)
     return session.measure("seconds"), _at_loops(session.trace)
 
 
 def measure_again(program: Program, trace: Trace, threads: int) -> float:
-    """Return the seconds of a call anew; in a worker."""
+    """Measure the seconds of a call again; runs in a worker."""
     session = _opened(program, threads).fork()
     session.replay(trace)
     return session.seconds(again=True)
@@ -185,7 +185,7 @@ def _checked(session: NestSession, trace: Trace) -> tuple[Schedule, CompiledNest
 
 
 def _replay(session: NestSession, trace: Trace) -> None:
-    """Apply a trace; where there are threads, they share the outermost loops as far as that is legal."""
+    """Apply a trace; with several threads, also make the outermost loops parallel where that is legal."""
     session.replay(trace)
     if session.shared.machine.threads > 1:
         parallel = session.index("parallel")
@@ -195,5 +195,5 @@ def _replay(session: NestSession, trace: Trace) -> None:
 
 
 def _at_loops(trace: Sequence[str]) -> Trace:
-    """Return a session's trace without the moves of its cursor, which change no loop."""
+    """Return a session's trace without cursor moves, which change no loop."""
     return tuple(entry for entry in trace if split_entry(entry)[1] not in CURSOR)

@@ -1,4 +1,4 @@
-"""Loop trees as LLVM IR."""
+"""Lowering of loop trees to LLVM IR."""
 
 from __future__ import annotations
 

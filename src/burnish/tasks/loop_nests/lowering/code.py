@@ -1,4 +1,4 @@
-"""LLVM IR as text: numbers and vectors of them, pointers, loops."""
+"""LLVM IR as text: scalars, vectors, pointers, loops."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 INTRINSICS = {"max": "maximum", "min": "minimum"}
 
 Term = tuple[str, int]
-"""A value, and by how many elements each of it moves a pointer."""
+"""An index value, and its stride in elements."""
 
 
 class Code:
-    """The text of a function so far, and the values in it.
+    """Builds the text of a function.
 
-    A width is how many lanes of a vector count, 1 for a number: vectors are always whole.
+    A width is the number of used lanes of a vector, or 1 for a scalar. Vectors always have all lanes.
     """
 
     def __init__(self, scalar: str, lanes: int) -> None:
@@ -28,7 +28,7 @@ class Code:
         self._count = 0
 
     def name(self, word: str) -> str:
-        """Return a new name."""
+        """Return an unused name."""
         self._count += 1
         return f"{word}.{self._count}"
 
@@ -38,32 +38,32 @@ class Code:
         self.lines.append(f"  {value} = {instruction}")
         return value
 
-    # Numbers
+    # Values
 
     def type(self, width: int, scalar: str = "") -> str:
         """Return the type of values of a width."""
         return f"<{self.lanes} x {scalar or self.scalar}>" if width > 1 else scalar or self.scalar
 
     def constant(self, number: float, width: int) -> str:
-        """Return a constant: LLVM reads doubles' bits."""
+        """Return a constant, written as the bits of a double: LLVM expects these for floats too."""
         if self.scalar == "float":
             (number,) = struct.unpack("<f", struct.pack("<f", number))
         text = f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
         return f"splat ({self.scalar} {text})" if width > 1 else text
 
     def integer(self, number: int, width: int) -> str:
-        """Return a whole number as large as the numbers are."""
+        """Return an integer constant of the element's size."""
         kind = f"i{8 * self.itemsize}"
         return f"splat ({kind} {number})" if width > 1 else str(number)
 
     def splat(self, number: str) -> str:
-        """Return a vector with a number in all lanes."""
+        """Return a vector with a scalar in all lanes."""
         kind = self.type(2)
         first = self.emit(f"insertelement {kind} poison, {self.scalar} {number}, i64 0")
         return self.emit(f"shufflevector {kind} {first}, {kind} poison, <{self.lanes} x i32> zeroinitializer")
 
     def padded(self, vector: str, width: int, number: float) -> str:
-        """Return a vector with a number in the lanes that do not count."""
+        """Return a vector with a constant in the unused lanes."""
         if width == self.lanes:
             return vector
         kind = self.type(2)
@@ -71,7 +71,7 @@ class Code:
         return self.emit(f"select {self._mask(width)}, {kind} {vector}, {kind} {self.constant(number, 2)}")
 
     def combined(self, operation: str, one: str, other: str, width: int) -> str:
-        """Return + - * / max min of two values; the last two keep NaN, as NumPy's do."""
+        """Return + - * / max min of two values; max and min propagate NaN, as NumPy's do."""
         kind = self.type(width)
         if operation in INSTRUCTIONS:
             return self.emit(f"{INSTRUCTIONS[operation]} contract {kind} {one}, {other}")
@@ -83,7 +83,7 @@ class Code:
         return self.emit(f"call nsz {kind} @{name}({kind} {one}, {kind} {other})")
 
     def reduced(self, operation: str, vector: str) -> str:
-        """Return what a vector's lanes come to."""
+        """Return the reduction of a vector's lanes."""
         kind, lanes = self.type(2), self.lanes
         while lanes > 1:
             lanes //= 2
@@ -92,13 +92,13 @@ class Code:
         return self.emit(f"extractelement {kind} {vector}, i64 0")
 
     def shuffled(self, one: str, other: str, order: Sequence[int]) -> str:
-        """Return lanes of two vectors by their numbers; -1 for any."""
+        """Return a vector of lanes of two vectors, by index; -1 for an undefined lane."""
         kind = self.type(2)
         lanes = ", ".join(f"i32 {i}" if i >= 0 else "i32 poison" for i in order)
         return self.emit(f"shufflevector {kind} {one}, {kind} {other}, <{self.lanes} x i32> <{lanes}>")
 
     def intrinsic(self, name: str, values: Sequence[str], width: int) -> str:
-        """Return one of LLVM's functions of values."""
+        """Return the result of one of LLVM's intrinsic functions."""
         kind = self.type(width)
         full = self._declare(name, width, len(values))
         arguments = ", ".join(f"{kind} {value}" for value in values)
@@ -107,13 +107,13 @@ class Code:
     # Memory
 
     def moved(self, pointer: str, elements: int) -> str:
-        """Return a pointer so many elements further."""
+        """Return a pointer advanced by a number of elements."""
         if not elements:
             return pointer
         return self.emit(f"getelementptr inbounds {self.scalar}, ptr {pointer}, i64 {elements}")
 
     def pointer(self, base: str, terms: Sequence[Term], constant: int) -> str:
-        """Return a pointer moved by values and a constant, in elements."""
+        """Return a pointer advanced by terms and a constant, in elements."""
         index = ""
         for value, step in terms:
             term = value if step == 1 else self.emit(f"mul nsw i64 {value}, {step}")
@@ -123,7 +123,7 @@ class Code:
         return self.moved(base, constant)
 
     def load(self, pointer: str, width: int, step: int) -> str:
-        """Load a number, or a vector of elements that are `step` apart; 0 for the same one in all lanes."""
+        """Load a scalar, or a vector of elements at a stride of `step`: 0 loads one element to all lanes."""
         if width == 1 or step == 0:
             number = self.emit(f"load {self.scalar}, ptr {pointer}, align {self.itemsize}")
             return number if width == 1 else self.splat(number)
@@ -140,7 +140,7 @@ class Code:
         return self.emit(f"call {kind} @{name}({arguments})")
 
     def store(self, value: str, pointer: str, width: int, step: int = 1) -> None:
-        """Store a number, or the lanes of a vector that count, into elements that are `step` apart."""
+        """Store a scalar, or the used lanes of a vector, to elements at a stride of `step`."""
         kind = self.type(width)
         if width > 1 and step != 1:
             for lane in range(width):
@@ -159,7 +159,7 @@ class Code:
     # Loops
 
     def repeat(self, count: int, body: Callable[[str], None]) -> None:
-        """Emit a loop; `body` takes the counter, "" where there is one iteration alone."""
+        """Emit a loop; `body` takes the counter, or "" if there is only one iteration."""
         if count == 1:
             body("")
             return
@@ -173,7 +173,7 @@ class Code:
     def carry(
         self, count: int, carried: Sequence[tuple[str, str]], body: Callable[[str, list[str]], list[str]]
     ) -> list[str]:
-        """Emit a loop with values (types and firsts) that each iteration hands on; return the last ones."""
+        """Emit a loop with carried values (pairs of type and initial value); return the final values."""
         head, end = self.name("loop"), self.name("end")
         before = self.block
         counter, following = self.name("i"), self.name("next")
@@ -200,14 +200,14 @@ class Code:
         return results
 
     def _bounded(self, operation: str, bound: str, value: str, width: int) -> str:
-        """Return max or min with a constant: a comparison with NaN chooses the value."""
+        """Return max or min with a constant; NaN propagates: a comparison with NaN selects `value`."""
         kind, mask = self.type(width), self.type(width, "i1")
         order = "ogt" if operation == "max" else "olt"
         condition = self.emit(f"fcmp {order} {kind} {bound}, {value}")
         return self.emit(f"select {mask} {condition}, {kind} {bound}, {kind} {value}")
 
     def _every_second(self, pointer: str) -> str:
-        """Load a vector of elements that are 2 apart: the last of those is the last that is read."""
+        """Load a vector of elements at a stride of 2, without a read beyond the last element."""
         kind, lanes = self.type(2), self.lanes
         first = self.emit(f"load {kind}, ptr {pointer}, align {self.itemsize}")
         second = self.emit(f"load {kind}, ptr {self.moved(pointer, lanes - 1)}, align {self.itemsize}")

@@ -1,4 +1,4 @@
-"""Copies of parts of tensors in the order in which tiles read them (Goto and van de Geijn 2008)."""
+"""Copies of parts of tensors, in the order in which tiles read them (Goto and van de Geijn 2008)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from burnish.tasks.loop_nests.tree import Loop, leaves_of
 
 
 def pack(layouts: Layouts, loop: Loop, tensor: str, extents: Extents, at: Indices) -> Layout:
-    """Emit the copy of what a loop reads of a tensor, and return where it is.
+    """Emit a copy of the part of a tensor that a loop reads; return the layout of the copy.
 
-    Blocks of the free iterators come first, in each the reduced ones, and then the values of a tile.
+    The order, outermost first: blocks of the free iterators, the reduced iterators, the values of a block.
     """
     nest = layouts.nest
     (number,) = leaves_of(loop)
@@ -46,7 +46,7 @@ class _Copy:
         self.code, self.extents, self.here, self.there = code, extents, here, there
 
     def emit(self, left: Sequence[str], source: str, target: str) -> None:
-        """Emit loops over the iterators that are left."""
+        """Emit the loops over the remaining iterators."""
         if not left:
             value = self.code.load(source, 1, 0)
             self.code.store(value, target, 1)
@@ -70,7 +70,7 @@ class _Copy:
     def _values(
         self, count: int, source: tuple[str, int], target: tuple[str, int], rest: Sequence[str]
     ) -> None:
-        """Copy the values of one block: as vectors where they are beside each other in both."""
+        """Copy the values of one block, as vectors if they are contiguous in source and target."""
         if rest or (source[1], target[1]) != (1, 1):
             self._repeat(count, source, target, rest)
             return
@@ -105,7 +105,7 @@ class _Copy:
 
 
 def fill(layouts: Layouts, target: Access, number: float, extents: Extents, at: Indices) -> None:
-    """Emit stores of a number to all elements of a target in a box."""
+    """Emit stores of a constant to all elements of a target in a box."""
     code, steps = layouts.code, layouts.steps(target)
     names = sorted(target.iterators, key=lambda name: -steps[name])
     last = names[-1] if names and steps[names[-1]] == 1 else ""

@@ -1,6 +1,6 @@
-"""Expressions and their functions in LLVM IR; exp and tanh as polynomials: LLVM has no vectors of them.
+"""Expressions and their functions in LLVM IR; exp and tanh as polynomials: LLVM has no vector versions.
 
-After Moshier's Cephes library (exp.c, expf.c, tanhf.c), and for f64 the Taylor series of exp at |r| < 0.35.
+After Moshier's Cephes library (exp.c, expf.c, tanhf.c); for f64, exp is a Taylor series on |r| < 0.35.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from burnish.tasks.loop_nests.lowering.code import Code
 from burnish.tasks.loop_nests.nest import Access, Call, Expression
 
-EXP_RANGE = {"f32": (-104.0, 89.0), "f64": (-746.0, 710.0)}  # beyond: 0 and infinity
+EXP_RANGE = {"f32": (-104.0, 89.0), "f64": (-746.0, 710.0)}  # beyond: 0 or infinity
 EXP_POLYNOMIAL = {
     "f32": (
         1.9875691500e-4,
@@ -25,12 +25,12 @@ EXP_POLYNOMIAL = {
     ),
     "f64": tuple(1 / math.factorial(i) for i in range(13, -1, -1)),
 }
-LN2_HIGH = 0.693145751953125  # log(2) without its last bits: its product with a small whole number is exact
-LN2_LOW = 1.42860682030941723212e-6  # the rest of it
-BIAS = {"f32": (127, 23), "f64": (1023, 52)}  # of exponents, and where they are
-ROUNDING = {"f32": 1.5 * 2**23, "f64": 1.5 * 2**52}  # of a sum with it, the last bits are a whole number
-TANH_SMALL = 0.625
-TANH_POLYNOMIALS = {  # of which the second one divides the first
+LN2_HIGH = 0.693145751953125  # log(2) without its last bits: products with small whole numbers are exact
+LN2_LOW = 1.42860682030941723212e-6  # log(2) - LN2_HIGH
+BIAS = {"f32": (127, 23), "f64": (1023, 52)}  # bias and position of the exponent's bits
+ROUNDING = {"f32": 1.5 * 2**23, "f64": 1.5 * 2**52}  # x + this rounds x to a whole number, in the last bits
+TANH_SMALL = 0.625  # below, tanh is a polynomial
+TANH_POLYNOMIALS = {  # numerator and denominator
     "f32": (
         (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1),
         (),
@@ -43,7 +43,7 @@ TANH_POLYNOMIALS = {  # of which the second one divides the first
 
 
 def emit_expression(code: Code, expression: Expression, width: int, load: Callable[[Access], str]) -> str:
-    """Append what an expression takes and return its value."""
+    """Emit an expression and return its value."""
     match expression:
         case Access():
             return load(expression)
@@ -74,7 +74,7 @@ def _exp(code: Code, x: str, width: int) -> str:
     bits = code.emit(f"bitcast {kind} {rounded} to {whole}")
     zero = code.emit(f"bitcast {kind} {rounding} to {whole}")
     number = code.emit(f"sub {whole} {bits}, {zero}")
-    half = code.emit(f"ashr {whole} {number}, {code.integer(1, width)}")  # 2^n itself may not be a number
+    half = code.emit(f"ashr {whole} {number}, {code.integer(1, width)}")  # 2^n alone may over- or underflow
     rest = code.emit(f"sub {whole} {number}, {half}")
     bias, shift = BIAS[code.suffix]
     for exponent in (half, rest):
@@ -86,7 +86,7 @@ def _exp(code: Code, x: str, width: int) -> str:
 
 
 def _tanh(code: Code, x: str, width: int) -> str:
-    """Emit 1 - 2 / (exp(2x) + 1), and a polynomial where that cancels."""
+    """Emit 1 - 2 / (exp(2x) + 1), and a polynomial for small |x|, where the difference loses digits."""
     kind = code.type(width)
     one = code.constant(1.0, width)
     grown = code.combined("+", _exp(code, _times(code, x, 2.0, width), width), one, width)
@@ -102,7 +102,7 @@ def _tanh(code: Code, x: str, width: int) -> str:
 
 
 def _polynomial(code: Code, x: str, coefficients: tuple[float, ...], width: int) -> str:
-    """Emit Horner's scheme, the highest power first; "" of nothing."""
+    """Emit a polynomial by Horner's scheme, highest power first; return "" without coefficients."""
     if not coefficients:
         return ""
     value = code.constant(coefficients[0], width)

@@ -1,4 +1,4 @@
-"""Where tensors' elements are: those of the caller, copies of parts, and what is only needed in between."""
+"""Memory layouts of tensors: the caller's arrays, copies of parts, and temporary tensors."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field, replace
 from burnish.tasks.loop_nests.lowering.code import Code, Term
 from burnish.tasks.loop_nests.nest import Access, Nest, strides
 
-ALIGNMENT = 64  # bytes, of scratch memory
+ALIGNMENT = 64  # bytes; of parts of scratch memory
 
 Indices = Mapping[str, tuple[str, int]]
-"""For each iterator the value that was computed ("" for none) and the constant that is added to it."""
+"""The index of each iterator: a computed value ("" for none), and a constant to add."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the elements of an access are.
+    """The location of an access's elements.
 
     Attributes:
         base: The pointer to the first element.
-        steps: By how many elements each iterator moves the access: within a block where there are blocks.
-        blocks: For some iterators the values of a block, and by how many elements a block moves the access.
-        offset: In elements.
-        origin: The indices of the first element; 0 for iterators that are not there.
+        steps: The stride of each iterator, in elements; within a block if the iterator has blocks.
+        blocks: For iterators with blocks: the values in a block, and the stride of a block in elements.
+        offset: Elements to add to the base.
+        origin: The indices of the first element; 0 for iterators that are missing.
     """
 
     base: str
@@ -35,7 +35,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Temporary:
-    """A tensor that nobody outside sees: as large as the loops around all its uses leave it."""
+    """A temporary tensor: a dimension whose loop is around all uses has only the part of one iteration."""
 
     base: str
     shape: tuple[int, ...]
@@ -43,23 +43,23 @@ class Temporary:
 
 
 class Layouts:
-    """The layouts of all tensors in a place of a loop tree."""
+    """The layouts of all tensors at one place of a loop tree."""
 
     def __init__(self, code: Code, nest: Nest, region: str, used_bytes: int) -> None:
-        """Begin with all tensors where the caller has them; copies go behind the used bytes of a region."""
+        """Begin with the caller's arrays; scratch memory begins after the used bytes of a region."""
         self.code, self.nest, self.region = code, nest, region
         self.packed: dict[str, Layout] = {}
         self.temporaries: dict[str, Temporary] = {}
         self.scratch_bytes = used_bytes
 
     def scratch(self, elements: int) -> str:
-        """Return a pointer to memory of its own."""
+        """Reserve memory for a number of elements, and return its pointer."""
         start = -(-self.scratch_bytes // ALIGNMENT) * ALIGNMENT
         self.scratch_bytes = start + elements * self.nest.itemsize
         return self.code.emit(f"getelementptr inbounds i8, ptr {self.region}, i64 {start}")
 
     def inside(self, tensors: Iterable[str], iterator: str, at: tuple[str, int]) -> None:
-        """Let temporary tensors begin at an index, as in the body of a loop around all their uses."""
+        """Set an index as origin of temporary tensors, for the body of a loop around all their uses."""
         for tensor in tensors:
             known = self.temporaries[tensor]
             self.temporaries[tensor] = replace(known, origin={**known.origin, iterator: at})
@@ -75,11 +75,11 @@ class Layouts:
         return Layout(f"%t.{access.tensor}", steps, offset=offset)
 
     def steps(self, access: Access) -> Mapping[str, int]:
-        """Return by how many elements a tile's iterators move an access."""
+        """Return the strides of an access within a tile, in elements."""
         return self.of(access).steps
 
     def address(self, access: Access, at: Indices) -> str:
-        """Return a pointer to an access where its iterators are at some indices."""
+        """Return a pointer to the element of an access at some indices."""
         layout = self.of(access)
         terms: list[Term] = []
         constant = layout.offset

@@ -1,4 +1,4 @@
-"""Loop trees as LLVM IR: register tiles, copies in the order of use, exact tails."""
+"""Lowering of loop trees to LLVM IR: register tiles, copies in the order of use, exact tails."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ KERNEL = "kernel"
 
 @dataclass(frozen=True)
 class Lowered:
-    """A kernel's text, and the memory that it needs beside the tensors."""
+    """A kernel's text, and the scratch memory that it needs."""
 
     text: str
     scratch_bytes: int
-    thread_bytes: int = 0  # for each thread, behind that; 0 where no loop is parallel
+    thread_bytes: int = 0  # for each thread, after scratch_bytes; 0 if no loop is parallel
 
 
 def lower(tree: Tree, vector_bytes: int) -> Lowered:
-    """Return `void kernel(ptr pointers)`.
+    """Return the kernel of a loop tree: `void kernel(ptr pointers)`.
 
-    The pointers are those of the inputs, the outputs, and scratch memory, in this order. Where a loop is
-    parallel, two more follow: a function as in native/threads.h, or null to do without threads, and how many
-    threads there are, which is no pointer.
+    `pointers` has the inputs, the outputs, and the scratch memory, in this order. If a loop is parallel, two
+    more entries follow: a function like `burnish_parallel` in native/threads.h, or null to run without
+    threads; and the number of threads, as a plain integer.
 
     Args:
-        tree: The loops.
-        vector_bytes: Of the machine's vectors.
+        tree: The loop tree.
+        vector_bytes: The size of the machine's vectors.
     """
     return _Lowering(tree, vector_bytes // tree.nest.itemsize).lower()
 
@@ -58,7 +58,7 @@ class _Lowering:
         self.shared = shared
 
         def body() -> None:
-            for name in sorted(self.shapes.keys() - shared.keys()):  # for what is left of a parallel loop
+            for name in sorted(self.shapes.keys() - shared.keys()):  # for the tail of a parallel loop
                 self._add_temporary(name)
             self._nodes(
                 self.tree.roots, dict(self.nest.extents), dict.fromkeys(self.nest.extents, ("", 0)), ()
@@ -73,7 +73,7 @@ class _Lowering:
         return Lowered(text, scratch_bytes, self.thread_bytes)
 
     def _function(self, head: str, used: int, body: Callable[[], None], region: str = "%scratch") -> int:
-        """Emit a function whose memory is in a region, behind what is used there; return where it ends."""
+        """Emit a function that uses a region after its used bytes; return the bytes that are used then."""
         self.code = code = Code("float" if self.nest.dtype == "f32" else "double", self.lanes)
         self.layouts = layouts = Layouts(code, self.nest, region, used)
         names = [*self.nest.inputs, *self.nest.outputs]
@@ -95,7 +95,7 @@ class _Lowering:
         self.layouts.temporaries[name] = Temporary(self.layouts.scratch(math.prod(shape)), shape)
 
     def _is_local(self, tensor: str) -> bool:
-        """Return whether each thread has its own part of a temporary tensor: all its uses are in one loop."""
+        """Return whether each thread has its own part of a temporary tensor: a parallel loop has all uses."""
         return any(
             loop.kind == "parallel" and self.uses[tensor] <= set(leaves_of(loop))
             for loop in self.tree.roots
@@ -103,7 +103,7 @@ class _Lowering:
         )
 
     def _parallel(self, loop: Loop, count: int, body: Callable[[str], None]) -> None:
-        """Emit an outermost loop whose iterations any thread may do: a function of its counter."""
+        """Emit a parallel loop: its body becomes a function of the counter, which any thread may call."""
         main = self.code, self.layouts
         leaves = set(leaves_of(loop))
 
@@ -145,7 +145,7 @@ class _Lowering:
             self._node(node, extents, at, reducing)
 
     def _node(self, node: Node, extents: Extents, at: Indices, reducing: tuple[str, ...]) -> None:
-        """Emit a node; `reducing` are the iterators of loops around it."""
+        """Emit a node; `reducing`: the iterators of the loops around it."""
         if not isinstance(node, Loop):
             self._tile(TileLoops(node.statement, (), ""), extents, at, reducing)
             return
@@ -185,7 +185,7 @@ class _Lowering:
             body("", full * step, tail)
 
     def _moved(self, at: tuple[str, int], value: str, step: int, constant: int) -> tuple[str, int]:
-        """Return an index after `step` for each of `value`, and a constant."""
+        """Return an index plus `step` times a value ("" for none), plus a constant."""
         base, before = at
         if value:
             moved = value if step == 1 else self.code.emit(f"mul nuw nsw i64 {value}, {step}")
@@ -193,7 +193,7 @@ class _Lowering:
         return base, before + constant
 
     def _tile(self, loops: TileLoops, extents: Extents, at: Indices, reducing: tuple[str, ...]) -> None:
-        """Emit a tile: its values stay in registers through its outer loops."""
+        """Emit a tile, whose values stay in registers during its reduction loops."""
         statement = self.nest.statements[loops.statement]
         tile = Tile(self.code, self.layouts, statement, loops.vector, extents)
         if not statement.reduce:
@@ -241,10 +241,10 @@ def _uses(nest: Nest) -> dict[str, set[int]]:
 
 
 def _temporary_shapes(tree: Tree, uses: dict[str, set[int]]) -> dict[str, tuple[int, ...]]:
-    """Return, of what is written and no output, as much as is alive at a time.
+    """Return the shapes of temporary tensors: the parts that are live at the same time.
 
-    Loops around all uses leave of a dimension what one iteration covers; such a loop's iterator is the index
-    of that dimension everywhere, or the loops would not have been fused.
+    A loop around all uses reduces its dimension to what one iteration covers. Its iterator indexes that
+    dimension in all accesses, because otherwise the loops could not have been fused.
     """
     nest = tree.nest
     shapes = {}

@@ -1,4 +1,4 @@
-"""Register tiles: the values of a box of iterators, which stay in registers while the statement reduces."""
+"""Register tiles: a statement's values for a box of iterators stay in registers during the reduction."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from burnish.tasks.loop_nests.lowering.layouts import Indices, Layouts
 from burnish.tasks.loop_nests.nest import IDENTITIES, Access, Statement
 from burnish.tasks.loop_nests.tiles import Extents
 
-HELD = {64: 16, 32: 8, 16: 8}  # values at a time, half of the registers, by the bytes of a vector
+HELD = {64: 16, 32: 8, 16: 8}  # values held at a time, about half of the registers, by bytes of a vector
 
 
 @dataclass(frozen=True)
 class TileValue:
-    """A value of a tile: where it is, and how many lanes of it count (1: it is no vector)."""
+    """A value of a tile: its offsets in the box, and the number of used lanes (1: a scalar)."""
 
     offsets: Mapping[str, int]
     width: int
@@ -42,7 +42,7 @@ class Tile:
         return self.code.type(part.width)
 
     def begin(self, at: Indices, in_memory: bool) -> list[str]:
-        """Return what reductions begin with: nothing, or what the target has."""
+        """Return the initial values of a reduction: the identity, or the target's content if `in_memory`."""
         if in_memory and not self.reduces_vector:
             base = self.layouts.address(self.statement.target, at)
             return [self._load(self.statement.target, base, part) for part in self.parts]
@@ -50,7 +50,7 @@ class Tile:
         return [self.code.constant(identity, part.width) for part in self.parts]
 
     def body(self, extents: Extents, at: Indices, sums: list[str]) -> list[str]:
-        """Return the values of a reduction after the iterations that are left."""
+        """Return the values of a reduction after the unrolled iterations of a box."""
         bases = self._bases(at)
         for inner in self._parts(self.statement.reduced, extents):
             loaded: dict[tuple[Access, tuple[int, ...], int], str] = {}
@@ -61,10 +61,10 @@ class Tile:
         return sums
 
     def assign(self, at: Indices) -> None:
-        """Compute and store the values of a statement that reduces nothing.
+        """Compute and store the values of a statement without a reduction, in groups of HELD.
 
-        As many are held in registers as there is room for: LLVM moves no load across a store that it cannot
-        tell from the load, so all values would be there before the first one is stored.
+        LLVM does not move a load across a store that may alias it. Without groups, all values would be live
+        before the first one is stored, which may be too many for the registers.
         """
         bases, base = self._bases(at), self.layouts.address(self.statement.target, at)
         held = HELD[self.code.lanes * self.code.itemsize]
@@ -133,7 +133,7 @@ class Tile:
         return sum(step * part.offsets.get(name, 0) for name, step in steps.items())
 
     def _parts(self, names: Sequence[str], extents: Extents) -> Iterator[TileValue]:
-        """Yield the points of a box, in vectors where one of its iterators is one."""
+        """Yield the points of a box, as vectors along the vectorized iterator."""
         lanes = self.code.lanes
         ranges = [range(0, extents[name], lanes if name == self.vector else 1) for name in names]
         for point in itertools.product(*ranges):

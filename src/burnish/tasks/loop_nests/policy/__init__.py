@@ -1,1 +1,1 @@
-"""The policy of schedules: a cost model, and what it proposes."""
+"""The policy of schedules: a cost model, and proposals that it ranks."""

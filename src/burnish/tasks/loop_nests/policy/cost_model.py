@@ -1,7 +1,7 @@
-"""What a schedule takes, without measuring it: a small network over features, run by numpy.
+"""The cost model: it predicts a schedule's time by a small network over features, run by NumPy.
 
-seconds(tree) = sum over its statements s of operations(s) 2^f(features of s), where f is the mean of several
-perceptrons. burnish.tasks.loop_nests.train.fitting trains them.
+seconds(tree) = sum over its statements s of 2^(f(features of s) + scale(s)). f is the mean of several
+perceptrons, scale the sum of the columns SCALE. burnish.tasks.loop_nests.train.fitting trains them.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ FORMAT: Final = 2
 KIND: Final = "schedule-costs"
 
 Floats = NDArray[np.float32]
-SCALE = ("iterations", "operations of one", "detour through memory")  # columns, in log2, that times grow with
-LEAST_DEVIATION: Final = 1e-3  # of a column in training: one that was the same in all rows has this
+SCALE = ("iterations", "operations of one", "detour through memory")  # log2 columns; time is proportional
+LEAST_DEVIATION: Final = 1e-3  # added to deviations in training: a column that never varies has exactly this
 
 
 @dataclass(frozen=True, eq=False)
 class CostModel:
-    """A cost model and what it was trained on.
+    """A cost model, with the scales of its features.
 
     Attributes:
         task: The id of the task.
-        objective: What it predicts.
-        columns: Of the features that it takes, some of `known`.
-        vector_bytes: Of the machine whose times it learned.
-        mean: float32[F], of the features in training.
-        deviation: float32[F].
+        objective: The objective that is predicted.
+        columns: The features that the model uses, some of `known`.
+        vector_bytes: The size of vectors on the machine that was measured.
+        mean: float32[F], the mean of each feature in training.
+        deviation: float32[F], the standard deviation plus LEAST_DEVIATION.
         layers: The weights float[models, inputs, outputs] and biases float[models, 1, outputs] of each layer.
-        card: What else is known of it.
-        known: The columns of the rows that it is given.
-        kind: Of its file: which policy it is a part of.
+        card: Further metadata.
+        known: The columns of the rows that are passed to the model.
+        kind: The kind of policy that its file holds.
     """
 
     task: str
@@ -57,13 +57,13 @@ class CostModel:
 
     @cached_property
     def taken(self) -> list[int]:
-        """The numbers of its columns in `known`."""
+        """The indices of `columns` in `known`."""
         return [self.known.index(name) for name in self.columns]
 
     def statements(self, rows: Floats) -> Floats:
-        """Return log2 of the seconds of statements: float32[N] of float32[N, len(known)].
+        """Return log2 of the seconds of statements: float32[N], for rows float32[N, len(known)].
 
-        Columns that never varied in training say nothing: the network could not learn from them.
+        Columns that never varied in training are set to 0, because the network learned nothing from them.
         """
         normal = np.clip((rows[:, self.taken] - self.mean) / self.deviation, -6, 6)
         x = np.where(self.deviation > 1.01 * LEAST_DEVIATION, normal, np.float32(0))[None]
@@ -75,7 +75,7 @@ class CostModel:
         return result
 
     def log2_seconds(self, trees: Sequence[Floats]) -> Floats:
-        """Return log2 of what schedules take: float32[n], of the features of each one's statements."""
+        """Return log2 of the seconds of schedules: float32[n], for n arrays with a row for each statement."""
         if not trees:
             return np.zeros(0, dtype=np.float32)
         counts = [len(rows) for rows in trees]
@@ -84,7 +84,7 @@ class CostModel:
         return np.log2(sums).astype(np.float32)
 
     def save(self, path: Path) -> None:
-        """Write it as an .npz file."""
+        """Write the model as an .npz file."""
         arrays: dict[str, NDArray[Any]] = {"mean": self.mean, "deviation": self.deviation}
         for number, (weight, bias) in enumerate(self.layers):
             arrays |= {f"{number}.weight": weight.astype(np.float16), f"{number}.bias": bias}
@@ -101,20 +101,20 @@ class CostModel:
 
 
 def scale_of(known: Sequence[str]) -> list[int]:
-    """Return the numbers of the columns of SCALE that are known."""
+    """Return the indices of SCALE's columns in `known`, as far as they are there."""
     return [known.index(name) for name in SCALE if name in known]
 
 
 def load_cost_model(path: Path, known: tuple[str, ...] = COLUMNS, kind: str = KIND) -> CostModel:
-    """Read what `save` wrote.
+    """Read a cost model that `save` wrote.
 
     Args:
         path: The file.
-        known: The columns of the rows that it will be given.
-        kind: What it must be.
+        known: The columns of the rows that will be passed to the model.
+        kind: The expected kind.
 
     Raises:
-        InputError: it is not that, or for other features.
+        InputError: the file is not such a model, or uses unknown features.
     """
     try:
         arrays, rest = read_archive(path, FORMAT)

@@ -1,7 +1,7 @@
-"""A policy of schedules: sketches in the order in which a cost model likes them, then what is near the best.
+"""A policy of schedules: sketches in the order of a cost model, then variations of the best.
 
-The first trace is the policy's choice without measuring. Later ones learn from what the earlier ones cost: a
-variation of a measured schedule is expected to take what that took, times the model's ratio of the two.
+The first trace is the policy's choice without measuring. Later ones use the measured times of earlier ones:
+the predicted time of a variation is its parent's measured time, times the model's ratio of the two.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from burnish.tasks.loop_nests.policy.cost_model import CostModel, Floats, load_c
 from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of
 from burnish.tasks.loop_nests.variation import vary
 
-DRAWN = 380  # sketches, of statements together
-VARIED = 110  # in each of the rounds after that
-ROUNDS = 3
-PARENTS = 12  # of the variations
-NEAR = 10  # variations of a good schedule for each that is measured
-FRUITLESS = 8  # times that sketches are drawn, and none of them is legal
-NEW = 0.15  # of the proposals are the model's next ones, not near the best
+DRAWN = 380  # sketches to draw, divided by the number of statements
+VARIED = 110  # variations in each round after that, divided in the same way
+ROUNDS = 3  # of variations
+PARENTS = 12  # best sketches that are varied
+NEAR = 10  # variations of the best schedules, for each schedule that is measured
+FRUITLESS = 8  # times to draw sketches without a legal one, before giving up
+NEW = 0.15  # share of proposals by the model's rank alone, instead of variations of the best
 
 
 @dataclass(frozen=True)
@@ -47,29 +47,29 @@ class SchedulePolicy:
 
     @property
     def objective(self) -> str:
-        """What it was made for."""
+        """The objective that the model predicts."""
         return self.model.objective
 
     def __call__(self, session: Session) -> Guide:
-        """Propose schedules of the nest that is open."""
+        """Return a guide that proposes schedules of the session's nest."""
         nest = parse(str(session.observe("nest")))
         return Guide(propose(nest, self.model, host().vector_bytes), searches=True)
 
     def distance(self, _task: Task) -> float:
-        """Return how far the machine that was measured is from this one, by the width of vectors."""
+        """Return the distance from the measured machine to this one: log2 of the ratio of vector sizes."""
         return abs(math.log2(self.model.vector_bytes / host().vector_bytes))
 
 
 @dataclass(order=True)
 class _Candidate:
-    score: float  # log2 of the seconds that are expected
+    score: float  # log2 of the expected seconds; of the measured ones once it is measured
     number: int
     sketch: Sketch = field(compare=False)
     predicted: float = field(compare=False)
 
 
 def propose(nest: Nest, model: CostModel, vector_bytes: int) -> InitialTraces:
-    """Yield traces, the most promising first; sent what each costs in seconds."""
+    """Yield traces, most promising first; the caller sends the cost of each in seconds."""
     before, simple = simplified(nest)
     proposals = propose_sketches(simple, model, vector_bytes)
     cost: float | None = None
@@ -81,7 +81,7 @@ def propose(nest: Nest, model: CostModel, vector_bytes: int) -> InitialTraces:
 def propose_sketches(
     nest: Nest, model: CostModel, vector_bytes: int
 ) -> Generator[tuple[Sketch, Trace], float | None, None]:
-    """Yield sketches and their traces in the same way, of a nest that is simple already."""
+    """Yield sketches and traces, as `propose` does, for a nest that is simplified already."""
     pool = _Pool(nest, model, vector_bytes)
     pool.fill()
     measured: list[_Candidate] = []
@@ -96,7 +96,7 @@ def propose_sketches(
 
 
 class _Pool:
-    """Sketches with what the model expects of them."""
+    """Sketches with their predicted times."""
 
     def __init__(self, nest: Nest, model: CostModel, vector_bytes: int) -> None:
         self.nest, self.model, self.vector_bytes = nest, model, vector_bytes
@@ -107,7 +107,7 @@ class _Pool:
         self.near_best: list[_Candidate] = []
 
     def fill(self) -> None:
-        """Draw sketches, and vary the best of them."""
+        """Add random sketches, then variations of the best ones."""
         share = len(self.nest.statements)
         self._add([draw(self.nest, self.vector_bytes, self.rng) for _ in range(DRAWN // share)])
         for _ in range(ROUNDS):
@@ -115,7 +115,7 @@ class _Pool:
             self._add([self._varied(best) for _ in range(VARIED // share)])
 
     def near(self, best: list[_Candidate]) -> None:
-        """Add variations of what was measured; what was better than expected lets expect more of them."""
+        """Add variations of measured sketches, with the times predicted from those of their parents."""
         parents = [best[min(len(best) - 1, int(self.rng.exponential(1.0)))] for _ in range(NEAR)]
         sketches = [vary(self.nest, parent.sketch, self.vector_bytes, self.rng) for parent in parents]
         for sketch, predicted, parent in zip(sketches, self._predict(sketches), parents, strict=True):
@@ -125,9 +125,9 @@ class _Pool:
                 heapq.heappush(self.near_best, _Candidate(score, len(self.seen), sketch, float(predicted)))
 
     def legal(self) -> Iterator[tuple[_Candidate, Trace]]:
-        """Yield what is legal, the most promising first; only so much more is drawn as is asked for."""
+        """Yield legal candidates, most promising first; more sketches are drawn only if needed."""
         found: set[str] = set()
-        fills = 0  # since there was a legal one
+        fills = 0  # since the last legal candidate
         while True:
             heap = self.drawn if not self.near_best or self.rng.random() < NEW else self.near_best
             if not heap:
@@ -162,7 +162,7 @@ def load_for(path: Path, task: Task) -> SchedulePolicy:
     """Read a cost model as a policy for a task; see burnish.policies.find.
 
     Raises:
-        InputError: it is none, or for another task.
+        InputError: the file is not a cost model, or is for another task.
     """
     model = load_cost_model(path)
     if model.task != task.id:

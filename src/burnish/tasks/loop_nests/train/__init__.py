@@ -1,1 +1,1 @@
-"""How cost models of nests are trained: nests are measured, a model is fitted to that."""
+"""Training of cost models of nests: measure schedules of nests, then fit a model."""

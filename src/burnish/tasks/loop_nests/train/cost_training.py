@@ -1,7 +1,7 @@
-"""The training of a cost model of schedules: measure sketches of many nests, then fit.
+"""The training of a cost model of schedules: measure schedules of many nests, then fit a model.
 
-What was measured is in files of the run's folder, nest by nest: a run that was killed measures only what is
-missing.
+Measurements are written to files in the run's folder, nest by nest, so a run that was killed and is resumed
+measures only the missing nests.
 """
 
 from __future__ import annotations
@@ -41,43 +41,43 @@ from burnish.tasks.loop_nests.train.fitting import (
 from burnish.tasks.loop_nests.train.measuring import Measurement, measure, read_measurements
 from burnish.workers.worker import Limits, Worker
 
-NARROW_BYTES = 32
-FEWEST = 6  # schedules of a nest, to learn from
+NARROW_BYTES = 32  # of vectors of code for AVX2
+FEWEST = 6  # schedules; a nest with fewer is not learned from
 
 
 @dataclass(frozen=True)
 class ScheduleCostsPlan:
-    """How much is measured, and how it is fitted."""
+    """Settings for measuring and fitting."""
 
-    schedules: int = 48  # of each nest
-    operations: float = 5e9  # of a nest, from which on half as many are measured
-    narrow: float = 0.25  # of the nests are also measured with vectors half as wide, where there are such
-    seconds: float = 60.0  # for one nest
-    guide: str = "shipped"  # the policy that proposes some of the schedules: "none", or a file
-    measured: tuple[str, ...] = ()  # files of what was measured before: it is learned from, not done again
+    schedules: int = 48  # to measure for each nest
+    operations: float = 5e9  # nests with more have half as many schedules
+    narrow: float = 0.25  # share of nests also measured with 32-byte vectors, if the machine's are wider
+    seconds: float = 60.0  # time limit for one nest
+    guide: str = "shipped"  # policy that proposes some of the schedules: "shipped", "none", or a file
+    measured: tuple[str, ...] = ()  # files of earlier measurements, which are used and not repeated
     fit: LearningConfig = field(default_factory=LearningConfig)
 
 
 Key = tuple[str, int]
-"""Which program, and the bytes of the vectors of its code."""
+"""A program as text, and the size of vectors in its code, in bytes."""
 
 
 class MeasuredSchedule(Protocol):
-    """A schedule of a program, and what a call takes."""
+    """A schedule of a program, and the seconds of a call."""
 
     def to_json(self) -> str:
-        """Return a line."""
+        """Return a line of JSON."""
 
 
 class Subject(Protocol):
-    """What the schedules are of."""
+    """The kind of programs whose schedules are learned."""
 
     language: str  # of the programs
     known: tuple[str, ...]  # columns of the features
     kind: str  # of the policy's file
 
     def wanted(self, programs: Chosen, plan: ScheduleCostsPlan) -> Iterator[Key]:
-        """Return what is to be measured."""
+        """Return the keys to measure."""
 
     def measure(
         self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: GuideFor | None
@@ -85,25 +85,25 @@ class Subject(Protocol):
         """Measure schedules of a program.
 
         Raises:
-            CompilerCrash: that takes too long, or the compiler gives up.
+            CompilerCrash: measuring takes too long, or the compiler fails.
         """
 
     def read(self, path: Path) -> list[Any]:
-        """Read what was measured.
+        """Read measurements from a file.
 
         Raises:
             InputError: a line is something else.
         """
 
     def key(self, row: Any) -> Key:
-        """Return what a row was measured of."""
+        """Return the key of a measurement."""
 
     def learned(self, rows: Sequence[Any]) -> MeasuredNest:
-        """Return the features and times of what was measured of a program."""
+        """Return the features and times of all measurements of a program."""
 
 
 class ScheduleCostsTraining:
-    """A Training (burnish.learning.training.loop); an iteration measures a program, and the last one fits."""
+    """A Training (burnish.learning.training.loop): each iteration measures a program, the last one fits."""
 
     ends = True
 
@@ -140,11 +140,11 @@ class ScheduleCostsTraining:
         return next(self._stages)
 
     def validate(self) -> Mapping[str, float]:
-        """Return the speed of what the model chooses among a nest's schedules, over that of the fastest."""
+        """Return the metrics of the fit; the score is the speed of the model's choice over the fastest's."""
         return self._metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Return nothing: what was measured is in files, and the fit is one iteration."""
+        """Return an empty state: measurements are in files, and the fit is one iteration."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -202,7 +202,7 @@ class ScheduleCostsTraining:
     def _measure(
         self, name: str, programs: Chosen, found: list[MeasuredNest]
     ) -> Iterator[Mapping[str, float]]:
-        """Measure what a file does not have yet, a program an iteration; `found` has all of it then."""
+        """Measure what a file lacks, a program per iteration; add all measurements to `found`."""
         path, subject = self.folder / f"{name}.jsonl", self.subject
         known = self._by_key([*self._before, *subject.read(path)])
         with closing(LineFile(path, keep=True)) as file:
@@ -218,7 +218,7 @@ class ScheduleCostsTraining:
         yield {name: len(found)}
 
     def _measured(self, key: Key) -> list[Any]:
-        """Measure a program; nothing comes of one that takes too long."""
+        """Return the measurements of a program; none if measuring fails or takes too long."""
         try:
             return list(self.subject.measure(key, self.plan, self.config.run.seed, self.guide))
         except CompilerCrash as error:

@@ -1,7 +1,7 @@
-"""How a cost model learns: from measured schedules, their times and, nest by nest, their order.
+"""Fitting of a cost model to measured schedules: to their times, and to their order within each nest.
 
-The loss is Huber's of log2 of the seconds, and RankNet's over pairs of schedules of one nest (Burges et al.
-2005): -log sigmoid(s_b - s_a) where a is faster. Fast schedules count more: a search looks only at those.
+The loss is Huber's loss of log2 seconds, plus RankNet's over pairs of schedules of one nest (Burges et al.
+2005): -log sigmoid(s_b - s_a) if a is faster. Fast schedules weigh more, as a search looks only at those.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class LearningConfig:
-    """How to fit."""
+    """Settings of the fit."""
 
     width: int = 128
     hidden: int = 2
@@ -32,35 +32,35 @@ class LearningConfig:
     learning_rate: float = 2e-3
     weight_decay: float = 1e-3
     nests_of_batch: int = 24
-    times: float = 1.0  # what they count; 0: only the order is learned
-    ranking: float = 1.0  # what the order of a nest's schedules counts; 0: only the times are learned
+    times: float = 1.0  # weight of the loss of times; 0: only the order is learned
+    ranking: float = 1.0  # weight of the loss of the order within nests; 0: only times are learned
     favour: float = (
-        1.0  # how much less a schedule counts that is twice as slow as the best of its nest, in log2
+        1.0  # log2 by which a schedule's weight falls for each factor of 2 to the best of its nest
     )
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a cost model is of."""
+    """The target of a cost model."""
 
     task: str  # its id
     objective: str
-    vector_bytes: int  # of the machine
+    vector_bytes: int  # of the machine that was measured
     known: tuple[str, ...] = COLUMNS  # the columns of the features
     kind: str = KIND  # of the policy's file
 
 
 @dataclass(frozen=True)
 class MeasuredNest:
-    """Schedules of one nest."""
+    """Measured schedules of one nest."""
 
     nest: str
-    features: tuple[Floats, ...]  # [statements, F] of each
-    seconds: NDArray[np.float64]  # [n]
+    features: tuple[Floats, ...]  # [statements, F], one for each schedule
+    seconds: NDArray[np.float64]  # [schedules]
 
 
 class _Networks(nn.Module):
-    """Several perceptrons side by side."""
+    """Several independent perceptrons, evaluated in one batch."""
 
     def __init__(self, inputs: int, begin: float, config: LearningConfig) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class _Networks(nn.Module):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return float32[models, N] of float32[N, F]."""
+        """Return float32[models, N] for float32[N, F]."""
         x = x[None]
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             x = x @ weight + bias
@@ -90,7 +90,7 @@ def fit(
     seed: int,
     of: Predicted,
 ) -> CostModel:
-    """Return a cost model of measured schedules."""
+    """Fit a cost model to measured schedules."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     rows = np.concatenate([one for nest in measured for one in nest.features])
@@ -175,12 +175,15 @@ def _loss(
     return config.times * loss + config.ranking * ranking / len(chosen)
 
 
-PAIR = 0.03  # log2: two times that differ by less are the same
-SHARPNESS = 4.0  # of the comparison
+PAIR = 0.03  # log2; pairs whose times differ by less are ignored
+SHARPNESS = 4.0  # factor of the predicted difference in the ranking loss
 
 
 def pair_accuracy(model: CostModel, measured: Sequence[MeasuredNest], closest: float = 0.1) -> float:
-    """Return the share of pairs of a nest's schedules, `closest` (log2) apart or more, in the right order."""
+    """Return the share of pairs in the right order, for pairs in a nest that differ by more than `closest`.
+
+    `closest` is in log2 of seconds.
+    """
     right = pairs = 0
     for nest in measured:
         predicted, true = model.log2_seconds(nest.features), np.log2(nest.seconds)
@@ -192,7 +195,7 @@ def pair_accuracy(model: CostModel, measured: Sequence[MeasuredNest], closest: f
 
 
 def regret(model: CostModel, measured: Sequence[MeasuredNest]) -> NDArray[np.float64]:
-    """Return for each nest the time of its best schedule over that of the one that is predicted to be it."""
+    """Return, for each nest, the time of the best schedule over that of the model's choice: at most 1."""
     return np.array(
         [nest.seconds.min() / nest.seconds[np.argmin(model.log2_seconds(nest.features))] for nest in measured]
     )

@@ -1,4 +1,4 @@
-"""Measured schedules of nests, to learn from: sketches, and variations of the fastest, as lines of JSON."""
+"""Measured schedules of nests as training data: sketches and variations of the fastest, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from burnish.tasks.loop_nests.variation import vary
 
 T = TypeVar("T")
 
-NARROW = "haswell"  # a CPU with AVX2, whose code runs where there is AVX-512
-DRAWN = 0.4  # of the schedules; the others are variations of the fastest
-TRIES = 20  # sketches for each schedule: some are illegal
-SLOW = 1e8  # operations, from which on sketches without vectors are left out: they take too long
-GUIDED = 1 / 3  # of the schedules are a model's proposals, where there is one
-ROUNDS = 3  # of measuring
-FAVOURED = 0.4  # the share of the measured schedules that others are variations of
+NARROW = "haswell"  # a CPU with AVX2; CPUs with AVX-512 run its code
+DRAWN = 0.4  # share of schedules that are drawn; the others are variations of the fastest
+TRIES = 20  # sketches for each schedule, at most: some are illegal
+SLOW = 1e8  # operations; for larger nests, sketches without vectors take too long and are left out
+GUIDED = 1 / 3  # share of schedules that a model proposes, if there is one
+ROUNDS = 3  # of measuring each schedule
+FAVOURED = 0.4  # share of the measured schedules, the fastest ones, that are varied
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A schedule of a nest, and what a call takes."""
+    """A schedule of a nest, and the seconds of a call."""
 
     nest: str  # as text
     vector_bytes: int
@@ -45,7 +45,7 @@ class Measurement:
     seconds: float
 
     def to_json(self) -> str:
-        """Return a line."""
+        """Return a line of JSON."""
         row = {
             "nest": self.nest,
             "vector_bytes": self.vector_bytes,
@@ -57,10 +57,10 @@ class Measurement:
 
     @classmethod
     def from_json(cls, text: str) -> Measurement:
-        """Read a line.
+        """Read a line of JSON, as `to_json` returns it.
 
         Raises:
-            InputError: it is none.
+            InputError: the line is something else.
         """
         try:
             row = json.loads(text)
@@ -77,16 +77,16 @@ class Measurement:
 def measure(
     text: str, vector_bytes: int, count: int, seed: int, guide: CostModel | None = None
 ) -> list[Measurement]:
-    """Measure schedules of a nest: what a model proposes, sketches, then also variations of the fastest.
+    """Measure schedules of a nest: a model's proposals, random sketches, then also variations of the fastest.
 
-    A schedule that computes something else than NumPy, or that LLVM rejects, is left out.
+    A schedule is left out if its results differ from NumPy's, or if LLVM rejects it.
 
     Args:
         text: The nest.
-        vector_bytes: Of the vectors of the code: those of this machine, or 32 where it has 64.
-        count: How many schedules.
-        seed: Of the choices.
-        guide: What proposes GUIDED of them.
+        vector_bytes: The size of vectors in the code: that of this machine, or 32 if this machine has 64.
+        count: The number of schedules.
+        seed: The seed of all choices.
+        guide: The model that proposes the share GUIDED of the schedules.
     """
     nest = parse(text)
     rng = np.random.default_rng([seed, zlib.crc32(text.encode())])
@@ -105,7 +105,7 @@ def measure(
 
 
 class _Schedules:
-    """Schedules of a nest that were measured, the fastest first."""
+    """Measured schedules of a nest, fastest first."""
 
     def __init__(self, nest: Nest, vector_bytes: int) -> None:
         self.nest, self.vector_bytes = nest, vector_bytes
@@ -115,7 +115,7 @@ class _Schedules:
         self.seen: set[str] = set()
 
     def take(self, sketch: Sketch) -> float | None:
-        """Measure a sketch's schedule; None where it is none, was measured before, or takes too long."""
+        """Measure a sketch's schedule; return None if it is illegal, wrong, too slow, or measured before."""
         made = trace_of(self.nest, sketch)
         slow = self.nest.flops > SLOW and not _has_vectors(sketch)
         if not made or slow or str(made[1]) in self.seen:
@@ -132,7 +132,7 @@ class _Schedules:
         return one.seconds
 
     def again(self) -> list[Measurement]:
-        """Measure all of them again, in turns; the least counts: a shared machine is slow for a while."""
+        """Measure all schedules again in turns; keep the least times, as a shared machine has slow phases."""
         rounds = [
             [self.kernels[one.sketch].seconds(self.bench.arrays) for one in self.found]
             for _ in range(ROUNDS - 1)
@@ -145,10 +145,10 @@ class _Schedules:
 
 
 def machine_with(vector_bytes: int) -> Machine:
-    """Return this machine, or one with narrower vectors whose code it runs.
+    """Return this machine, or one with narrower vectors whose code this machine runs.
 
     Raises:
-        InputError: it cannot run code with such vectors.
+        InputError: this machine does not run code with vectors of this size.
     """
     for machine in (host(), machine_of(NARROW)):
         if machine.vector_bytes == vector_bytes and host().runs(machine):
@@ -157,7 +157,7 @@ def machine_with(vector_bytes: int) -> Machine:
 
 
 def read_measurements(path: Path) -> list[Measurement]:
-    """Return the measured schedules of nests in a file; see `read_rows`.
+    """Read measured schedules of nests from a file; see `read_rows`.
 
     Raises:
         InputError: a line is something else.
@@ -166,11 +166,11 @@ def read_measurements(path: Path) -> list[Measurement]:
 
 
 def read_rows(path: Path, parse: Callable[[str], T]) -> list[T]:
-    """Return what a LineFile has, but for a line that was cut off, or a copy of one that xz compressed.
+    """Read the rows of a LineFile, without a last line that was cut off, or of an xz-compressed copy.
 
     Args:
         path: The file.
-        parse: Makes a row of a line.
+        parse: The function that parses a line.
 
     Raises:
         InputError: a line is something else.
