@@ -16,9 +16,9 @@ from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.search import prefix_tree
 from burnish.search.evaluator import BudgetSpent, Evaluator
-from burnish.search.prefix_tree import Ask, PrefixTree
+from burnish.search.prefix_tree import PrefixTree
 from burnish.search.problem import Problem
-from burnish.search.space import NOT_TRIED, Batch, Evaluation
+from burnish.search.space import NOT_TRIED, Ask, Batch, Evaluation
 from burnish.tasks.llvm_passes import TASK as LLVM
 from burnish.workers.worker import GIB, Limits, Worker
 from tests.core import counting_task
@@ -39,11 +39,11 @@ def workers(request: pytest.FixtureRequest, nothing_left: None) -> Iterator[int]
 
 
 def evaluated(
-    problem: Problem, traces: list[Trace], workers: int = 1, *, site_costs: bool = False
+    problem: Problem, traces: list[Trace], workers: int = 1, ask: Ask = Ask.COST
 ) -> list[Evaluation]:
     """Evaluate traces on so many workers."""
     evaluator = Evaluator(problem, workers=workers)
-    batch = Batch(traces, site_costs)
+    batch = Batch(traces, ask)
     try:
         for _ in evaluator.evaluate(batch, most=None, end=None):
             pass
@@ -92,7 +92,7 @@ def test_llvm_costs_are_those_of_a_plain_replay(objective: str, nothing_left: No
 
 
 def test_site_costs_are_those_of_the_end(workers: int) -> None:
-    (item,) = evaluated(PROBLEM, [("halve", "a: halve")], workers, site_costs=True)
+    (item,) = evaluated(PROBLEM, [("halve", "a: halve")], workers, ask=Ask.SITE_COSTS)
     assert item.site_costs == {"a": 160, "b": 77, "c": 3}
     assert item.cost == 241
 
@@ -207,7 +207,7 @@ def applied_for(traces: list[Trace], tree: PrefixTree) -> int:
             (i for i, pair in enumerate(zip(trace, following, strict=False)) if pair[0] != pair[1]),
             min(len(trace), len(following)),
         )
-        list(tree.evaluate(trace, COUNTING.objective(), Ask(), keep=shared))
+        list(tree.evaluate(trace, COUNTING.objective(), Ask.COST, keep=shared))
     return Watched.applied
 
 

@@ -19,11 +19,11 @@ from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
 from burnish.search.evaluator import Evaluator
 from burnish.search.mcts import mcts
-from burnish.search.prefix_tree import Ask, PrefixTree
+from burnish.search.prefix_tree import PolicyInputs, PrefixTree
 from burnish.search.problem import Problem
 from burnish.search.random import random_search
 from burnish.search.run import INITIAL_SHARE, Method, Observer, run
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 from burnish.workers.worker import GIB, Limits
 from tests.core.counting_task import ACTIONS, OPTIMUM, TASK, counters, open_counters
 from tests.core.failures import failing_task
@@ -221,7 +221,7 @@ def test_initial_traces_are_made_as_they_are_asked_for() -> None:
 def test_no_suffix_without_a_policy_costs_what_its_end_costs() -> None:
     evaluator = Evaluator(PROBLEM, workers=1)
     traces: list[Trace] = [("halve", "add(1)"), ()]
-    ends, lowest = Batch(traces, predict=True), Batch(traces)
+    ends, lowest = Batch(traces, Ask.PREDICTION), Batch(traces)
     for batch in (ends, lowest):
         assert len(list(evaluator.evaluate(batch, most=None, end=None))) == 2
     assert [item.cost for item in evaluator.known(ends)] == [1 + 13 + 8, 1 + 31]
@@ -236,7 +236,7 @@ def test_predictions_are_of_the_state_at_the_end(workers: int) -> None:
     evaluator = Evaluator(PROBLEM, workers=workers)
     evaluator.policy = policy
     traces: list[Trace] = [("subtract(3)",) * n for n in range(7)]
-    batch = Batch(traces, predict=True)
+    batch = Batch(traces, Ask.PREDICTION)
     list(evaluator.evaluate(batch, most=None, end=None))
     for trace, found in zip(traces, evaluator.known(batch), strict=True):
         session = open_counters(PROGRAM)
@@ -254,10 +254,11 @@ def test_state_that_was_looked_at_is_gone_on_from() -> None:
     tree = PrefixTree(session)
     goal = TASK.objective()
     trace = ("halve",) * 3
-    list(tree.evaluate(trace, goal, Ask(look=("values",)), keep=0))
+    inputs = PolicyInputs(("values",))
+    list(tree.evaluate(trace, goal, Ask.PREDICTION, inputs, keep=0))
     kept = tree._kept.get((trace, False))
     assert kept and kept.session.trace == list(trace)
-    *_, (found, _) = tree.evaluate((*trace, "subtract(1)"), goal, Ask(look=("values",)), keep=0)
+    *_, (found, _) = tree.evaluate((*trace, "subtract(1)"), goal, Ask.PREDICTION, inputs, keep=0)
     assert kept.session.trace == list(trace)
     assert found.state is not None
     assert found.cost == 1 + sum(found.state.observed[0])

@@ -20,7 +20,7 @@ from burnish.search.beam_tree import beam_tree
 from burnish.search.greedy import greedy
 from burnish.search.problem import Problem
 from burnish.search.run import Search
-from burnish.search.space import Evaluation, SearchSpace
+from burnish.search.space import Batch, Evaluation, SearchSpace
 from burnish.tasks.loop_nests import TASK as NESTS
 from burnish.tasks.loop_nests.families import find
 from burnish.tasks.loop_nests.session import NestSession, open_nest
@@ -62,6 +62,7 @@ def extended(search: Search, longest: int = 9, same: str = "") -> list[str]:
     with suppress(StopIteration):
         batch = next(proposals)
         while True:
+            assert isinstance(batch, Batch)
             if len(batch.traces) > 1:
                 order += dict.fromkeys("".join(trace[:-1]) for trace in batch.traces)
             batch = proposals.send([evaluated(trace) for trace in batch.traces])

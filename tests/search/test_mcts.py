@@ -9,7 +9,7 @@ import pytest
 
 from burnish.core.guide import Prediction
 from burnish.search.mcts import Node, Step, back_up, mcts, puct
-from burnish.search.space import Batch, Evaluation, SearchSpace
+from burnish.search.space import Ask, Batch, Evaluation, SearchSpace
 from tests.search.guides import Perfect
 
 PRIORS = np.array([0.5, 0.3, 0.2])
@@ -98,7 +98,7 @@ def sure(*shares: float, value: float = 0.0) -> Prediction:
 def test_a_sure_policy_is_followed_one_trace_at_a_time() -> None:
     batches = told(8.0, 7.0, 6.0, 5.0, prediction=sure(0.0, 1.0, 0.0))
     assert [batch.traces for batch in batches] == [[()], [("b",)], [("b",) * 2], [("b",) * 3], [("b",) * 4]]
-    assert all(batch.predict for batch in batches)
+    assert all(Ask.PREDICTION in batch.ask for batch in batches)
 
 
 def test_an_unsure_policy_has_several_traces_evaluated_together() -> None:
@@ -132,8 +132,8 @@ def test_a_leaf_is_worth_what_its_roll_out_finds() -> None:
     """The first action makes it worse, what follows makes it much better: it is gone on from there."""
     space = SearchSpace(("a", "b"), (), (), (Evaluation((), 8.0),), 9)
     search = mcts(space, np.random.default_rng(0), batch=1, rollout=2, exploration=0.1)
-    assert next(search).predict
-    assert not search.send([Evaluation((), 8.0)]).predict
+    assert Ask.PREDICTION in next(search).ask
+    assert Ask.PREDICTION not in search.send([Evaluation((), 8.0)]).ask
     (leaf,) = search.send([Evaluation((), 8.0)]).traces
     (further,) = search.send([Evaluation(leaf, 9.0)]).traces
     assert further[:1] == leaf

@@ -14,13 +14,13 @@ import pytest
 from burnish.core.program import Program
 from burnish.core.session import Part
 from burnish.core.task import Task
-from burnish.core.trace import Trace, entry, split_entry
+from burnish.core.trace import Trace, split_entry
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.evaluator import Evaluator
 from burnish.search.partwise import partwise
 from burnish.search.problem import Problem
 from burnish.search.run import Method, run
-from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import NOT_TRIED, Evaluation, SearchSpace, SiteProposals, SiteTrials, Trial
 from burnish.tasks.llvm_passes import TASK as LLVM
 from burnish.workers.worker import GIB, Limits
 from tests.core.counting_task import TASK as COUNTING
@@ -34,11 +34,11 @@ LIMITS = Limits(deadline_seconds=20, memory_bytes=GIB)
 PROGRAM = counters("a=640 b=77 c=77")
 
 
-def alone(
-    task: Task, traces: list[Trace], before: int, most: int | None = None, workers: int = 2
+def at_sites(
+    task: Task, base: Trace, trials: list[Trial], most: int | None = None, workers: int = 2
 ) -> tuple[list[Evaluation], Evaluator]:
     evaluator = Evaluator(Problem(task, PROGRAM, "total", limits=LIMITS), workers=workers)
-    batch = Batch(traces, alone=before)
+    batch = SiteTrials(base, trials)
     try:
         assert list(evaluator.evaluate(batch, most=most, end=None)) == []
         return evaluator.known(batch), evaluator
@@ -46,35 +46,42 @@ def alone(
         evaluator.close()
 
 
-@pytest.mark.parametrize("head", [(), ("halve",)])
-def test_cost_is_the_difference_to_the_site_before(head: Trace) -> None:
-    traces = [(*head, "a: halve"), (*head, "a: halve", "a: halve"), (*head, "b: subtract(1)")]
-    found, _ = alone(COUNTING, traces, len(head))
-    begin = 320 if head else 640
+@pytest.mark.parametrize("base", [(), ("halve",)])
+def test_cost_is_the_difference_to_the_site_before(base: Trace) -> None:
+    trials = [Trial("a", ("halve",)), Trial("a", ("halve", "halve")), Trial("b", ("subtract(1)",))]
+    found, _ = at_sites(COUNTING, base, trials)
+    begin = 320 if base else 640
     assert [item.cost for item in found] == [-begin / 2, -3 * begin / 4, -1]
-    assert [item.path for item in found] == traces
+    assert [item.trace for item in found] == [trial.suffix for trial in trials]
 
 
 def test_equal_sites_are_tried_once() -> None:
-    traces: list[Trace] = [(entry("subtract(3)", site),) for site in "abc"]
-    found, evaluator = alone(COUNTING, traces, 0)
+    found, evaluator = at_sites(COUNTING, (), [Trial(site, ("subtract(3)",)) for site in "abc"])
     assert [item.cost for item in found] == [-3, -3, -3]
-    assert [item.trace for item in found] == traces
+    assert [item.trace for item in found] == [("subtract(3)",)] * 3
     assert evaluator.trials == 2
 
 
+FOUR = [Trial("a", ("halve",)), Trial("a", ("subtract(1)",)), Trial("a", ("subtract(3)",))]
+FOUR.append(Trial("b", ("subtract(1)",)))
+
+
 def test_all_sites_once_are_one_evaluation() -> None:
-    traces: list[Trace] = [("a: halve",), ("a: subtract(1)",), ("a: subtract(3)",), ("b: subtract(1)",)]
     for count, evaluations in ((2, 0), (3, 1), (4, 1)):
-        assert alone(COUNTING, traces[:count], 0)[1].evaluations == evaluations
+        assert at_sites(COUNTING, (), FOUR[:count])[1].evaluations == evaluations
 
 
 def test_evaluation_is_left_for_what_is_joined() -> None:
-    traces: list[Trace] = [("a: halve",), ("a: subtract(1)",), ("a: subtract(3)",), ("b: subtract(1)",)]
-    found, evaluator = alone(COUNTING, traces, 0, most=2)
+    found, evaluator = at_sites(COUNTING, (), FOUR, most=2)
     assert [item.error for item in found] == ["", "", "", NOT_TRIED]
     assert evaluator.evaluations == 1
-    assert all(item.error == NOT_TRIED for item in alone(COUNTING, traces, 0, most=1)[0])
+    assert all(item.error == NOT_TRIED for item in at_sites(COUNTING, (), FOUR, most=1)[0])
+
+
+def test_site_that_cannot_be_isolated_is_said_to_be_so() -> None:
+    found, evaluator = at_sites(COUNTING, (), [Trial("none", ("halve",)), Trial("a", ("halve",))])
+    assert [item.error for item in found] == ["the site cannot be isolated", ""]
+    assert evaluator.trials == 1
 
 
 class Fragile(CountingSession):
@@ -105,7 +112,7 @@ FRAGILE = replace(COUNTING, open=Fragile)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_crash_is_blamed_on_its_trace_alone(workers: int) -> None:
     suffixes = ["halve", "subtract(3)", "subtract(1)"]
-    found, evaluator = alone(FRAGILE, [(entry(suffix, "a"),) for suffix in suffixes], 0, workers=workers)
+    found, evaluator = at_sites(FRAGILE, (), [Trial("a", (one,)) for one in suffixes], workers=workers)
     assert [item.cost for item in found] == [-320, math.inf, -1]
     assert evaluator.crashes == 1
 
@@ -144,19 +151,18 @@ def test_joined_trace_keeps_what_the_parts_gained() -> None:
     gains: list[float] = []
     costs: list[float] = []
 
-    def watched(space: SearchSpace, rng: np.random.Generator) -> Proposals:
+    def watched(space: SearchSpace, rng: np.random.Generator) -> SiteProposals:
         refining = partwise(replace(space, suffixes=suffixes), rng, group=len(suffixes))
         batch = next(refining)
         while len(costs) < 2:  # at the beginning, and when the learned suffixes were tried
             found = yield batch
-            if batch.alone is None:
-                costs.append(found[0].cost)
-            else:
+            if isinstance(batch, SiteTrials):
                 best: dict[str, float] = {}
-                for item in found:
-                    site = split_entry(item.path[-1])[0]
-                    best[site] = min(best.get(site, 0.0), item.cost)
+                for trial, item in zip(batch.trials, found, strict=True):
+                    best[trial.site] = min(best.get(trial.site, 0.0), item.cost)
                 gains.append(-sum(best.values()))
+            else:
+                costs.append(found[0].cost)
             batch = refining.send(found)
 
     unoptimized = replace(LLVM, initial_traces=())

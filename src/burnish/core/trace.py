@@ -7,7 +7,7 @@ never contain `": "`, site names (mangled C++, say) may.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 WHOLE_PROGRAM = ""
 
@@ -25,6 +25,21 @@ def split_entry(text: str) -> tuple[str, str]:
     """Read one trace entry: (site, action); the site of a whole-program action is ""."""
     site, _, action = text.rpartition(": ")
     return site, action
+
+
+def entries_at(suffixes: Mapping[str, Trace]) -> Trace:
+    """Write the actions of each site, one site after the other."""
+    return tuple(entry(action, site) for site, actions in suffixes.items() for action in actions)
+
+
+def of_sites(trace: Trace) -> Trace:
+    """Return the entries at single sites."""
+    return tuple(text for text in trace if split_entry(text)[0] != WHOLE_PROGRAM)
+
+
+def of_program(trace: Trace) -> Trace:
+    """Return the entries on the whole program."""
+    return tuple(text for text in trace if split_entry(text)[0] == WHOLE_PROGRAM)
 
 
 def open_entry(draw: int, action: str = "") -> str:

@@ -25,8 +25,9 @@ from burnish.search.mcts import mcts
 from burnish.search.mixed import mixed, sites_first
 from burnish.search.problem import Problem
 from burnish.search.random import random_search
-from burnish.search.run import Method, Observer, Progress, run
+from burnish.search.run import Method, Observer, run
 from burnish.search.sitewise import sitewise
+from burnish.search.spending import Progress
 
 LOOKAHEADS = (2, 3)  # of greedy-2, which looks two steps ahead; greedy looks one
 WIDTHS = (2, 4)  # of beam-2-dfs and beam-2-bfs, which go on from the two best children of each state

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable
 import numpy as np
 
 from burnish.core.trace import Trace
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
 UNKNOWN = 1e-6  # the share of the actions that a policy does not know: they come last
 
@@ -62,7 +62,7 @@ def _guided(
     space: SearchSpace, root: Trace, width: int, patience: int
 ) -> Generator[Batch, list[Evaluation], float]:
     """Run one beam from a trace, and return the lowest cost that it came by."""
-    seen = yield Batch([root], predict=True, legal=space.by_state)
+    seen = yield Batch([root], space.legal | Ask.PREDICTION)
     front = [item for item in seen if not item.error]
     best = min((item.cost for item in front), default=math.inf)
     log_probs = {item.trace: 0.0 for item in front}  # of what follows the root
@@ -75,8 +75,7 @@ def _guided(
             for i in np.argsort(-shares, kind="stable")[:width]:
                 if shares[i] > 0:
                     extended[*parent.trace, entries[i]] = log_probs[parent.trace] + math.log(shares[i])
-        batch = Batch(list(extended), predict=True, legal=space.by_state)
-        children = _changed(front, (yield batch))
+        children = _changed(front, (yield Batch(list(extended), space.legal | Ask.PREDICTION)))
         log_probs = {child.trace: extended.get(child.trace, -math.inf) for child in children}
         children.sort(key=lambda child: (_promised(child), -log_probs[child.trace], child.order))
         front = [child for child in children[:width] if len(child.trace) < space.max_length]
@@ -93,7 +92,7 @@ def _promised(state: Evaluation) -> float:
 
 
 def _extensions(front: Iterable[Evaluation], space: SearchSpace) -> Batch:
-    return Batch([trace for parent in front for trace in space.extensions(parent)], legal=space.by_state)
+    return Batch([trace for parent in front for trace in space.extensions(parent)], space.legal)
 
 
 def _changed(parents: Iterable[Evaluation], children: Iterable[Evaluation]) -> list[Evaluation]:

@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
 
 def beam_tree(space: SearchSpace, rng: np.random.Generator, *, width: int, depth_first: bool) -> Proposals:
@@ -22,13 +22,14 @@ def beam_tree(space: SearchSpace, rng: np.random.Generator, *, width: int, depth
         width: Children of each state that are extended.
         depth_first: Which of them is the next one.
     """
-    waiting = deque((yield Batch([space.best_initial.trace], legal=space.by_state, digest=True)))
+    ask = space.legal | Ask.DIGEST
+    waiting = deque((yield Batch([space.best_initial.trace], ask)))
     seen = {state.digest for state in waiting}
     while waiting:
         state = waiting.pop() if depth_first else waiting.popleft()
         if state.error or len(state.trace) >= space.max_length:
             continue
-        children = yield Batch(space.extensions(state), legal=space.by_state, digest=True)
+        children = yield Batch(space.extensions(state), ask)
         best: list[Evaluation] = []
         for child in sorted(children, key=lambda child: child.order):
             if child.digest not in seen and not child.error and len(best) < width:

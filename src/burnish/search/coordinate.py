@@ -10,7 +10,7 @@ import numpy as np
 
 from burnish.core.trace import Trace
 from burnish.search.hill_climbing import hill_climbing
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
 TOGETHER = 8  # changes that are tried in one batch, each alone
 LARGEST = 4  # entries that are changed at once when none alone gains any more
@@ -42,7 +42,7 @@ def coordinate_descent(space: SearchSpace, rng: np.random.Generator) -> Proposal
     effects: Effects = {}
     current = space.best_initial
     while True:
-        (looked,) = yield Batch([current.trace], legal=True, otherwise=True)
+        (looked,) = yield Batch([current.trace], Ask.LEGAL | Ask.OTHERWISE)
         changes = [Change(text, True) for text in dict.fromkeys(current.trace)]
         if len(current.trace) < space.max_length:
             changes += [Change(text, False) for text in space.entries(looked)]

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from burnish.core.action import Action
-from burnish.core.trace import Trace, entry
+from burnish.core.trace import Trace, entries_at
 from burnish.search.sitewise import sitewise
-from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import NOT_TRIED, Ask, Batch, Evaluation, Proposals, SearchSpace
 
 BATCHES = (3, 5, 8)  # trials until what was found is evaluated together: few at first, for a short budget
 LONGEST = 8  # entries at a site
@@ -41,7 +41,7 @@ def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         yield from sitewise(space, rng)
         return
     base = space.best_initial.path
-    (current,) = yield Batch([base], site_costs=True)
+    (current,) = yield Batch([base], Ask.SITE_COSTS)
     whole = [action for action in space.actions if action not in space.site_actions]
     local = _Local(space, current, rng)
     tail: Trace = ()
@@ -49,13 +49,13 @@ def each_site(space: SearchSpace, rng: np.random.Generator) -> Proposals:
         return
     for turn in itertools.count():
         drawn = [local.draw() for _ in range(BATCHES[min(turn, len(BATCHES) - 1)])]
-        traces = [base + _entries(one) + tail for one in drawn]
-        trials = yield Batch(traces, site_costs=True, partial=True, trial=True)
+        traces = [base + entries_at(one) + tail for one in drawn]
+        trials = yield Batch(traces, Ask.SITE_COSTS, partial=True, trial=True)
         for one, trial in zip(drawn, trials, strict=True):
             local.learn(one, trial)
-        joined = base + _entries(local.best())
+        joined = base + entries_at(local.best())
         extended = [joined + tail, *((*joined, *tail, action) for action in whole if action not in tail)]
-        together = yield Batch(extended if turn & (turn + 1) == 0 else extended[:1], site_costs=True)
+        together = yield Batch(extended if turn & (turn + 1) == 0 else extended[:1], Ask.SITE_COSTS)
         if together[0].room < 0:
             local.price = 1.0
         if all(trial.error == NOT_TRIED for trial in trials):
@@ -163,7 +163,3 @@ def _costs(evaluation: Evaluation) -> dict[str, Cost]:
         for site, cost in evaluation.site_costs.items()
         if math.isfinite(cost)
     }
-
-
-def _entries(suffixes: dict[str, Trace]) -> Trace:
-    return tuple(entry(action, site) for site, suffix in suffixes.items() for action in suffix)

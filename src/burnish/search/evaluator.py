@@ -6,32 +6,31 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from operator import methodcaller
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from burnish.core.clock import WALL, Clock, ProcessorClock
 from burnish.core.errors import BurnishError, CompilerCrash
 from burnish.core.guide import StatePolicy
 from burnish.core.session import Part, Session
-from burnish.core.trace import Trace, split_entry
+from burnish.core.trace import Trace
 from burnish.core.view import Observed
-from burnish.search.prefix_tree import Ask
+from burnish.search.in_workers import evaluate_at_site, evaluate_traces, look_at, take_parts
+from burnish.search.prefix_tree import NO_POLICY, PolicyInputs
 from burnish.search.problem import Problem
-from burnish.search.reached import evaluate_traces, look_at, take_parts
-from burnish.search.site_alone import at_site, evaluate_alone, moved
-from burnish.search.space import NOT_TRIED, Batch, Evaluation
+from burnish.search.space import NOT_TRIED, Ask, Batch, Evaluation, SiteTrials, Trial
 from burnish.workers.worker import Worker, wait
 
 CHUNK = 6  # traces that a worker gets at a time: enough to share prefixes, few enough to balance
 GRACE_SECONDS = 1.0  # beyond the end of a batch of sites alone: a worker that is killed has to begin anew
 
 
+Tried = TypeVar("Tried", bound=Trace | Trial)
 T = TypeVar("T")
-_Key = tuple[Trace, bool, bool, bool, bool, bool, int | None]
 
 
 class BudgetSpent(BurnishError):
@@ -57,8 +56,9 @@ class Evaluator:
         self._spent = Fraction(0)  # evaluations; a site alone, of n, is 1/n of one
         self.policy: StatePolicy | None = None
         self._setup = (problem.task.open, problem.program, problem.goal)
-        self._known: dict[_Key, Evaluation] = {}
-        self._begins: dict[tuple[Trace, str], float] = {}  # what sites cost alone after a trace
+        self._known: dict[tuple[Trace, Ask], Evaluation] = {}
+        self._at_sites: dict[tuple[Trace, Trial], Evaluation] = {}  # by the trace before
+        self._begins: dict[tuple[Trace, str], float] = {}  # the costs of isolated sites after a trace
         self._parts: dict[Trace, dict[str, tuple[Part, str]]] = {}  # after a trace, with identities
         self.workers = [Worker(problem.limits) for _ in range(workers or os.cpu_count() or 1)]
         self._deadline_seconds = problem.limits.deadline_seconds
@@ -77,7 +77,9 @@ class Evaluator:
         """Return the time by the clock."""
         return self._clock.now(worker.pid for worker in self.workers if worker.pid)
 
-    def evaluate(self, batch: Batch, *, most: int | None, end: float | None) -> Iterator[Evaluation]:
+    def evaluate(
+        self, batch: Batch | SiteTrials, *, most: int | None, end: float | None
+    ) -> Iterator[Evaluation]:
         """Yield what evaluating each distinct new trace gave, as it comes; `known` has them all then.
 
         Where there is an `end`, what is cheaper than all before also comes before its trace is done: the rest
@@ -91,30 +93,35 @@ class Evaluator:
         Raises:
             BudgetSpent: `most` or `end` cut the batch short, and it is neither partial nor of sites alone.
         """
-        if batch.alone is not None:
-            self._evaluate_alone(batch, batch.alone, most, end)
+        if isinstance(batch, SiteTrials):
+            self._evaluate_sites(batch, most, end)
             return
-        new = [trace for trace in dict.fromkeys(batch.traces) if _key(trace, batch) not in self._known]
+        new = [trace for trace in dict.fromkeys(batch.traces) if (trace, batch.ask) not in self._known]
         kept = new if most is None else new[: max(0, most)]
         chunks = self._chunks(kept, batch, end is not None)
         for evaluation, trace in self._run(chunks, end, soft=batch.partial):
             if trace is not None:
-                self._known[_key(trace, batch)] = evaluation
+                self._known[trace, batch.ask] = evaluation
                 self.trials += 1
                 self.illegal += evaluation.illegal
                 self._spent += 1
             yield evaluation
         if len(kept) < len(new) and not batch.partial:
             raise BudgetSpent
-        if batch.predict:
-            self._predict([_key(trace, batch) for trace in kept])
+        if Ask.PREDICTION in batch.ask:
+            self._predict([(trace, batch.ask) for trace in kept])
 
-    def known(self, batch: Batch) -> list[Evaluation]:
+    def known(self, batch: Batch | SiteTrials) -> list[Evaluation]:
         """Return the evaluations of a batch that was evaluated, in its order."""
-        if batch.alone is None and not batch.partial:
-            return [self._known[_key(trace, batch)] for trace in batch.traces]
+        if isinstance(batch, SiteTrials):
+            return [
+                self._at_sites.get((batch.base, trial)) or Evaluation(trial.suffix, math.inf, error=NOT_TRIED)
+                for trial in batch.trials
+            ]
+        if not batch.partial:
+            return [self._known[trace, batch.ask] for trace in batch.traces]
         return [
-            self._known.get(_key(trace, batch)) or Evaluation(trace, math.inf, trace, NOT_TRIED)
+            self._known.get((trace, batch.ask)) or Evaluation(trace, math.inf, trace, NOT_TRIED)
             for trace in batch.traces
         ]
 
@@ -142,39 +149,36 @@ class Evaluator:
         for worker in self.workers:
             worker.close()
 
-    def _evaluate_alone(self, batch: Batch, before: int, most: int | None, end: float | None) -> None:
-        """Evaluate what is new of a batch of sites alone, equal sites once, while there is a budget for it.
+    def _evaluate_sites(self, batch: SiteTrials, most: int | None, end: float | None) -> None:
+        """Evaluate the new trials, those at equal sites once, while there is a budget for them.
 
-        One evaluation is left: what is joined has to be measured.
+        One evaluation is left: the trace that joins the best trials has to be measured.
         """
-        parts = self._parts_after(batch.traces[0][:before], end)
+        parts = self._parts_after(batch.base, end)
         if not parts:
             return
         left = math.inf if most is None else len(parts) * (most - 1 - self._spent % 1)
         first: dict[str, str] = {}  # site, by identity
-        equal: dict[Trace, list[Trace]] = {}  # by the trace that is tried for all
-        for trace in dict.fromkeys(batch.traces):
-            site = split_entry(trace[before])[0]
-            if site not in parts:
-                self._known[_key(trace, batch)] = Evaluation(trace, math.inf, trace, "not to be had alone")
-            elif _key(trace, batch) not in self._known:
-                one = first.setdefault(parts[site][1] or site, site)
-                equal.setdefault(at_site(trace, before, one), []).append(trace)
-        chunks: dict[str, _Chunk] = {}
-        for trace in list(equal)[: max(0, int(left)) if left < math.inf else None]:
-            site = split_entry(trace[before])[0]
-            begin = self._begins.get((trace[:before], site))
-            call = partial(evaluate_alone, parts[site][0], self._setup[2], before, begin)
-            chunks.setdefault(site, _Chunk(call, [])).traces.append(trace)
+        equal: dict[Trial, list[Trial]] = {}  # by the trial that stands for all
+        for trial in dict.fromkeys(batch.trials):
+            if trial.site not in parts:
+                error = "the site cannot be isolated"
+                self._at_sites[batch.base, trial] = Evaluation(trial.suffix, math.inf, error=error)
+            elif (batch.base, trial) not in self._at_sites:
+                one = first.setdefault(parts[trial.site][1] or trial.site, trial.site)
+                equal.setdefault(Trial(one, trial.suffix), []).append(trial)
+        chunks: dict[str, _Chunk[Trial]] = {}
+        for trial in list(equal)[: max(0, int(left)) if left < math.inf else None]:
+            begin = self._begins.get((batch.base, trial.site))
+            call = partial(evaluate_at_site, parts[trial.site][0], self._setup[2], begin)
+            chunks.setdefault(trial.site, _Chunk(call, [])).items.append(trial)
         for evaluation, tried in self._run(deque(chunks.values()), end, soft=True):
             assert tried is not None
             self.trials += 1
             self._spent += Fraction(1, len(parts))
             for site, cost in evaluation.site_costs.items():
-                self._begins[tried[:before], site] = cost - evaluation.cost
-            for trace in equal[tried]:
-                site = split_entry(trace[before])[0]
-                self._known[_key(trace, batch)] = moved(evaluation, before, site)
+                self._begins[batch.base, site] = cost - evaluation.cost
+            self._at_sites |= {(batch.base, trial): evaluation for trial in equal[tried]}
 
     def _parts_after(self, trace: Trace, end: float | None) -> dict[str, tuple[Part, str]]:
         """Return each site alone as it is after a trace, with its identity."""
@@ -195,7 +199,7 @@ class Evaluator:
         self._parts[trace] = found
         return found
 
-    def _predict(self, keys: Sequence[_Key]) -> None:
+    def _predict(self, keys: Sequence[tuple[Trace, Ask]]) -> None:
         """Put predictions in the place of the states, which may be large, of what was evaluated."""
         seen = [(key, state) for key in keys if (state := self._known[key].state)]
         if not seen or not self.policy:
@@ -204,21 +208,17 @@ class Evaluator:
         for (key, _), prediction in zip(seen, predictions, strict=True):
             self._known[key] = replace(self._known[key], state=None, prediction=prediction)
 
-    def _chunks(self, traces: Sequence[Trace], batch: Batch, early: bool) -> deque[_Chunk]:
-        look: tuple[str, ...] | None = None
-        if batch.predict:
-            look = self.policy.observations if self.policy else ()
+    def _chunks(self, traces: Sequence[Trace], batch: Batch, early: bool) -> deque[_Chunk[Trace]]:
+        inputs = PolicyInputs(self.policy.observations, self.policy.sites) if self.policy else NO_POLICY
         ordered = list(traces) if batch.partial else sorted(traces)  # neighbours share prefixes
         size = 1 if batch.partial else min(CHUNK, -(-len(ordered) // len(self.workers))) or 1
-        places = self.policy.sites if self.policy else None
-        ask = Ask(batch.site_costs, batch.legal, batch.otherwise, look, places, batch.digest)
-        call = partial(evaluate_traces, *self._setup, ask=ask, early=early)
+        call = partial(evaluate_traces, *self._setup, ask=batch.ask, inputs=inputs, early=early)
         return deque(_Chunk(call, ordered[i : i + size]) for i in range(0, len(ordered), size))
 
     def _run(
-        self, chunks: deque[_Chunk], end: float | None, *, soft: bool = False
-    ) -> Iterator[tuple[Evaluation, Trace | None]]:
-        """Yield evaluations, each with its trace; with None before the end of the trace.
+        self, chunks: deque[_Chunk[Tried]], end: float | None, *, soft: bool = False
+    ) -> Iterator[tuple[Evaluation, Tried | None]]:
+        """Yield evaluations, each with its trace or trial; with None before the end of the trace.
 
         At the end all workers are killed; a `soft` one waits for what they have begun, if anything. After it
         nothing is begun.
@@ -227,14 +227,14 @@ class Evaluator:
             if soft:
                 return
             raise BudgetSpent
-        running: dict[Worker, _Chunk] = {}
+        running: dict[Worker, _Chunk[Tried]] = {}
         heard: dict[Worker, float] = {}
         while chunks or running:
             for worker in self.workers:
                 if chunks and worker not in running:
                     chunk = chunks.popleft()
-                    worker.send(chunk.call, chunk.traces)
-                    running[worker] = _Chunk(chunk.call, list(chunk.traces))
+                    worker.send(chunk.call, chunk.items)
+                    running[worker] = _Chunk(chunk.call, list(chunk.items))
                     heard[worker] = time.monotonic()
             for worker in wait(list(running), self._patience(heard, running, end)):
                 heard[worker] = time.monotonic()
@@ -254,8 +254,8 @@ class Evaluator:
                 yield from self._crashed(error, running.pop(worker), chunks)
 
     def _collect(
-        self, worker: Worker, running: dict[Worker, _Chunk], chunks: deque[_Chunk]
-    ) -> Iterator[tuple[Evaluation, Trace | None]]:
+        self, worker: Worker, running: dict[Worker, _Chunk[Tried]], chunks: deque[_Chunk[Tried]]
+    ) -> Iterator[tuple[Evaluation, Tried | None]]:
         try:
             more, answer = worker.receive()
         except CompilerCrash as error:
@@ -263,24 +263,25 @@ class Evaluator:
             return
         if more:
             evaluation, whole = answer
-            yield evaluation, running[worker].traces.pop(0) if whole else None
+            yield evaluation, running[worker].items.pop(0) if whole else None
         else:
             del running[worker]
 
     def _crashed(
-        self, error: str, unanswered: _Chunk, chunks: deque[_Chunk]
-    ) -> Iterator[tuple[Evaluation, Trace]]:
-        """Blame the trace that was being evaluated, and give the others of its chunk to the next worker."""
+        self, error: str, unanswered: _Chunk[Tried], chunks: deque[_Chunk[Tried]]
+    ) -> Iterator[tuple[Evaluation, Tried]]:
+        """Blame the trace or trial that was evaluated; give the others of its chunk to the next worker."""
         self.crashes += 1
-        if not unanswered.traces:  # it died after its last answer
+        if not unanswered.items:  # it died after its last answer
             return
-        trace, *others = unanswered.traces
+        item, *others = unanswered.items
         if others:
             chunks.appendleft(_Chunk(unanswered.call, others))
-        yield Evaluation(trace, math.inf, trace, error), trace
+        trace = item.suffix if isinstance(item, Trial) else item
+        yield Evaluation(trace, math.inf, trace, error), item
 
     def _patience(
-        self, heard: dict[Worker, float], running: dict[Worker, _Chunk], end: float | None
+        self, heard: dict[Worker, float], running: Mapping[Worker, object], end: float | None
     ) -> float:
         next_deadline = min(heard[worker] for worker in running) + self._deadline_seconds
         left = math.inf if end is None else end - self.now()
@@ -288,12 +289,8 @@ class Evaluator:
 
 
 @dataclass(frozen=True)
-class _Chunk:
-    """Traces for a worker, and what it does with them."""
+class _Chunk(Generic[Tried]):
+    """Traces for a worker, or trials at a site, and the function that evaluates them there."""
 
-    call: Callable[[Sequence[Trace]], Iterator[tuple[Evaluation, bool]]]
-    traces: list[Trace]
-
-
-def _key(trace: Trace, batch: Batch) -> _Key:
-    return trace, batch.site_costs, batch.legal, batch.otherwise, batch.digest, batch.predict, batch.alone
+    call: Callable[[Sequence[Tried]], Iterator[tuple[Evaluation, bool]]]
+    items: list[Tried]

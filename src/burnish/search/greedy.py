@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
 
 def greedy(
@@ -23,14 +23,14 @@ def greedy(
     current = space.best_initial
     while True:
         if epsilon and rng.random() < epsilon:
-            (current,) = yield Batch([(*current.trace, space.random_action(rng))], legal=space.by_state)
+            (current,) = yield Batch([(*current.trace, space.random_action(rng))], space.legal)
             continue
         first, best = yield from _best_sequence(space, current, lookahead)
         if best.cost < current.cost and len(best.trace) <= space.max_length:
             current = first
         elif epsilon:
             again = (*space.best_initial.trace, space.random_action(rng))
-            (current,) = yield Batch([again], legal=space.by_state)
+            (current,) = yield Batch([again], space.legal)
         else:
             return
 
@@ -50,8 +50,8 @@ def _best_sequence(
     for depth in range(lookahead):
         ways = [(first, trace) for first, last in level for trace in space.extensions(last)]
         deeper = lookahead > 1  # a state is then also reached through one that costs more
-        batch = Batch([trace for _, trace in ways], legal=space.by_state, digest=deeper)
-        evaluations = yield batch
+        ask = space.legal | Ask.DIGEST if deeper else space.legal
+        evaluations = yield Batch([trace for _, trace in ways], ask)
         pairs = zip((first for first, _ in ways), evaluations, strict=True)
         level = [(first if depth else last, last) for first, last in pairs]
         found += level

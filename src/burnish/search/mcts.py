@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.trace import Trace
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
 BASE = 19652.0  # AlphaZero's c_base: when exploration begins to count for more
 
@@ -66,7 +66,7 @@ def mcts(
     while root.alive.any():
         leaves = _leaves(root, batch, exploration, rng)
         traces = [node.trace + node.suffixes[i] for *_, (node, i) in leaves]
-        found = yield Batch(traces, predict=True, legal=space.by_state)
+        found = yield Batch(traces, space.legal | Ask.PREDICTION)
         values = [_value(evaluation) for evaluation in found]
         if rollout:
             further = yield Batch([trace + space.random_trace(rng, rollout) for trace in traces])

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
+from burnish.core.trace import of_program, of_sites
 from burnish.search.coordinate import coordinate_descent
 from burnish.search.each_site import each_site
 from burnish.search.genetic import genetic
 from burnish.search.partwise import partwise
 from burnish.search.sitewise import refine, sitewise
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace, SiteProposals
 
 AT_ONCE = 2  # learned suffixes, with which the sites are refined first
 WORTH = 0.01  # of the program's cost, that the first of those must gain
 PATIENCE = 3  # batches of sitewise search in a row without a better trace, before the next generation
 
 
-def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
+def mixed(space: SearchSpace, rng: np.random.Generator) -> SiteProposals:
     """Alternate sitewise search from the best trace so far and genetic search for the program.
 
     Whole-program traces and those of single sites find different gains: inlining and outlining need the
@@ -55,13 +55,12 @@ def mixed(space: SearchSpace, rng: np.random.Generator) -> Proposals:
             best = better
             trial = refining.send(evaluations)
         refined = best
-        at_sites = tuple(text for text in best.trace if split_entry(text)[0] != WHOLE_PROGRAM)
         if space.by_state:  # what is at sites belongs to its place in the trace
             evaluations = yield generation
             best = min([best, *evaluations], key=lambda item: item.order)
             generation = evolution.send(evaluations)
             continue
-        evaluations = yield Batch([(*trace, *at_sites) for trace in generation.traces])
+        evaluations = yield Batch([trace + of_sites(best.trace) for trace in generation.traces])
         best = min([best, *evaluations], key=lambda item: item.order)
         generation = evolution.send(_without_sites(evaluations))
 
@@ -76,8 +75,8 @@ def sites_first(space: SearchSpace, rng: np.random.Generator) -> Proposals:
     """
     if not space.suffixes:
         return
-    (current,) = yield Batch([space.best_initial.trace], site_costs=True)
-    (tried,) = yield Batch([current.trace + space.suffixes[0]], site_costs=True, partial=True)
+    (current,) = yield Batch([space.best_initial.trace], Ask.SITE_COSTS)
+    (tried,) = yield Batch([current.trace + space.suffixes[0]], Ask.SITE_COSTS, partial=True)
     gains = (cost - tried.site_costs.get(site, cost) for site, cost in current.site_costs.items())
     if sum(max(0.0, gain) for gain in gains) > WORTH * current.cost:
         yield from refine(current, space.suffixes[:AT_ONCE], partial=True)
@@ -85,8 +84,4 @@ def sites_first(space: SearchSpace, rng: np.random.Generator) -> Proposals:
 
 def _without_sites(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     """Return the evaluations as those of whole-program candidates, with which the genetic search goes on."""
-    return [replace(item, trace=_whole(item.trace), path=_whole(item.path)) for item in evaluations]
-
-
-def _whole(trace: Trace) -> Trace:
-    return tuple(text for text in trace if split_entry(text)[0] == WHOLE_PROGRAM)
+    return [replace(item, trace=of_program(item.trace), path=of_program(item.path)) for item in evaluations]

@@ -7,9 +7,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from burnish.core.trace import Trace, entry
+from burnish.core.trace import Trace, entries_at
 from burnish.search.mutation import draw_suffix
-from burnish.search.space import NOT_TRIED, Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import (
+    NOT_TRIED,
+    Ask,
+    Batch,
+    Evaluation,
+    SearchSpace,
+    SiteProposals,
+    SiteTrials,
+    Trial,
+)
 
 COVERED = 0.98  # of the sites' costs: what is left are many sites with little to gain
 DRAWN = 24  # suffixes, where no learned ones are left
@@ -17,8 +26,10 @@ PROBED = 40  # sites at least at which all suffixes are tried; the best of them 
 WORTH = 0.004  # of the program's cost, that the sites must have gained for an evaluation of the whole
 
 
-def partwise(space: SearchSpace, rng: np.random.Generator, *, group: int = 4, longest: int = 5) -> Proposals:
-    """Refine the best initial trace's sites, each apart from the rest of the program, and evaluate them all.
+def partwise(
+    space: SearchSpace, rng: np.random.Generator, *, group: int = 4, longest: int = 5
+) -> SiteProposals:
+    """Refine the best initial trace's sites, each isolated from the program, and evaluate their joined trace.
 
     As in sitewise search, each site keeps the best suffix that it has seen; but how long a trial takes
     depends on the site's size, not on the program's. The next suffixes are tried behind the best one: first
@@ -34,12 +45,12 @@ def partwise(space: SearchSpace, rng: np.random.Generator, *, group: int = 4, lo
     """
     if not space.site_actions:
         return
-    (current,) = yield Batch([space.best_initial.path], site_costs=True)
+    (current,) = yield Batch([space.best_initial.path], Ask.SITE_COSTS)
     sites = _largest(current.site_costs)
     if not sites:
         return
     base, joined = current.path, current
-    found: dict[str, Evaluation] = {}  # the best at each site; its cost is the difference that it makes
+    found: dict[str, Evaluation] = {}  # the best at each site; its cost is the change of the site's cost
     gain = 0.0  # of what was joined
     kept, pool = list(space.suffixes), list(space.suffixes)
     for turn in itertools.count():
@@ -48,23 +59,23 @@ def partwise(space: SearchSpace, rng: np.random.Generator, *, group: int = 4, lo
         if stride > 1:
             probed = sites[turn % stride :: stride]
             drawn, tried = pool, (yield _trials(base, found, probed, pool))
-            if all(item.error for item in tried):  # no site can be had alone, or the budget is spent
+            if all(item.error for item in tried):  # no site can be isolated, or the budget is spent
                 return
             pool = _covering(pool, tried, [found[site].cost if site in found else 0.0 for site in probed])
             _keep(found, kept, probed, drawn, tried)
         for suffixes in [pool[i : i + group] for i in range(0, len(pool), group)]:
             tried = yield _trials(base, found, sites, suffixes)
-            if all(item.error for item in tried):  # no site can be had alone, or the budget is spent
+            if all(item.error for item in tried):  # no site can be isolated, or the budget is spent
                 return
             _keep(found, kept, sites, suffixes, tried)
             short = any(item.error == NOT_TRIED for item in tried)
             now = -sum(item.cost for item in found.values())
             if now > gain and (short or now - gain > WORTH * joined.cost):
-                (candidate,) = yield Batch([_joined(base, found)], site_costs=True)
+                (candidate,) = yield Batch([_joined(base, found)], Ask.SITE_COSTS)
                 found = _cheaper(found, current, candidate)
                 gain = -sum(item.cost for item in found.values())
                 if gain < now and candidate.cost >= joined.cost:
-                    (candidate,) = yield Batch([_joined(base, found)], site_costs=True)
+                    (candidate,) = yield Batch([_joined(base, found)], Ask.SITE_COSTS)
                 joined = min(joined, candidate, key=lambda item: item.order)
             if short:
                 return
@@ -73,17 +84,10 @@ def partwise(space: SearchSpace, rng: np.random.Generator, *, group: int = 4, lo
 
 def _trials(
     base: Trace, found: dict[str, Evaluation], sites: Sequence[str], suffixes: Sequence[Trace]
-) -> Batch:
-    """Return each suffix at each site, behind the best one there: the suffixes of a site come together."""
-    before = {site: found[site].trace if site in found else base for site in sites}
-    return Batch(
-        [
-            before[site] + tuple(entry(action, site) for action in suffix)
-            for site in sites
-            for suffix in suffixes
-        ],
-        alone=len(base),
-    )
+) -> SiteTrials:
+    """Return each suffix at each site, after the best one there: the suffixes of a site come together."""
+    before = {site: found[site].trace if site in found else () for site in sites}
+    return SiteTrials(base, [Trial(site, before[site] + suffix) for site in sites for suffix in suffixes])
 
 
 def _keep(
@@ -93,7 +97,7 @@ def _keep(
     suffixes: Sequence[Trace],
     tried: Sequence[Evaluation],
 ) -> None:
-    """Note what was better at a site than all before, and those suffixes for others to be drawn from."""
+    """Keep trials that are better at a site than all before, and their suffixes, to draw others from."""
     for (site, suffix), trial in zip(itertools.product(sites, suffixes), tried, strict=True):
         if trial.cost < (found[site].cost if site in found else 0.0):
             found[site] = trial
@@ -126,7 +130,7 @@ def _largest(costs: dict[str, float]) -> list[str]:
 
 
 def _joined(base: Trace, found: dict[str, Evaluation]) -> Trace:
-    return base + tuple(text for trial in found.values() for text in trial.trace[len(base) :])
+    return base + entries_at({site: trial.trace for site, trial in found.items()})
 
 
 def _cheaper(found: dict[str, Evaluation], before: Evaluation, after: Evaluation) -> dict[str, Evaluation]:

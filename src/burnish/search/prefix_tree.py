@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from burnish.core.recent import Recent
 from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM, Trace, draw_of, entry, split_entry
 from burnish.core.walk import act_entry
-from burnish.search.space import Evaluation
+from burnish.search.space import Ask, Evaluation
 
 STATES = 256  # that a worker keeps at most, and
 FORK_SECONDS = 0.6  # what forking all of them may have taken: large programs have fewer, but at least
@@ -28,23 +30,14 @@ NONE, COST, LEGAL = range(3)  # what a kept state knows of the best one on the w
 NOTHING = Evaluation((), math.inf)
 
 
-@dataclass(frozen=True)
-class Ask:
-    """What an evaluation says beside the cost."""
+class PolicyInputs(NamedTuple):
+    """What a policy reads of a state."""
 
-    site_costs: bool = False  # the sites' costs, of the last state only
-    legal: bool = False  # the entries that are legal in the state, or of those
-    otherwise: bool = False  # the ones that answer a question otherwise than it is answered now
-    look: tuple[str, ...] | None = None
-    """Observations, of the last state only. It is kept: who looks may go on from there."""
-    places: int | None = None
-    """Sites that have a place of their own for a policy, as in an environment; None without one."""
-    digest: bool = False  # of the state; the cost is the last one's
+    observations: tuple[str, ...] = ()
+    places: int | None = None  # sites that have places of their own, as in an environment; None: no policy
 
-    @property
-    def at_end(self) -> bool:
-        """Whether only the last state counts, not the cheapest on the way."""
-        return self.site_costs or self.digest or self.otherwise or self.look is not None
+
+NO_POLICY = PolicyInputs()
 
 
 @dataclass
@@ -82,12 +75,11 @@ class _Walker:
             self.trimmed += (text,)
         return changed
 
-    def measure(self, objective: str, ask: Ask) -> Evaluation:
-        guided = ask.places is not None
-        legal = self.session.alternatives() if ask.otherwise else ()
-        if ask.legal and not legal:
+    def measure(self, objective: str, ask: Ask, *, guided: bool) -> Evaluation:
+        legal = self.session.alternatives() if Ask.OTHERWISE in ask else ()
+        if Ask.LEGAL in ask and not legal:
             legal = tuple(legal_entries(self.session, self.sites, by_cursor=guided))
-        cost, digest = self.session.measure(objective), self.session.digest() if ask.digest else ""
+        cost, digest = self.session.measure(objective), self.session.digest() if Ask.DIGEST in ask else ""
         return Evaluation(self.trimmed, cost, self.path, digest=digest, legal=legal)
 
     def look(self, names: Sequence[str]) -> State:
@@ -108,7 +100,7 @@ class PrefixTree:
         self._lowest = math.inf  # of all costs
 
     def evaluate(
-        self, trace: Trace, objective: Objective, ask: Ask, *, keep: int
+        self, trace: Trace, objective: Objective, ask: Ask, inputs: PolicyInputs = NO_POLICY, *, keep: int
     ) -> Iterator[tuple[Evaluation, bool]]:
         """Apply a trace in a fork and measure: every state when that is cheap, else the last.
 
@@ -118,36 +110,41 @@ class PrefixTree:
             trace: What to apply.
             objective: What to measure.
             ask: What else to say.
+            inputs: Of the policy whose prediction is asked for.
             keep: Keep the state after so many entries: the next trace begins there.
 
         Yields:
             States that are cheaper than all before, with False; then the trace's evaluation, with True.
         """
         every = objective.dense and not ask.at_end
-        best = (LEGAL if ask.legal else COST) if every else NONE
-        if ask.places and len(self._root.sites) == 1:
-            self._root.sites = stepping.first_places(self._root.session, ask.places)
+        best = (LEGAL if Ask.LEGAL in ask else COST) if every else NONE
+        places = inputs.places
+        measure = partial(_Walker.measure, objective=objective.name, ask=ask, guided=places is not None)
+        if places and len(self._root.sites) == 1:
+            self._root.sites = stepping.first_places(self._root.session, places)
+        predicts = Ask.PREDICTION in ask  # the state is kept: the next trace may begin there
         start, state = self._longest_prefix(trace, best)
         state = self._fork(state)
         since = time.perf_counter()
         if every and start == 0:
-            state.best = state.measure(objective.name, ask)
+            state.best = measure(state)
         for position, text in enumerate(trace[start:], start):
             worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
             if position > start and (position == keep or worth):
                 state = self._keep(trace[:position], best, state)
                 since = time.perf_counter()
-            if state.apply(text, ask.places) and every:
-                measured = state.measure(objective.name, ask)
+            if state.apply(text, places) and every:
+                measured = measure(state)
                 if measured.cost < state.best.cost:
                     state.best = measured
                 if measured.cost < self._lowest:
                     self._lowest = measured.cost
                     yield measured, False
         if not every:
-            measured = state.measure(objective.name, ask)
-            state.best = replace(measured, state=state.look(ask.look) if ask.look else None)
-            if ask.site_costs:
+            measured = measure(state)
+            looked = state.look(inputs.observations) if predicts and inputs.observations else None
+            state.best = replace(measured, state=looked)
+            if Ask.SITE_COSTS in ask:
                 state.best = replace(
                     state.best,
                     site_costs=state.session.site_costs(objective.name),
@@ -155,7 +152,7 @@ class PrefixTree:
                     room=state.session.room(objective.name),
                 )
         worth = time.perf_counter() - since > WORTH_FORKS * self._fork_seconds
-        if start < len(trace) and (ask.look is not None or worth):
+        if start < len(trace) and (predicts or worth):
             self._put(trace, best, state)
         else:
             state.session.close()

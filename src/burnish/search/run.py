@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -12,27 +12,25 @@ import numpy as np
 from burnish.core.clock import WALL
 from burnish.core.guide import Guide, GuideFor
 from burnish.core.result import Result
-from burnish.core.trace import WHOLE_PROGRAM, Trace, split_entry
+from burnish.core.trace import Trace, of_sites, split_entry
 from burnish.search.budget import Budget
 from burnish.search.evaluator import BudgetSpent, Evaluator
-from burnish.search.prefix_tree import NOTHING
 from burnish.search.problem import Problem
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import Batch, Evaluation, SearchSpace, SiteProposals
+from burnish.search.spending import Progress, Spending
 from burnish.workers.sandbox import Sandbox
 
-PATIENCE = 1000  # batches in a row without a new trace: all has been tried
 INITIAL_SHARE = 0.6  # of the budget, after which no more initial traces are evaluated
-LARGE_INITIAL_SHARE = 0.8  # likewise in a large program, of whose sites alone there is little to expect
-FIRST_SHARE = 0.7  # of the budget: where the first trace takes more, there is no time for `first`
-FIRST_EVALUATIONS = 20  # under a budget in evaluations alone: likewise, where there are fewer
-LARGE_SHARE = 0.12  # of the budget in seconds: a program whose first trace takes longer is large
-JOIN_SHARE = 0.5  # of what opening a program and its first trace take: more than what is joined behind it
-SPARED = 3.0  # times the same: fewer spare seconds are of no use to a stage that follows
-RESERVE = 1.5  # times what the last evaluation of a trace with entries at sites took
-LARGE_SITES = 500  # under a budget in evaluations alone: likewise, from so many sites on
 CHOICE_SHARE = 0.5  # of what is left of that, for the choice of a trace: it has to be evaluated, too
+# A program is large where the budget has few evaluations of the whole: where the first trace took more than
+# this share of the seconds, or, under a budget in evaluations alone, from so many sites on.
+LARGE_SHARE = 0.12
+LARGE_SITES = 500
+LARGE_INITIAL_SHARE = 0.8  # the same as INITIAL_SHARE in a large program, whose isolated sites gain little
+FIRST_SHARE = 0.7  # of the budget: where the first trace takes more, there is no time for `first`
+FIRST_EVALUATIONS = 20  # the least budget in evaluations for `first`
 
-Search = Callable[[SearchSpace, np.random.Generator], Proposals]
+Search = Callable[[SearchSpace, np.random.Generator], SiteProposals]
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,9 @@ class Method:
     """A search and its name.
 
     Attributes:
-        first: What comes after the guide's first choice, from the best so far, where the guide has
-            suffixes and there is time; without it, no program is large. What it finds at single sites is at
-            the end of all later choices.
+        first: A search at sites, for programs with suffixes of a guide and enough time: it begins from the
+            best so far after the guide's first choice, and its entries are appended to all later choices. A
+            method without it takes no program for large.
     """
 
     name: str
@@ -51,19 +49,8 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """What is known while a search runs; the latest evaluation is what there is new."""
-
-    best: Evaluation
-    latest: Evaluation
-    evaluations: int
-    crashes: int
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Observer:
-    """Who sees how a search goes on.
+    """Functions that follow a search.
 
     Attributes:
         progress: Called after every evaluation.
@@ -85,176 +72,170 @@ def run(
 ) -> Result:
     """Search for a trace that lowers a program's cost.
 
-    The task's initial traces and those of the guide are evaluated first: its first choice even
-    where a budget in seconds is too short for it, which is the policy alone; that choice may take as long as
-    all before it. What was found at a large program's sites alone is evaluated together even where that takes
-    up to twice as long as was set aside for it. Under a budget in evaluations alone the result depends on the
-    seed only, not on the number of workers. An interruption (Ctrl-C) ends the search: what was found so far
-    is returned; the cost is infinite where nothing was. The result is not verified: see
+    The task's initial traces and those of the guide are evaluated first. The guide's first choice is
+    evaluated even where a budget in seconds is too short for it, which is the policy alone; that choice may
+    take as long as all before it. The joined trace of a large program's sites is evaluated even where that
+    takes up to twice as long as the time that was kept for it. Under a budget in evaluations alone the result
+    depends on the seed only, not on the number of workers. An interruption (Ctrl-C) ends the search, and the
+    best so far is returned; the cost is infinite where there is none. The result is not verified: see
     burnish.evaluation.confirm.
 
     Args:
         method: The search.
-        problem: What to optimize.
-        budget: Where to stop.
+        problem: The program, the task and the objective.
+        budget: The end of the search.
         seed: Of every random choice.
-        guide_for: A policy that says where to look first.
-        observer: Who sees how it goes on.
+        guide_for: A policy that guides the search.
+        observer: Functions that follow the search.
 
     Raises:
         ProgramError: the program cannot be read.
     """
-    start = budget.clock.now()
-    limit = budget.seconds
-    task, first = problem.task, method.first
-    best = NOTHING
-    improved = 0  # evaluations until the best
-    # Measurements would disturb each other, and compilers the measurements.
-    workers = 1 if problem.goal.noisy and budget.workers is None else budget.workers
-    evaluator = Evaluator(problem, workers=workers, clock=budget.clock)
-    now = evaluator.now
-
-    stale = 0
-    begun = False  # with `first`
-    reserve = 0.0  # seconds that are left for evaluating the whole when sites are tried alone
-
-    def spent() -> float:
-        """Return the share of the budget that is used up."""
-        seconds = (now() - start) / limit if limit else 0.0
-        evaluations = evaluator.evaluations / budget.evaluations if budget.evaluations else 0.0
-        return max(seconds, evaluations)
-
-    def evaluate(batch: Batch, *, timed: bool = True) -> list[Evaluation]:
-        nonlocal best, improved, stale, reserve
-        end = start + limit if timed and limit is not None else None
-        before, cost, begin = evaluator.trials, best.cost, now()
-        most = (
-            None if budget.evaluations is None else budget.evaluations - evaluator.evaluations - batch.trial
-        )
-        joined = batch.site_costs and not batch.trial and bool(_at_sites(batch.traces[0]))
-        until = end
-        if end is not None and reserve:
-            kept = (batch.partial and not joined) or batch.alone is not None
-            until = end - reserve if kept else end + reserve * (joined and begun)
-        for evaluation in evaluator.evaluate(batch, most=most, end=until):
-            best = min(best, evaluation, key=lambda item: item.order)
-            if observer.progress:
-                seconds = now() - start
-                observer.progress(
-                    Progress(best, evaluation, evaluator.evaluations, evaluator.crashes, seconds)
-                )
-        if reserve and joined and evaluator.trials > before:
-            reserve = RESERVE * (now() - begin)
-        improved = evaluator.evaluations if best.cost < cost else improved
-        stale = 0 if evaluator.trials > before else stale + 1
-        out_of_patience = budget.patience is not None and evaluator.evaluations - improved >= budget.patience
-        late = 0.0 if joined or not begun else reserve  # what was tried at sites is to be joined
-        if out_of_patience or stale >= PATIENCE or (end is not None and now() >= end + late):
-            raise BudgetSpent
-        return evaluator.known(batch)
-
-    def choose(cost: float | None, least: float = 0.0) -> Trace:
-        """Let the guide choose a trace; what it has the compiler do for that (rollouts) is cut off."""
-        worker, begin = evaluator.workers[0], now()
-        if limit is not None:
-            left = start + INITIAL_SHARE * limit - begin
-            worker.until = begin + max(least, CHOICE_SHARE * left)
-        try:
-            return _among(session.actions, guide.initial_traces.send(cost))
-        finally:
-            worker.until = math.inf
-
-    def refine(tried: dict[Trace, Evaluation]) -> tuple[Trace, float]:
-        """Run `first` from the best so far; return what it found at sites, and by how much that is better."""
-        nonlocal begun
-        assert first
-        begun, begin = True, best.cost
-        beginning = replace(space, initial=tuple(tried.values()), large=large)
-        for evaluation in _whole(first(beginning, np.random.default_rng(seed)), evaluate):
-            tried[evaluation.path] = evaluation
-        begun = False
-        return _at_sites(best.trace), begin / best.cost if math.isfinite(begin) else 1.0
-
+    spending = Spending(problem, budget, observer.progress)
     try:
-        session = problem.open(evaluator.workers[0])
-        session.ends = start + limit if limit is not None and budget.clock is WALL else math.inf
-        space, guide = _explore(session, problem, guide_for)
-        evaluator.policy = space.policy
-        tried: dict[Trace, Evaluation] = {}
-        for trace in task.initial_traces:
-            (tried[trace],) = evaluate(Batch([trace], legal=space.by_state), timed=False)
-        seconds = now() - start
-        reserve = JOIN_SHARE * seconds
-        if limit is not None and budget.spare_seconds < SPARED * seconds:
-            limit += budget.spare_seconds
-        enough = spent() <= FIRST_SHARE and (budget.evaluations or FIRST_EVALUATIONS) >= FIRST_EVALUATIONS
-        refines = bool(first and enough and space.site_actions and tried and not space.independent_sites)
-        large = refines and (spent() > LARGE_SHARE if limit else len(space.sites) >= LARGE_SITES)
-        latest = 1.0 if guide.searches else LARGE_INITIAL_SHARE if large else INITIAL_SHARE
-        due = refines and bool(space.suffixes)
-        at_sites: Trace = ()
-        scale = 1.0  # what the guide is told is without what was found at sites
-        with suppress(StopIteration):  # one by one: a short budget still sees the most promising
-            trace = choose(None, least=seconds)
-            while (alone := len(tried) <= len(task.initial_traces) and not large) or spent() <= latest:
-                batch = Batch([(*trace, *at_sites)], legal=space.by_state)
-                (tried[trace],) = evaluate(batch, timed=not alone)
-                cost = scale * tried[trace].cost
-                if due and trace not in task.initial_traces:
-                    due = False
-                    at_sites, scale = refine(tried)
-                trace = choose(cost)
-        if due:
-            refine(tried)
-        session.close()
-        if not large:
-            (tried[()],) = evaluate(Batch([()], legal=space.by_state))
-        survived = tuple(item for item in tried.values() if not item.error)
-        if not space.actions or not survived:  # nothing to do, or nothing that survives
-            raise BudgetSpent
-        proposals = method.search(replace(space, initial=survived, large=large), np.random.default_rng(seed))
-        batch = next(proposals)
-        while True:
-            batch = proposals.send(evaluate(batch))
-    except (BudgetSpent, StopIteration, KeyboardInterrupt):
-        if observer.finish and math.isfinite(best.cost):
-            observer.finish(evaluator, best.path)
+        with suppress(BudgetSpent, KeyboardInterrupt):
+            session = problem.open(spending.evaluator.workers[0])
+            in_seconds = spending.limit is not None and budget.clock is WALL
+            session.ends = spending.start + (spending.limit or 0.0) if in_seconds else math.inf
+            space, guide = _explore(session, problem, guide_for)
+            spending.evaluator.policy = space.policy
+            space = _Beginning(method, problem, budget, seed, spending, session).run(space, guide)
+            if space.actions and space.initial:
+                _follow(method.search(space, np.random.default_rng(seed)), spending)
+        if observer.finish and math.isfinite(spending.best.cost):
+            observer.finish(spending.evaluator, spending.best.path)
     finally:
-        evaluator.close()
+        spending.evaluator.close()
     return Result(
-        task=task.id,
+        task=problem.task.id,
         program=problem.program.name,
         digest=problem.program.digest,
         objective=problem.goal.name,
         method=method.name,
         seed=seed,
-        trace=best.path,
-        cost=best.cost,
+        trace=spending.best.path,
+        cost=spending.best.cost,
         baselines={},
-        evaluations=evaluator.evaluations,
-        seconds=round(now() - start, 3),
+        evaluations=spending.evaluator.evaluations,
+        seconds=round(spending.seconds, 3),
         toolchain={},
-        options=task.options,
-        illegal=evaluator.illegal,
+        options=problem.task.options,
+        illegal=spending.evaluator.illegal,
     )
 
 
-def _whole(proposals: Proposals, evaluate: Callable[[Batch], list[Evaluation]]) -> Iterator[Evaluation]:
-    """Run a search to its own end, and yield what it had of the whole program."""
+def _follow(
+    proposals: SiteProposals, spending: Spending, seen: Callable[[Evaluation], None] = lambda _: None
+) -> None:
+    """Evaluate the batches of a search to its own end; call `seen` with the evaluations of whole programs.
+
+    Raises:
+        BudgetSpent: before that.
+    """
     with suppress(StopIteration):
         batch = next(proposals)
         while True:
-            evaluations = evaluate(batch)
-            if batch.alone is None:
-                yield from evaluations
+            evaluations = spending.evaluate(batch)
+            if isinstance(batch, Batch):
+                for evaluation in evaluations:
+                    seen(evaluation)
             batch = proposals.send(evaluations)
 
 
-def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> tuple[SearchSpace, Guide]:
-    """Look at the program once: what is legal, which sites there are, and what the guide says.
+@dataclass
+class _Beginning:
+    """The traces that are evaluated before the method's own: the task's, and those that the guide chooses."""
 
-    Where all actions are legal on the whole program, they are taken to be so in every state. What answers a
-    question, or what a policy does at a site, depends on the state.
+    method: Method
+    problem: Problem
+    budget: Budget
+    seed: int
+    spending: Spending
+    session: Sandbox
+
+    def run(self, space: SearchSpace, guide: Guide) -> SearchSpace:
+        """Evaluate the initial traces; return the search space with those that did not fail.
+
+        Raises:
+            BudgetSpent: before the end.
+        """
+        spending, task = self.spending, self.problem.task
+        tried: dict[Trace, Evaluation] = {}
+        for trace in task.initial_traces:
+            (tried[trace],) = spending.evaluate(Batch([trace], space.legal), timed=False)
+        seconds = spending.seconds
+        spending.first_took(seconds)
+        refines = bool(tried) and self._may_refine(space)
+        space = replace(space, large=refines and self._is_large(space))
+        latest = 1.0 if guide.searches else LARGE_INITIAL_SHARE if space.large else INITIAL_SHARE
+        due = refines and bool(space.suffixes)
+        at_sites: Trace = ()
+        scale = 1.0  # the guide is sent costs without the gain at sites
+        with suppress(StopIteration):  # one by one: a short budget still evaluates the most promising
+            trace = self._choose(guide, None, least=seconds)
+            while (is_first := len(tried) <= len(task.initial_traces) and not space.large) or (
+                spending.share <= latest
+            ):
+                batch = Batch([(*trace, *at_sites)], space.legal)
+                (tried[trace],) = spending.evaluate(batch, timed=not is_first)
+                cost = scale * tried[trace].cost
+                if due and trace not in task.initial_traces:
+                    due = False
+                    at_sites, scale = self._refine(space, tried)
+                trace = self._choose(guide, cost)
+        if due:
+            self._refine(space, tried)
+        self.session.close()
+        if not space.large:
+            (tried[()],) = spending.evaluate(Batch([()], space.legal))
+        return replace(space, initial=tuple(item for item in tried.values() if not item.error))
+
+    def _may_refine(self, space: SearchSpace) -> bool:
+        """Return whether the method has a search at sites that fits the program and the budget."""
+        is_short = (self.budget.evaluations or FIRST_EVALUATIONS) < FIRST_EVALUATIONS
+        if not self.method.first or is_short or self.spending.share > FIRST_SHARE:
+            return False
+        return bool(space.site_actions) and not space.independent_sites
+
+    def _is_large(self, space: SearchSpace) -> bool:
+        if self.spending.limit:
+            return self.spending.share > LARGE_SHARE
+        return len(space.sites) >= LARGE_SITES
+
+    def _choose(self, guide: Guide, cost: float | None, least: float = 0.0) -> Trace:
+        """Return the guide's next trace; the compiler's work for that choice (rollouts) is cut off.
+
+        Raises:
+            StopIteration: the guide has no more.
+        """
+        spending, worker = self.spending, self.spending.evaluator.workers[0]
+        begin = spending.evaluator.now()
+        if spending.limit is not None:
+            left = spending.start + INITIAL_SHARE * spending.limit - begin
+            worker.until = begin + max(least, CHOICE_SHARE * left)
+        try:
+            return _among(self.session.actions, guide.initial_traces.send(cost))
+        finally:
+            worker.until = math.inf
+
+    def _refine(self, space: SearchSpace, tried: dict[Trace, Evaluation]) -> tuple[Trace, float]:
+        """Run `first` from the best so far; return the entries that it found at sites, and their gain."""
+        assert self.method.first
+        spending, begin = self.spending, self.spending.best.cost
+        spending.refining = True
+        proposals = self.method.first(
+            replace(space, initial=tuple(tried.values())), np.random.default_rng(self.seed)
+        )
+        _follow(proposals, spending, lambda found: tried.update({found.path: found}))
+        spending.refining = False
+        return of_sites(spending.best.trace), begin / spending.best.cost if math.isfinite(begin) else 1.0
+
+
+def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> tuple[SearchSpace, Guide]:
+    """Return the search space of an opened program, without initial traces, and the guide.
+
+    Where all actions are legal on the whole program, they are taken to be legal in every state. Answers to a
+    compiler's questions, and a policy's actions at sites, depend on the state.
     """
     guide = guide_for(session) if guide_for else Guide()
     sites = session.sites()
@@ -264,24 +245,29 @@ def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> 
     actions = session.actions if legal.any() or any(session.legal(site).any() for site in sites) else ()
     site_actions: Trace = ()
     if sites and problem.goal.by_site and legal.any() and not asks:
-        # What is applied to the program is so at each of its sites.
+        # An action on the program is applied at each of its sites.
         site_actions = session.actions if by_state else _legal(session, sites[0])
-    prior = guide.prior.among(actions) if guide.prior and actions else None
     task = problem.task
     learned = (guide.suffixes or task.suffixes) if site_actions else ()
-    suffixes = tuple(filter(None, (_among(session.actions, suffix) for suffix in learned)))
-    longest = max(1, task.max_trace + task.max_trace_by_site * len(sites))
-    told = suffixes, prior, guide.policy
-    space = SearchSpace(actions, site_actions, sites, (), longest, *told, by_state=by_state, asks=asks)
-    return replace(space, independent_sites=task.independent_sites, prior_gains=task.prior_gains), guide
-
-
-def _at_sites(trace: Trace) -> Trace:
-    return tuple(text for text in trace if split_entry(text)[0] != WHOLE_PROGRAM)
+    space = SearchSpace(
+        actions=actions,
+        site_actions=site_actions,
+        sites=sites,
+        initial=(),
+        max_length=max(1, task.max_trace + task.max_trace_by_site * len(sites)),
+        suffixes=tuple(filter(None, (_among(session.actions, suffix) for suffix in learned))),
+        prior=guide.prior.among(actions) if guide.prior and actions else None,
+        policy=guide.policy,
+        by_state=by_state,
+        asks=asks,
+        independent_sites=task.independent_sites,
+        prior_gains=task.prior_gains,
+    )
+    return space, guide
 
 
 def _among(actions: Sequence[str], trace: Trace) -> Trace:
-    """Return a trace without what a policy knows, and the task, with fewer actions, does not have."""
+    """Return a trace without the actions that a policy has and the task, with fewer actions, does not."""
     return tuple(text for text in trace if split_entry(text)[1] in actions)
 
 

@@ -9,10 +9,10 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from burnish.core.trace import Trace, entry
+from burnish.core.trace import Trace, entries_at
 from burnish.search.hill_climbing import hill_climbing
 from burnish.search.mutation import draw_suffix
-from burnish.search.space import Batch, Evaluation, Proposals, SearchSpace
+from burnish.search.space import Ask, Batch, Evaluation, Proposals, SearchSpace
 
 MARGINS = (0.0, 0.003, 0.01)  # that are left under a limit for all sites, one after the other
 DEAREST = 16.0  # times the price of what sites have in common
@@ -57,8 +57,8 @@ def refine(
 
     With `partial`, those that there is time for, and what is joined of them.
     """
-    (current,) = yield Batch([initial.trace], site_costs=True)
-    tried = yield Batch([current.trace + suffix for suffix in suffixes], site_costs=True, partial=partial)
+    (current,) = yield Batch([initial.trace], Ask.SITE_COSTS)
+    tried = yield Batch([current.trace + suffix for suffix in suffixes], Ask.SITE_COSTS, partial=partial)
     found = [current, *tried]
     kept: list[Trace] = []
     for margin in MARGINS:
@@ -66,10 +66,7 @@ def refine(
         if not best:
             break
         kept += best.values()
-        joined = current.trace + tuple(
-            entry(action, site) for site, suffix in best.items() for action in suffix
-        )
-        found += yield Batch([joined], site_costs=True, partial=partial)
+        found += yield Batch([current.trace + entries_at(best)], Ask.SITE_COSTS, partial=partial)
         if found[-1].cost < current.cost or math.isinf(current.room):
             break
     return min(found, key=lambda item: item.order), kept

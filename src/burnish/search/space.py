@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Flag, auto
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,30 +44,56 @@ class Evaluation:
         return self.cost, len(self.trace), self.trace
 
 
+class Ask(Flag):
+    """Parts of an evaluation beside the cost. All but LEGAL ask for the cost of the end of the trace."""
+
+    COST = 0  # of the cheapest state on the way
+    LEGAL = auto()  # the entries that are legal at the end
+    OTHERWISE = auto()  # of these only the ones that answer a question differently, where they are known
+    SITE_COSTS = auto()  # the costs of the sites at the end
+    DIGEST = auto()  # the digest of the state at the end
+    PREDICTION = auto()  # the prediction of the policy, where there is one, for the state at the end
+
+    @property
+    def at_end(self) -> bool:
+        """Return whether only the last state counts, not the cheapest on the way."""
+        return bool(self & ~Ask.LEGAL)
+
+
 @dataclass(frozen=True)
 class Batch:
-    """Traces to evaluate together: on all cores, every shared prefix once.
-
-    What is asked for of the end of a trace comes with the cost of the end, not the lowest on the way.
-    """
+    """Traces to evaluate together: on all cores, every shared prefix once."""
 
     traces: Sequence[Trace]
-    site_costs: bool = False  # also say what each site costs at the end
-    partial: bool = False  # while there is time: what there was none for has the error NOT_TRIED
-    trial: bool = False  # likewise, and leave the time, or the evaluation, for what is joined of them
-    legal: bool = False  # also say which entries are legal at the end,
-    otherwise: bool = False  # of them only those that answer what is asked otherwise, if that is known
-    digest: bool = False  # also say which state the end is
-    predict: bool = False  # also say what the policy, if there is one, makes of the state at the end
-    alone: int | None = None
-    """All traces begin with the same so many entries, and the others of each are at one site: try them there,
-    apart from the rest of the program. A cost is then by how much that changes the site's. They are tried
-    while there is time; all sites once count as one evaluation."""
+    ask: Ask = Ask.COST
+    partial: bool = False  # evaluate while there is time; the error of the others is NOT_TRIED
+    trial: bool = False  # leave the time, or the evaluation, for the trace that joins the best of them
+
+
+class Trial(NamedTuple):
+    """Actions to try at a site."""
+
+    site: str
+    suffix: Trace
+
+
+@dataclass(frozen=True)
+class SiteTrials:
+    """Suffixes to try after a trace, each at one site that is isolated from the rest of the program.
+
+    The trace of an evaluation is the suffix, less the actions that changed nothing; its cost is the change of
+    the site's cost. Trials are made while there is time. One trial at every site counts as one evaluation.
+    """
+
+    base: Trace
+    trials: Sequence[Trial]
 
 
 Proposals = Generator[Batch, list[Evaluation], None]
-"""A search: it yields batches and is sent their evaluations, in the order of the traces. It may go on
-for ever: who runs it keeps the best and stops it when the budget is spent."""
+"""A search. It yields batches and is sent their evaluations, in the order of the traces. It may be infinite:
+the caller keeps the best and stops the search when the budget is spent."""
+SiteProposals = Generator[Batch | SiteTrials, list[Evaluation], None]
+"""A search that also tries suffixes at isolated sites."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +113,11 @@ class SearchSpace:
     independent_sites: bool = False  # what is applied at one site changes nothing at others
     prior_gains: Mapping[str, float] = field(default_factory=dict)  # of actions at sites of other programs
     large: bool = False  # the budget has few evaluations of the whole program: look at its sites one by one
+
+    @property
+    def legal(self) -> Ask:
+        """What `entries` and `extensions` need of an evaluation."""
+        return Ask.LEGAL if self.by_state else Ask.COST
 
     @property
     def best_initial(self) -> Evaluation:

@@ -30,7 +30,7 @@ from burnish.learning.training.collect import LIMITS
 from burnish.search.evaluator import Evaluator
 from burnish.search.mutation import draw_suffix
 from burnish.search.problem import Problem
-from burnish.search.space import Batch
+from burnish.search.space import Ask, Batch
 
 POOL = 32  # of the best suffixes so far, tried on every program, and
 NEW = 32  # variations and random ones
@@ -117,7 +117,7 @@ def _try(
     evaluator = Evaluator(Problem(setup.task, program, setup.objective, limits=LIMITS), workers=1)
 
     def evaluate(traces: Sequence[Trace]) -> list[Any]:
-        batch = Batch(list(traces), site_costs=True)
+        batch = Batch(list(traces), Ask.SITE_COSTS)
         for _ in evaluator.evaluate(batch, most=None, end=None):
             pass
         return evaluator.known(batch)
