@@ -33,7 +33,7 @@ from pathlib import Path
 import numpy as np
 
 from burnish import Program
-from burnish.core.stepping import MakeAnswerer
+from burnish.core.answer import MakeAnswerer
 from burnish.files import default_cache
 from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
 from burnish.llvm.toolchain import clang_version, find_tool

@@ -14,7 +14,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from burnish import Result
-from burnish.core.limit import unlimited
+from burnish.core.objective import parse_objective
 
 OTHERS = {"Os": "#7f9fbf"}
 
@@ -57,7 +57,7 @@ def draw(results: list[Result], picture: Path) -> None:
     axes.set_xlim(left=min(burnished) - 9)
     axes.set_yticks(rows, names)
     axes.get_yticklabels()[-1].set_fontweight("bold")
-    axes.set_xlabel(f"{unlimited(results[0].objective)}, clang -Oz = 100 (less is better)")
+    axes.set_xlabel(f"{parse_objective(results[0].objective).unlimited}, clang -Oz = 100 (less is better)")
     axes.set_title("The C library zopfli, compiled for size", loc="left", size=11)
     axes.grid(axis="x", color="#e5e5e5")
     axes.set_axisbelow(True)

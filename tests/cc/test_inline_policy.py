@@ -16,8 +16,8 @@ from burnish.cc import build_log, inlined, optimizer
 from burnish.cc.commands import cc
 from burnish.cc.remaking import remake
 from burnish.cc.requests import KeptReference, OptimizeRequest
+from burnish.core.answer import Answerer
 from burnish.core.errors import UnknownName
-from burnish.core.stepping import Answerer
 from burnish.policies.arrays import Linear
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_inlining.actions import ACTIONS

@@ -13,7 +13,7 @@ import pytest
 
 from burnish import _native
 from burnish.cli import main
-from burnish.core.limit import limits_of
+from burnish.core.objective import parse_objective
 from burnish.core.result import Result
 from burnish.llvm.corpora.kernels import FLAGS, find_kernel
 from burnish.llvm.toolchain import find_tool
@@ -82,7 +82,7 @@ def test_fewer_loaded_bytes_do_not_cost_more_time_than_is_allowed(
     assert optimize("matrix.c", "--json", *options) == 0
     (result,) = results(capsys.readouterr().out)
     assert result.objective == objective
-    for limit in limits_of(objective):
+    for limit in parse_objective(objective).limits:
         assert result.beside[limit.objective]["result"] <= limit.most
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from burnish.core.answer import Answerer
 from burnish.core.errors import CompilerCrash, IllegalAction
-from burnish.core.stepping import Answerer
 from burnish.core.trace import WHOLE_PROGRAM, split_entry
 from burnish.core.view import Mask, Observed, View
 from burnish.envs.env import Env

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.limit import Limit, file_name, limits_of, parse_most, unlimited, within
+from burnish.core.objective import Formula, Limit, parse_growth, parse_objective
 from burnish.tasks.llvm_passes import TASK
 
 TEXT = "loaded-bytes while slowdown<=1.05"
@@ -13,13 +13,13 @@ TEXT = "loaded-bytes while slowdown<=1.05"
 
 def test_a_text_says_what_is_minimised_and_what_is_limited() -> None:
     both = (Limit("slowdown", 1.05), Limit("code-growth", 1))
-    assert (unlimited(TEXT), limits_of(TEXT)) == ("loaded-bytes", both[:1])
-    assert (unlimited("loaded-bytes"), limits_of("loaded-bytes")) == ("loaded-bytes", ())
-    assert limits_of(f"{TEXT} and code-growth<=1") == both
-    assert within("loaded-bytes", *both) == f"{TEXT} and code-growth<=1"
-    assert within("loaded-bytes") == "loaded-bytes"
+    assert parse_objective(TEXT) == Formula({"loaded-bytes": 1.0}, both[:1])
+    assert parse_objective("loaded-bytes") == Formula({"loaded-bytes": 1.0})
+    assert parse_objective(f"{TEXT} and code-growth<=1").limits == both
+    assert parse_objective(TEXT).unlimited == "loaded-bytes"
+    assert parse_objective(TEXT).names == {"loaded-bytes", "slowdown"}
+    assert Formula({"loaded-bytes": 1.0}, both).text == f"{TEXT} and code-growth<=1"
     assert TASK.objective("loaded-bytes  while  slowdown <= 1.050").name == TEXT
-    assert file_name(TEXT) == "loaded-bytes-while-slowdown-1.05"
 
 
 def test_within_the_limit_a_cost_is_the_objectives_and_beyond_it_more_than_double() -> None:
@@ -65,10 +65,10 @@ def test_the_nearest_name_is_told() -> None:
 
 
 def test_per_cent_are_read() -> None:
-    assert [parse_most(text) for text in ("5%", "0 %", "12.5%", "none")] == [1.05, 1.0, 1.125, None]
+    assert [parse_growth(text) for text in ("5%", "0 %", "12.5%", "none")] == [1.05, 1.0, 1.125, None]
 
 
 @pytest.mark.parametrize("text", ["", "5", "-5%", "five%", "%", "None"])
 def test_what_is_no_per_cent_is_told(text: str) -> None:
     with pytest.raises(InputError, match="expected per cent, such as 5%, or none"):
-        parse_most(text)
+        parse_growth(text)

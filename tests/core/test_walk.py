@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.errors import IllegalAction
-from burnish.core.stepping import apply_entry
 from burnish.core.walk import act_entry, after, cost_after, reached
 from tests.core.counting_task import CountingSession, counters
 
@@ -36,7 +35,7 @@ def test_state_is_there_until_the_end_and_the_root_stays_as_it_was() -> None:
 def test_entry_is_that_of_the_trace() -> None:
     session = CountingSession(counters("a=8 b=3"))
     assert act_entry(session, "b: subtract(3)") == (True, "b: subtract(3)")
-    assert apply_entry(session, "a: halve")
+    assert session.apply_entry("a: halve")
     assert session.trace == ["b: subtract(3)", "a: halve"]
 
 

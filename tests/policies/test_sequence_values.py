@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.limit import unlimited
+from burnish.core.objective import parse_objective
 from burnish.policies import find
 from burnish.policies.sequence_values import WORST, SequenceValues, load_sequence_values
 from burnish.tasks.llvm_passes import TASK, make_task
@@ -153,7 +153,7 @@ def test_shipped_policy_fits_its_task(name: str) -> None:
     task, _, objective = name.partition("-without-")[0].partition("-")
     path = find.shipped()[name]
     policy = load_sequence_values(path)
-    assert (policy.task, unlimited(policy.objective), task) == (TASK.id, objective, TASK.name)
+    assert (policy.task, parse_objective(policy.objective).unlimited, task) == (TASK.id, objective, TASK.name)
     assert {action for trace in (*policy.traces, *policy.suffixes) for action in trace} <= set(TASK.actions)
     assert policy.gains.shape == (len(policy.keys), len(policy.traces))
     assert policy.time.shape == (2, len(policy.traces))

@@ -23,7 +23,6 @@ from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.registry import task_for
 from burnish.core.result import Result
-from burnish.core.stepping import apply_entry
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.evaluation.explain import contributions, idle_steps, minimize_trace
@@ -153,7 +152,7 @@ def _walk(session: Sandbox, trace: Trace, measure: Measure) -> Iterator[Row]:
     yield _row("(opened)", None, 0.0, measure(session))
     for text in trace:
         start = time.perf_counter()
-        changed = apply_entry(session, text)
+        changed = session.apply_entry(text)
         yield _row(text, changed, time.perf_counter() - start, measure(session))
 
 

@@ -15,7 +15,7 @@ from burnish.console.progress import SearchProgress
 from burnish.console.table_forms import TableForm, add_table_form, form_of
 from burnish.console.tables import Column, TextTable, heading_of, names, sentences, texts
 from burnish.core.errors import InputError
-from burnish.core.limit import unlimited
+from burnish.core.objective import parse_objective
 from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.evaluation.evaluate import Evaluated, MeanRatio, evaluate_result, ratio_of, summarise
@@ -98,7 +98,7 @@ def _evaluate(row: Result, beside: Path, options: argparse.Namespace, comparer: 
 
 def _size_of(task: Task, first: Result) -> str | None:
     """Return the exact objective that has a column: the first result's, or the last of those always shown."""
-    exact = (*task.shown.objectives, unlimited(first.objective))
+    exact = (*task.shown.objectives, parse_objective(first.objective).unlimited)
     return next((name for name in reversed(exact) if name in task.exact_objectives), None)
 
 

@@ -29,8 +29,7 @@ from burnish.cli.show.results_table import results_table
 from burnish.console.command_parser import COUNT, SEED, CommandParser
 from burnish.console.table_forms import add_table_form, form_of
 from burnish.core.errors import InputError
-from burnish.core.limit import limits_of as in_limits
-from burnish.core.limit import unlimited
+from burnish.core.objective import parse_objective
 from burnish.core.program_source import ProgramSource
 from burnish.core.registry import load_task, task_for
 from burnish.core.result import Result
@@ -82,7 +81,7 @@ def _longer(
     if options.task or task.options or one or not task.longer:
         return task
     whole, budget = load_task(task.longer), Budget.parse(options.budget)
-    measured = {unlimited(goal), *(limit.objective for limit in in_limits(goal))}
+    measured = parse_objective(goal).names
     both = (
         measured <= set(whole.objectives)
         and (options.output is None or options.output.suffix in ("", *whole.emitters))

@@ -9,9 +9,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from burnish.core.limit import unlimited
+from burnish.core.objective import parse_objective
 from burnish.core.task import Task
-from burnish.core.weighted import is_weighted
 
 Kind = Literal["name", "figure", "text"]
 MOST_NAMES = 3  # of programs, in a sentence
@@ -102,8 +101,8 @@ def figures(*headings: str, once: bool = False) -> tuple[Column, ...]:
 
 def heading_of(task: Task, objective: str) -> str:
     """Return what an objective is called in a narrow table."""
-    name = unlimited(objective)
-    if is_weighted(name):
+    name = parse_objective(objective).unlimited
+    if parse_objective(name).is_weighted:
         return "weighted"
     found = task.objective(name)
     return found.heading or found.unit

@@ -11,15 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from burnish.core import stepping
 from burnish.core.action import action_number
-from burnish.core.errors import IllegalAction, InputError, UnknownName
-from burnish.core.limit import Limit, limits_of, unlimited
+from burnish.core.answer import MakeAnswerer, made
+from burnish.core.errors import IllegalAction, InputError, UnknownName, nearest
+from burnish.core.objective import Limit, parse_objective
 from burnish.core.program import Program
-from burnish.core.stepping import MakeAnswerer
-from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
-from burnish.core.view import Mask, Observed, Start, Step, View
-from burnish.core.weighted import factors, is_weighted, product
+from burnish.core.trace import WHOLE_PROGRAM, Trace, entry, split_entry
+from burnish.core.view import Mask, Observed, Start, Step, View, first_places, places
 
 
 @dataclass(frozen=True)
@@ -100,14 +98,11 @@ class Session(ABC):
             UnknownName: the task has no such objective.
             InputError: the program has no such cost, for example because it cannot be run.
         """
-        if limits := limits_of(objective):
-            cost = self.measure(unlimited(objective), site)
-            for limit in limits:
-                cost = self._limited(cost, limit, self.cost(limit.objective, site), site)
-            return cost
-        if not is_weighted(objective):
-            return self.cost(objective, site)
-        return product({name: self.cost(name, site) for name in factors(objective)}, objective)
+        formula = parse_objective(objective)
+        cost = formula.cost(lambda name: self.cost(name, site))
+        for limit in formula.limits:
+            cost = self._limited(cost, limit, self.cost(limit.objective, site), site)
+        return cost
 
     @abstractmethod
     def digest(self) -> str:
@@ -141,26 +136,20 @@ class Session(ABC):
             objective: See `measure`.
             priced: Add the prices of shares under program-wide limits; see `prices`.
         """
-        if limits := limits_of(objective):
-            costs = self.site_costs(unlimited(objective))
-            for limit in limits:
-                if limit.objective in self.prices and not priced:
-                    continue
+        formula = parse_objective(objective)
+        by_name = {name: self.costs(name) for name in formula.exponents}
+        costs = next(iter(by_name.values()))
+        if formula.is_weighted:
+            sites = [site for site in costs if all(site in known for known in by_name.values())]
+            costs = {site: formula.cost(lambda name, at=site: by_name[name][at]) for site in sites}  # type: ignore[misc]
+        for limit in formula.limits:
+            if priced or limit.objective not in self.prices:
                 shares = self.costs(limit.objective)
                 costs = {
                     site: self._limited(cost, limit, shares.get(site, 0.0), site)
                     for site, cost in costs.items()
                 }
-            return costs
-        if not is_weighted(objective):
-            return self.costs(objective)
-        by_name = {name: self.costs(name) for name in factors(objective)}
-        sites = next(iter(by_name.values()))
-        return {
-            site: product({name: costs[site] for name, costs in by_name.items()}, objective)
-            for site in sites
-            if all(site in costs for costs in by_name.values())
-        }
+        return costs
 
     def room(self, objective: str) -> float:
         """Return the slack left under the program-wide limits; infinity if there are no such limits.
@@ -168,7 +157,7 @@ class Session(ABC):
         The unit is that of the minimised objective: shares times their price. Below 0, a limit is exceeded.
         """
         room = math.inf
-        for limit in limits_of(objective):
+        for limit in parse_objective(objective).limits:
             if limit.objective in self.prices:
                 shares = sum(self.costs(limit.objective).values())
                 left = shares * (limit.most / max(self.cost(limit.objective), 1e-9) - 1)
@@ -214,7 +203,25 @@ class Session(ABC):
 
     def replay(self, trace: Iterable[str]) -> Trace:
         """Apply the entries of a trace in order; return those for which a change was reported."""
-        return tuple(text for text in trace if stepping.apply_entry(self, text))
+        return tuple(text for text in trace if self.apply_entry(text))
+
+    def apply_entry(self, text: str) -> bool:
+        """Apply an entry of a trace; return whether a change was reported.
+
+        Raises:
+            CompilerCrash: the compiler crashes or gives up.
+            IllegalAction: the action does not apply here; if there is no such site, the message names near
+                ones.
+            UnknownName: there is no such action.
+        """
+        site, action = split_entry(text)
+        try:
+            return self.apply(self.index(action), site)
+        except IllegalAction:
+            if site and site not in (sites := self.sites()):
+                near = nearest(site, sites)
+                raise IllegalAction(f"{text!r}: the program has no {site!r}; {near}") from None
+            raise
 
     def index(self, action: str) -> int:
         """Return an action's index.
@@ -229,7 +236,11 @@ class Session(ABC):
 
     def start(self, view: View, baselines: Sequence[Callable[[], float]] = ()) -> Start:
         """Find the first sites, observe, measure, find the legal actions, and call `baselines`."""
-        return stepping.begin(self, view, baselines)
+        sites = first_places(self, view.site_count)
+        observed = tuple(self.observe(name) for name in view.observations)
+        costs = tuple(baseline() for baseline in baselines)
+        cost = math.nan if view.objective is None else self.measure(view.objective)
+        return Start(sites, observed, cost, self.mask(sites), costs, self.question())
 
     def begin_fork(
         self, view: View, baselines: Sequence[Callable[[], float]] = ()
@@ -255,7 +266,11 @@ class Session(ABC):
             view: The observations, the objective and the number of sites.
             sites: The sites of the last start or step, the whole program first.
         """
-        return stepping.step(self, action, site, view, sites)
+        changed, text = self.act(action, site)
+        cost = None if view.objective is None else self.measure(view.objective)
+        sites, mask = places(self, sites, view.site_count)
+        observed = tuple(self.observe(name) for name in view.observations)
+        return Step(changed, observed, cost, mask, sites, text, self.question())
 
     def question(self) -> str:
         """Return the site that the compiler asks about; "" if it asks nothing.
@@ -268,7 +283,11 @@ class Session(ABC):
 
     def answer(self, make: MakeAnswerer) -> Trace:
         """Answer all open questions by a policy, in the compiler's order, and return the entries."""
-        return stepping.answer(self, make)
+        answerer, entries = made(make), list[str]()
+        while self.question():
+            observed = tuple(self.observe(name) for name in answerer.observations)
+            entries.append(self.act(int(answerer(observed, self.legal())))[1])
+        return tuple(entries)
 
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
         """Return a function that makes a step; a sandbox begins the step at once."""

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from burnish.core.behaviour import Behaviour
 from burnish.core.errors import InputError, UnknownName
-from burnish.core.limit import limited, unlimited
-from burnish.core.objective import Objective, Observation
+from burnish.core.objective import Objective, Observation, parse_objective
 from burnish.core.program import Program
 from burnish.core.program_source import FileSource, ProgramSource
 from burnish.core.result import Result
@@ -18,7 +17,6 @@ from burnish.core.session import Session
 from burnish.core.setting import Setting
 from burnish.core.trace import Trace
 from burnish.core.validator import Validator
-from burnish.core.weighted import is_weighted, weighted_objective
 
 Opener = Callable[[Program], Session]
 Emitter = Callable[[Session, tuple[str, ...], str], bytes]
@@ -190,11 +188,9 @@ class Task:
         """
         if not isinstance(name, str | None):
             raise UnknownName.among("objective", name, self.objectives)
-        if name is not None and (base := unlimited(name)) != name:
-            return limited(name, self.objective(base), self.objectives)
-        if name is not None and is_weighted(name):
-            return weighted_objective(name, self.objectives)
-        return _look_up("objective", self.objectives, name)
+        if name is None:
+            return next(iter(self.objectives.values()))
+        return parse_objective(name).objective(self.objectives)
 
     @property
     def first_trace(self) -> Trace:

@@ -201,7 +201,7 @@ def a_trace_leads_to_one_state(case: Case) -> None:
 
 
 def masks_are_honest(case: Case) -> None:
-    """Check that illegal actions raise IllegalAction and change nothing; an unknown site has no legal ones."""
+    """Check that illegal actions raise IllegalAction and change nothing; unknown sites have no legal ones."""
     with sandboxes() as open_one:
         session = open_one(case.task, case.programs[0])
         wander(session, np.random.default_rng(1), case.steps)

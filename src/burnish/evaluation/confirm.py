@@ -11,7 +11,6 @@ from burnish.core.errors import CompilerCrash, InputError, Miscompiled, NotMeasu
 from burnish.core.objective import Objective
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.core.weighted import is_weighted
 from burnish.evaluation.measurable import measure_all
 from burnish.evaluation.remeasure import Measured, remeasure
 from burnish.evaluation.timing import FASTER, Comparison, Effort
@@ -53,7 +52,7 @@ def reference_of(task: Task, goal: Objective, baselines: Costs) -> str:
 
     For a weighted objective it is the one that does best in it, as none of them is made for it.
     """
-    if not is_weighted(goal.name):
+    if not goal.formula.is_weighted:
         return task.reference
     return min(baselines, key=lambda name: baselines[name][goal.name])
 

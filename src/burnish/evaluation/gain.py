@@ -10,7 +10,6 @@ from burnish.core.objective import Objective
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
-from burnish.core.weighted import factors
 from burnish.evaluation.intervals import fewest
 from burnish.evaluation.timing import (
     FASTER,
@@ -53,7 +52,7 @@ def measure_gain(
         Miscompiled: a run fails.
         MissingTool: the machine has no such counter.
     """
-    exponents = factors(goal.name)
+    exponents = goal.formula.exponents
     parts = [_part(task.objective(name), program, baseline, candidate, comparer) for name in exponents]
     if len(parts) == 1:
         return parts[0]

@@ -9,7 +9,6 @@ from burnish.core.errors import BurnishError, CompilerCrash, IllegalAction
 from burnish.core.program import Program
 from burnish.core.recent import Recent
 from burnish.core.session import Session
-from burnish.core.stepping import apply_entry
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.core.walk import reached
@@ -100,7 +99,7 @@ class States:
     def _apply(self, state: str, text: str) -> str:
         session = self._session(state).fork()
         try:
-            apply_entry(session, text)
+            session.apply_entry(text)
             after = session.digest()
         except BurnishError:
             session.close()

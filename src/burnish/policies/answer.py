@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from burnish.core.answer import Answerer
 from burnish.core.errors import InputError
 from burnish.core.guide import State
-from burnish.core.stepping import Answerer
 from burnish.core.task import Task
 from burnish.core.view import Mask, Observed
 from burnish.policies.columns import with_columns

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from burnish.core.errors import UnknownName
 from burnish.core.guide import GuideFor
-from burnish.core.limit import unlimited
+from burnish.core.objective import parse_objective
 from burnish.core.task import Task
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -59,7 +59,7 @@ def find_guide(name: str, task: Task, objective: str) -> tuple[GuideFor, str] | 
 
 def _nearest(task: Task, objective: str) -> tuple[GuideFor, str] | None:
     """Return the shipped policy for an objective whose actions and machine were most nearly those at hand."""
-    objective = unlimited(objective)
+    objective = parse_objective(objective).unlimited
     wanted = f"{task.name}-{LIKE.get(objective, objective)}"
     found = [
         (_load(path, task), name)
@@ -85,7 +85,7 @@ def made_for(name: str, task: Task, objective: str) -> str:
     own = getattr(guide_for, "objective", None)  # of sequence values; other policies say it on their card
     if own is None:
         own = getattr(getattr(guide_for, "policy", None), "card", {}).get("objective", objective)
-    return "" if unlimited(own) == unlimited(objective) else str(own)
+    return "" if parse_objective(own).unlimited == parse_objective(objective).unlimited else str(own)
 
 
 def check(name: str, task: Task | None = None) -> None:

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from burnish.core import stepping
 from burnish.core.errors import IllegalAction
 from burnish.core.guide import State
 from burnish.core.objective import Objective
 from burnish.core.recent import Recent
 from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM, Trace, draw_of, entry, split_entry
+from burnish.core.view import first_places
+from burnish.core.view import places as places_after
 from burnish.core.walk import act_entry
 from burnish.search.space import Ask, Evaluation
 
@@ -69,7 +70,7 @@ class _Walker:
             self.illegal += 1
             return False
         if places:
-            self.sites = stepping.places(self.session, self.sites, places)[0]
+            self.sites = places_after(self.session, self.sites, places)[0]
         self.path += (text,)
         if changed:
             self.trimmed += (text,)
@@ -121,7 +122,7 @@ class PrefixTree:
         places = inputs.places
         measure = partial(_Walker.measure, objective=objective.name, ask=ask, guided=places is not None)
         if places and len(self._root.sites) == 1:
-            self._root.sites = stepping.first_places(self._root.session, places)
+            self._root.sites = first_places(self._root.session, places)
         predicts = Ask.PREDICTION in ask  # the state is kept: the next trace may begin there
         start, state = self._longest_prefix(trace, best)
         state = self._fork(state)

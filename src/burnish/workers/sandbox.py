@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from burnish.core.action import action_number
+from burnish.core.answer import MakeAnswerer
 from burnish.core.argument_checks import check_class
 from burnish.core.errors import BurnishError, CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
-from burnish.core.stepping import MakeAnswerer
 from burnish.core.task import Opener
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed, Start, Step, View

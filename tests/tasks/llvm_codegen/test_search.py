@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from burnish.core.limit import limits_of
+from burnish.core.objective import parse_objective
 from burnish.core.trace import split_entry
 from burnish.llvm.corpora.kernels import load_kernel
 from burnish.search import Budget, search
@@ -19,7 +19,11 @@ BUDGET = Budget(evaluations=26, workers=1)
 def test_what_functions_keep_is_one_object() -> None:
     source = load_kernel("regex", ["small"])
     goal = TASK.goal("loaded-bytes", {})
-    assert [limit.objective for limit in limits_of(goal)] == ["slowdown", "code-growth", "linked-growth"]
+    assert [limit.objective for limit in parse_objective(goal).limits] == [
+        "slowdown",
+        "code-growth",
+        "linked-growth",
+    ]
     found = search(Problem(TASK, source, goal), BUDGET)
     session = TASK.open(source)
     before, expected = session.measure("loaded-bytes"), session.site_costs("loaded-bytes")

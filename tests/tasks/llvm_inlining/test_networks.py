@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from burnish import _native
+from burnish.core.answer import MakeAnswerer
 from burnish.core.errors import InputError
-from burnish.core.stepping import MakeAnswerer
 from burnish.llvm.corpora.random_modules import random_module
 from burnish.policies.answer import Answers, ByPython, answers_of
 from burnish.policies.arrays import ArraysPolicy, Linear, load_arrays

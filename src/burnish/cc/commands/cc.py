@@ -206,9 +206,9 @@ def _code_generation(options: DriverOptions, value: str) -> DriverOptions:
 
 
 def _speed_limit(options: DriverOptions, value: str) -> DriverOptions:
-    from burnish.core.limit import parse_most
+    from burnish.core.objective import parse_growth
 
-    return replace(options, speed_limit=parse_most(value))
+    return replace(options, speed_limit=parse_growth(value))
 
 
 def _seed(options: DriverOptions, value: str) -> DriverOptions:

@@ -8,10 +8,9 @@ from pathlib import Path
 from burnish.console.numbers import cost_text, ratio_text
 from burnish.console.table_forms import AS_TABLE, TableForm
 from burnish.console.tables import Column, TextTable, figures, heading_of, held_for, names, texts
-from burnish.core.limit import unlimited
+from burnish.core.objective import parse_objective
 from burnish.core.result import Result
 from burnish.core.task import Task
-from burnish.core.weighted import is_weighted
 
 MOST_BASELINES = 3  # that fit on 80 columns
 
@@ -80,20 +79,24 @@ class _ResultsTable:
             change = 100 * (costs["result"] / costs[reference] - 1)
             levels = (*self._baselines, "result")
             cells = (cost_text(costs[level]) if level in costs else "" for level in levels)
-            unit = "weighted objective" if is_weighted(objective) else heading_of(self._task, objective)
+            unit = (
+                "weighted objective"
+                if parse_objective(objective).is_weighted
+                else heading_of(self._task, objective)
+            )
             yield (name, unit, *cells, f"{change:+.1f}%", str(evaluations), f"{seconds:.1f}")
 
     def _reference(self, result: Result) -> str:
         """Return the baseline that a result is compared with: see burnish.evaluation.confirm."""
         if result.timing:
             return str(result.timing["against"])
-        if is_weighted(result.objective):
+        if parse_objective(result.objective).is_weighted:
             return min(result.baselines, key=lambda name: result.baselines[name])
         return self._task.configured(result.options).reference
 
     def _shown(self, result: Result) -> list[str]:
         """Return what is shown of a result: an older one does not have everything."""
-        goal = unlimited(result.objective)
+        goal = parse_objective(result.objective).unlimited
         names = dict.fromkeys([*self._task.shown.objectives, goal])
         return [name for name in names if name in result.beside or name == goal]
 
@@ -137,7 +140,9 @@ def _short(result: Result, results: Sequence[Result]) -> str:
 
 
 def _costs(result: Result, objective: str) -> Mapping[str, float]:
-    if objective == unlimited(result.objective):  # within its limit a result's cost is the objective's
+    if (
+        objective == parse_objective(result.objective).unlimited
+    ):  # within its limit a result's cost is the objective's
         return {"result": result.cost, **result.baselines}
     return result.beside[objective]
 

@@ -9,10 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from burnish.core.errors import CompilerCrash, IllegalAction
-from burnish.core.limit import limits_of, unlimited
 from burnish.core.objective import Objective
 from burnish.core.session import Session
-from burnish.core.stepping import apply_entry
 from burnish.core.trace import Trace
 from burnish.search.space import Evaluation
 
@@ -165,14 +163,14 @@ def _measured(
     """Return what a state costs without the limits, NaN where that is not known, and what exceeds them."""
     if goal.noisy and not evaluated:  # a single run says little
         return math.nan, ()
-    measured = {limit: session.measure(limit.objective) for limit in limits_of(goal.name)}
+    measured = {limit: session.measure(limit.objective) for limit in goal.formula.limits}
     above = tuple(
         f"{limit.objective} {_figure(value)} > {limit.most:g}"
         for limit, value in measured.items()
         if value > limit.most
     )
     if not goal.noisy:
-        return session.measure(unlimited(goal.name)), above
+        return session.measure(goal.formula.unlimited), above
     # a search counts more than the cost where a limit is exceeded
     return evaluated.cost if evaluated and not above else math.nan, above
 
@@ -192,7 +190,7 @@ def _way(
     try:
         digests = [session.digest()]
         for number, text in enumerate(evaluation.path, 1):
-            apply_entry(session, text)
+            session.apply_entry(text)
             digests.append(look(session, evaluation if number == len(evaluation.path) else None))
         return digests
     finally:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -25,7 +26,6 @@ import torch
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
-from burnish.core.limit import file_name
 from burnish.core.program import Program
 from burnish.core.trace import Trace
 from burnish.learning.portfolio.costs import CostTable, TableSetup, fill
@@ -167,7 +167,7 @@ class SequenceValuesTraining:
             suffixes = learn_suffixes(
                 SuffixSetup(self.task, self.objective, self._best(table, gains), actions, left),
                 part,
-                self.state / f"suffixes-{file_name(self.objective)}.jsonl",
+                self.state / f"suffixes-{_file_name(self.objective)}.jsonl",
                 jobs=self.jobs,
                 seed=self.config.run.seed,
                 progress=lambda name, saved, count: self.note(f"suffixes {count}: {name} -{saved:.2%}"),
@@ -236,7 +236,7 @@ class SequenceValuesTraining:
             setup,
             self.programs,
             first,
-            self.state / f"portfolio-{file_name(self.objective)}.jsonl",
+            self.state / f"portfolio-{_file_name(self.objective)}.jsonl",
             effort,
         ):
             chosen, added = portfolio.chosen(self.plan.size)
@@ -292,3 +292,8 @@ def _parts(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Progra
     most = min(count, len(programs))
     for begin in range(0, most or 1, chunk):
         yield programs[begin : min(begin + chunk, most)]
+
+
+def _file_name(objective: str) -> str:
+    """Return an objective's text as a part of a file name."""
+    return re.sub(r"[^\w.^*-]+", "-", objective)

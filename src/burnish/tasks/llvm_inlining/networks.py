@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from burnish import _native
+from burnish.core.answer import Answerer
 from burnish.core.errors import InputError
-from burnish.core.stepping import Answerer
 from burnish.policies.answer import Answers
 from burnish.policies.arrays import ArraysPolicy, Linear
 from burnish.policies.choose import ActionPolicy, Floats

@@ -8,10 +8,10 @@ from itertools import islice
 
 import numpy as np
 
+from burnish.core.answer import MakeAnswerer, made
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.stepping import MakeAnswerer, made
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.core.view import Mask, Observed
 from burnish.llvm.run.stopwatch import Stopwatch

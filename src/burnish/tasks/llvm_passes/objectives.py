@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
-from burnish.core.limit import Limit, unlimited, within
-from burnish.core.objective import Objective
+from burnish.core.objective import Formula, Limit, Objective, parse_objective
 from burnish.core.trace import split_entry
-from burnish.core.weighted import factors
 from burnish.llvm.run.stopwatch import REPEATS
 from burnish.tasks.llvm_passes.actions import ACTIONS
 from burnish.tasks.llvm_passes.computed_gotos import losses
@@ -124,7 +122,7 @@ RUN_TIME = frozenset({"seconds", "cycles", "instructions"})
 
 def level_for(objective: str) -> str:
     """Return the clang level that an objective is compared with: what its users would otherwise take."""
-    return "O3" if RUN_TIME & factors(unlimited(objective)).keys() else "Oz"
+    return "O3" if RUN_TIME & parse_objective(objective).exponents.keys() else "Oz"
 
 
 def within_limits(objective: str, slowdown: float | None, code_growth: float = 1) -> str:
@@ -142,7 +140,8 @@ def within_limits(objective: str, slowdown: float | None, code_growth: float = 1
     if objective != "loaded-bytes":
         return objective
     speed = () if slowdown is None else (Limit("slowdown", slowdown),)
-    return within(objective, *speed, Limit("code-growth", code_growth), Limit("linked-growth", 1))
+    limits = *speed, Limit("code-growth", code_growth), Limit("linked-growth", 1)
+    return Formula({objective: 1.0}, limits).text
 
 
 def cost(session: ModuleSession, objective: str) -> float:

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.action import action_number
 from burnish.core.errors import CompilerCrash, InputError, ProgramError, UnknownName
-from burnish.core.limit import limits_of, unlimited
+from burnish.core.objective import parse_objective
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
-from burnish.core.weighted import factors
 from burnish.llvm.run.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.actions import ACTIONS, indices, legal_masks
 from burnish.tasks.llvm_passes.modules import (
@@ -208,7 +207,7 @@ class ModuleSession(Session):
 
     def part(self, site: str, objective: str) -> Part | None:
         """Return one function with everything else declared, in which it is compiled as it is here."""
-        names = factors(unlimited(objective)).keys() | {limit.objective for limit in limits_of(objective)}
+        names = parse_objective(objective).names
         slowdown = self.costs("slowdown").get(site, 1.0) if "slowdown" in names else 1.0
         slowdown = slowdown or 1.0  # what is expected to take no time any more is compared with itself
         try:

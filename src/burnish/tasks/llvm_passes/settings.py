@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from functools import partial
 
 from burnish.core.errors import InputError
-from burnish.core.limit import parse_most
+from burnish.core.objective import parse_growth
 from burnish.core.setting import Setting
 from burnish.core.task import Task, TaskSettings
 from burnish.llvm.toolchain import LEVELS
@@ -70,7 +70,7 @@ def _configure(make_task: Callable[[Options], Task], given: Mapping[str, str], o
 
 def goal(objective: str, given: Mapping[str, str]) -> str:
     """Return an objective within the limits that users of `burnish optimize` mean, by GOAL_SETTINGS."""
-    return within_limits(objective, parse_most(given.get(SPEED_LIMIT, "5%")))
+    return within_limits(objective, parse_growth(given.get(SPEED_LIMIT, "5%")))
 
 
 def texts(options: Options) -> dict[str, str]:
