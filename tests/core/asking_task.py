@@ -19,7 +19,7 @@ from burnish.core.errors import ProgramError, UnknownName
 from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.task import Task
+from burnish.core.task import SearchHints, Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 
@@ -233,8 +233,7 @@ TASK = Task(
     baselines={"never": open_never, "heuristic": open_asking},
     reference="heuristic",
     max_steps=None,
-    max_trace=0,
-    max_trace_by_site=2,  # inlining brings further questions
+    hints=SearchHints(max_trace=0, max_trace_by_site=2),  # inlining brings further questions
 )
 
 

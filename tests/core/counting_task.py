@@ -16,7 +16,7 @@ from burnish.core.errors import ProgramError, UnknownName
 from burnish.core.objective import GraphArrays, Objective, Observation
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
-from burnish.core.task import Task
+from burnish.core.task import SearchHints, Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 
@@ -166,7 +166,7 @@ TASK = Task(
     baselines={"start": open_counters, "halved": open_halved},
     reference="halved",
     max_steps=20,
-    initial_traces=(("halve",),),
+    hints=SearchHints((("halve",),)),
 )
 
 

@@ -15,7 +15,7 @@ from burnish.core.errors import ProgramError, UnknownName
 from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.task import Task
+from burnish.core.task import SearchHints, Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 
@@ -103,7 +103,7 @@ TASK = Task(
     baselines={"start": open_pieces},
     reference="start",
     max_steps=30,
-    max_trace=30,
+    hints=SearchHints(max_trace=30),
 )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from burnish.core.program import Program
+from burnish.core.task import SearchHints
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.envs.env import Env
 from tests.conformance import TaskConformance
@@ -41,7 +42,7 @@ class TestNoisy(ContractClaims):
         objectives={name: replace(one, noisy=True) for name, one in TASK.objectives.items()},
         open=NoisyCounting,
         baselines={"start": NoisyCounting, "halved": open_halved},
-        initial_traces=(),
+        hints=SearchHints(()),
     )
     examples = TestCounting.examples
 

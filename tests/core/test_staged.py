@@ -10,6 +10,7 @@ import pytest
 from burnish.core.errors import IllegalAction
 from burnish.core.session import Session
 from burnish.core.staged import Stage, staged
+from burnish.core.task import Files
 from tests.conformance import TaskConformance
 from tests.conftest import OpenSandbox
 from tests.core import asking_task, counting_task
@@ -66,7 +67,7 @@ def test_cost_is_what_the_last_stage_makes_of_the_state() -> None:
 
 
 def test_initial_traces_go_through_all_stages() -> None:
-    assert TASK.initial_traces == ((BEGIN, "halve"), (BEGIN,))
+    assert TASK.hints.initial_traces == ((BEGIN, "halve"), (BEGIN,))
 
 
 def test_what_all_see_alike_is_seen() -> None:
@@ -88,13 +89,13 @@ def test_files_are_of_the_last_stage_in_any_process(open_sandbox: OpenSandbox) -
     def write(session: Session, _arguments: tuple[str, ...], _baseline: str) -> bytes:
         return bytes(session.observe("bytes"))  # type: ignore[arg-type]  # it is of bytes
 
-    last = replace(counting_task.TASK, emitters={".txt": write})
+    last = replace(counting_task.TASK, files=Files(emitters={".txt": write}))
     task = staged("written", asking_task.TASK, Stage(last, open_sizes))
     for session in (task.open(PROGRAM), open_sandbox(TASK.open, PROGRAM)):
-        assert task.emitters[".txt"](session, (), "") == b"g=9 h=5 main=18"
+        assert task.files.emitters[".txt"](session, (), "") == b"g=9 h=5 main=18"
         assert not session.trace
         session.replay([BEGIN, "g: subtract(1)"])
-        assert task.emitters[".txt"](session, (), "") == b"g=8 h=5 main=18"
+        assert task.files.emitters[".txt"](session, (), "") == b"g=8 h=5 main=18"
 
 
 def test_three_stages_follow_on_each_other() -> None:
@@ -105,7 +106,7 @@ def test_three_stages_follow_on_each_other() -> None:
     assert legal(session) & {BEGIN, "begin(again)"} == {BEGIN}
     session.replay([BEGIN, "main: subtract(1)", "begin(again)", "main: subtract(1)"])
     assert session.measure("total") == 31
-    assert task.max_trace == 2 * counting_task.TASK.max_trace + 2
+    assert task.hints.max_trace == 2 * counting_task.TASK.hints.max_trace + 2
     assert task.max_steps is None
 
 

@@ -13,7 +13,7 @@ from burnish import check_task
 from burnish.core.errors import BrokenContract, IllegalAction, UnknownName
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.task import Task
+from burnish.core.task import SearchHints, Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Observed
 from burnish.envs.contract import CHECKS
@@ -99,7 +99,7 @@ BROKEN = {
     "action_texts_are_identities": replace(TASK, actions=("halve", "halve", "subtract(3)", "add(1)")),
     "names_are_the_keys": replace(TASK, reference="nothing"),
     "baselines_have_costs": replace(TASK, baselines={"start": Free, "halved": Free}),
-    "initial_traces_are_legal": replace(TASK, initial_traces=(("halve",) * 50,)),
+    "initial_traces_are_legal": replace(TASK, hints=SearchHints((("halve",) * 50,))),
     "unreadable_programs_are_refused": opened_by(Lenient),
     "unknown_names_are_refused": opened_by(Guessing),
     "a_trace_leads_to_one_state": opened_by(Forgetful),

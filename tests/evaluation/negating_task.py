@@ -9,7 +9,7 @@ from typing import Any
 from burnish.core.behaviour import Behaviour
 from burnish.core.program import Program
 from burnish.core.session import Session
-from burnish.core.task import Task
+from burnish.core.task import Checks, Task
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from tests.core.counting_task import TASK, open_counters
 from tests.core.failures import FailingSession
@@ -61,15 +61,18 @@ def commandline(trace: Trace) -> str:
 
 
 NEGATING = replace(
-    TASK, actions=(*TASK.actions, "negate"), open=NegatingSession, behaviour=signs, commandline=commandline
+    TASK,
+    actions=(*TASK.actions, "negate"),
+    open=NegatingSession,
+    checks=Checks(signs, commandline=commandline),
 )
 
 
 def silent_task() -> Task:
     """Return the task without a command that does the same."""
-    return replace(NEGATING, commandline=None)
+    return replace(NEGATING, checks=Checks(signs))
 
 
 def strict_task() -> Task:
     """Return the task with programs that are wrong from the start."""
-    return replace(NEGATING, behaviour=partial(signs, most=-1))
+    return replace(NEGATING, checks=replace(NEGATING.checks, behaviour=partial(signs, most=-1)))

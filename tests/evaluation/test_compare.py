@@ -13,7 +13,7 @@ import pytest
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.registry import load_task
 from burnish.core.result import Result
-from burnish.core.task import Task
+from burnish.core.task import SearchHints, Task
 from burnish.evaluation import compare
 from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.cases import Case, cases_of, sampled
@@ -152,7 +152,7 @@ class Defect(tuple):  # type: ignore[type-arg]
 def test_method_that_ends_its_process_is_a_failure_and_the_others_go_on(
     initial_traces: tuple[Any, ...], said: str
 ) -> None:
-    task = replace(TASK, initial_traces=initial_traces)
+    task = replace(TASK, hints=SearchHints(initial_traces))
     rows = rows_of(compare_methods(plan("halved", "random", "start", task=task), CASES[:1]))
     assert [(row.method, row.valid) for row in rows] == [("halved", True), ("random", False), ("start", True)]
     failed = rows[1]

@@ -100,6 +100,6 @@ def test_sanitizers_are_the_task_s() -> None:
 
 
 def test_validators_go_to_other_processes() -> None:
-    validator = pickle.loads(pickle.dumps(LLVM.validator))()
+    validator = pickle.loads(pickle.dumps(LLVM.checks.validator))()
     assert validator.sanitizers == ("address", "undefined")
     assert validator.reproduce.keywords["level"] == "Oz"

@@ -43,7 +43,7 @@ def task(tmp_path: Path) -> Task:
     """Return a task with a kind of policy, a training and a shipped policy of its own."""
     rest = {"format": FORMAT, "kind": KIND, "trace": ["subtract(1)"]}
     write_archive(tmp_path / "counting-total.npz", {"unused": np.zeros(1)}, rest)
-    own = TaskPolicies({KIND: f"{__name__}:load_fixed"}, {KIND: f"{__name__}:open_fixed"}, tmp_path)
+    own = TaskPolicies({KIND: f"{__name__}:load_fixed"}, {KIND: f"{__name__}:open_fixed"}, shipped=tmp_path)
     return replace(TASK, policies=own)
 
 

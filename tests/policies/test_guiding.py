@@ -13,6 +13,7 @@ import torch
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.guide import State
+from burnish.core.task import SearchHints
 from burnish.core.trace import Trace
 from burnish.envs.env import Env
 from burnish.learning.agents.export import export_policy
@@ -100,7 +101,7 @@ def test_rollouts_end_where_nothing_is_legal_and_where_the_compiler_dies() -> No
 
 
 def test_a_budget_cuts_rollouts_off() -> None:
-    task = replace(failing_task(TASK, "hang"), initial_traces=((),))
+    task = replace(failing_task(TASK, "hang"), hints=SearchHints(((),)))
     guide_for = guide_by(ByHand(actions=("halve", "hang"), logits=(1.0, 0.0)), task)
     problem = Problem(task, counters("a=8"))
     found = search(problem, Budget(seconds=2, workers=1), method="random", guide_for=guide_for)
@@ -186,7 +187,7 @@ def test_an_exported_policy_steers_a_search_of_passes(method: str, tmp_path: Pat
     seen: list[Progress] = []
     results = [
         search(
-            Problem(replace(LLVM, initial_traces=()), source),  # the reference would be tried first
+            Problem(replace(LLVM, hints=SearchHints(())), source),  # the reference would be tried first
             Budget(evaluations=20, workers=workers),
             method=method,
             guide_for=guide_for,

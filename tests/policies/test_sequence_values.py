@@ -161,7 +161,7 @@ def test_shipped_policy_fits_its_task(name: str) -> None:
     assert path.with_suffix(".card.json").is_file()
     guide = policy(TASK.open(program("dispatch.c")))
     assert sorted(guide.initial_traces) == sorted(policy.traces)
-    assert policy.traces[0] == TASK.initial_traces[0]
+    assert policy.traces[0] == TASK.hints.initial_traces[0]
 
 
 def test_policies_are_found_by_name() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
-from burnish.core.task import Task
+from burnish.core.task import SearchHints, Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
 from burnish.search import SEARCHES, Budget
@@ -93,8 +94,15 @@ TASK = Task(
     baselines={"off": SwitchSession},
     reference="off",
     max_steps=10,
-    independent_sites=True,
+    hints=SearchHints(independent_sites=True),
 )
+
+
+def hinted(**hints: Any) -> Task:
+    """Return the task with further hints."""
+    return replace(TASK, hints=replace(TASK.hints, **hints))
+
+
 PROGRAM = Program("switches", "switches", b"plain")
 OPTIMUM = len(SITES) * (COST - 2 * SAVED) - 50 + 2 * SAVED * (wanted("s9")[0] == wanted("s9")[1])
 
@@ -120,7 +128,7 @@ def test_every_site_comes_to_its_own_best() -> None:
 
 def test_the_default_search_does_it_where_sites_are_apart() -> None:
     assert searched("mixed", 200).cost == OPTIMUM
-    assert searched("mixed", 120, replace(TASK, independent_sites=False)).cost > OPTIMUM
+    assert searched("mixed", 120, replace(TASK, hints=SearchHints())).cost > OPTIMUM
 
 
 def test_same_seed_gives_the_same_result_on_any_number_of_workers() -> None:
@@ -142,19 +150,17 @@ def test_what_actions_were_worth_before_comes_first() -> None:
         session.replay(result.trace)
         return sum(len(session.on[site] & {*wanted(site)}) for site in two_sites)
 
-    assert right(searched("each-site", 14, replace(TASK, prior_gains=good))) > right(
-        searched("each-site", 14)
-    )
+    assert right(searched("each-site", 14, hinted(prior_gains=good))) > right(searched("each-site", 14))
 
 
 def test_what_gained_elsewhere_is_tried_at_every_site_first() -> None:
     """Twenty sets of two switches: each is right at the sites that want it."""
     sets = tuple(dict.fromkeys(tuple(SWITCHES[number] for number in wanted(site)) for site in SITES))
-    found = searched("each-site", len(sets) + 6, replace(TASK, suffixes=sets))
+    found = searched("each-site", len(sets) + 6, hinted(suffixes=sets))
     assert found.cost == OPTIMUM
     assert searched("each-site", len(sets) + 6).cost > OPTIMUM
     unknown = (("on(99)",), ("on(99)", *sets[0]))  # of another version of the task
-    assert searched("each-site", 5, replace(TASK, suffixes=unknown)).cost < searched("each-site", 1).cost
+    assert searched("each-site", 5, hinted(suffixes=unknown)).cost < searched("each-site", 1).cost
 
 
 def test_a_trial_that_crashes_says_nothing_and_ends_nothing() -> None:

@@ -14,6 +14,7 @@ import pytest
 from burnish.core.guide import Guide, GuideFor, InitialTraces, Prediction, Prior, State, in_order
 from burnish.core.result import Result
 from burnish.core.session import Session
+from burnish.core.task import SearchHints
 from burnish.core.trace import Trace
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.beam import beam
@@ -57,7 +58,7 @@ def test_perfect_policy_leads_straight_to_the_optimum(method: str, critic: bool)
     seen: list[Progress] = []
     run(
         Method(method, beam if method == "beam" else partial(mcts, exploration=1.25, rollout=0)),
-        Problem(replace(TASK, initial_traces=(("halve",),)), PROGRAM),
+        Problem(replace(TASK, hints=SearchHints((("halve",),))), PROGRAM),
         Budget(evaluations=3 + len(way), workers=1),
         guide_for=by(Perfect(critic=critic)),
         observer=Observer(seen.append),
@@ -183,14 +184,14 @@ def test_what_a_policy_knows_and_the_task_does_not_have_is_left_out() -> None:
     found = run(Method("looks", looks), PROBLEM, Budget(evaluations=10, workers=1), guide_for=guide_for)
     assert sent[0] == sent[1] and None not in sent
     initial_traces = {item.trace for item in seen[0].initial}
-    assert initial_traces == {("halve",), ("subtract(1)",), ()} | set(TASK.initial_traces)
+    assert initial_traces == {("halve",), ("subtract(1)",), ()} | set(TASK.hints.initial_traces)
     assert set(seen[0].suffixes) <= {("halve",)}
     assert "foreign" not in found.trace
 
 
 @pytest.mark.parametrize("guided_by", [None, lambda session: Guide(in_order([("halve",), ("subtract(3)",)]))])
 def test_least_budget_is_the_policy_alone(guided_by: GuideFor | None) -> None:
-    task = replace(TASK, initial_traces=(("halve",),))
+    task = replace(TASK, hints=SearchHints((("halve",),)))
     least = Budget(seconds=1e-9, workers=1)
     found = run(SEARCHES["mixed"], Problem(task, PROGRAM), least, guide_for=guided_by)
     assert found.evaluations == (2 if guided_by else 1)

@@ -114,7 +114,7 @@ def test_search_ends_where_the_last_one_did(tmp_path: Path) -> None:
     found = search(Problem(TASK, counted), Budget(evaluations=400, workers=1), guide_for=memory)
     assert found.cost == OPTIMUM
     memory.keep(found.trace, found.cost)
-    few = Budget(evaluations=1 + len(TASK.initial_traces), workers=1)
+    few = Budget(evaluations=1 + len(TASK.hints.initial_traces), workers=1)
     again = search(Problem(TASK, counted), few, guide_for=memory)
     assert again.cost == OPTIMUM
 

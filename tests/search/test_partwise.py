@@ -13,7 +13,7 @@ import pytest
 
 from burnish.core.program import Program
 from burnish.core.session import Part
-from burnish.core.task import Task
+from burnish.core.task import SearchHints, Task
 from burnish.core.trace import Trace, split_entry
 from burnish.search import SEARCHES, Budget, Progress, search
 from burnish.search.evaluator import Evaluator
@@ -165,7 +165,7 @@ def test_joined_trace_keeps_what_the_parts_gained() -> None:
                 costs.append(found[0].cost)
             batch = refining.send(found)
 
-    unoptimized = replace(LLVM, initial_traces=())
+    unoptimized = replace(LLVM, hints=SearchHints(()))
     budget = Budget(evaluations=12, workers=2)
     result = run(
         Method("partwise", watched), Problem(unoptimized, compiled("machine.c"), "loaded-bytes"), budget

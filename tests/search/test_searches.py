@@ -117,7 +117,7 @@ def test_result_of_sites_that_are_born_depends_on_the_seed_alone(method: str) ->
 
 
 def test_illegal_proposals_are_counted() -> None:
-    assert searched(TASK, "greedy", "60", counters("a=255")).illegal == len(TASK.initial_traces)
+    assert searched(TASK, "greedy", "60", counters("a=255")).illegal == len(TASK.hints.initial_traces)
     assert searched(TASK, "genetic", "60", counters("a=255")).illegal > 0  # candidates of traces that differ
     assert searched(LLVM, "genetic", "60", compiled("structs.c")).illegal == 0
 

@@ -17,7 +17,7 @@ from burnish.core.objective import Objective, Observation
 from burnish.core.program import Program, Workload
 from burnish.core.program_source import FileSource, Loaded
 from burnish.core.session import Session
-from burnish.core.task import Presentation, Task, TaskPolicies
+from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies
 from burnish.core.trace import WHOLE_PROGRAM, Trace
 from burnish.core.view import Mask, Observed
 from burnish.llvm.run.folder import temporary_folder
@@ -140,11 +140,9 @@ TASK = Task(
     baselines={level: partial(Flags, first=(level,)) for level in ("O0", "Os", "O2")},
     reference="Os",
     max_steps=20,
-    initial_traces=(("Os",), ("Oz",), ("O2",)),
-    make_source=partial(Sources, "c", (".c",)),
+    hints=SearchHints((("Os",), ("Oz",), ("O2",))),
+    files=Files(partial(Sources, "c", (".c",)), {".o": write_object}),
+    checks=Checks(object_behaviour, commandline=commandline),
     policies=TaskPolicies(shipped=Path(__file__).parent / "policies"),
-    emitters={".o": write_object},
-    behaviour=object_behaviour,
-    commandline=commandline,
     shown=Presentation((BYTES.name,), label="-{}"),
 )

@@ -116,7 +116,7 @@ def _search(
     method = SEARCHES[request.search or DEFAULT]
     contents: list[_Content | str] = []
     crashes = [0]
-    clangs = task.initial_traces if clangs is None else clangs
+    clangs = task.hints.initial_traces if clangs is None else clangs
     look = _looker(request)
     observer = Observer(
         lambda progress: crashes.append(progress.crashes), partial(_take, contents, clangs, look)
@@ -157,7 +157,7 @@ def _remembered(problem: Problem, request: OptimizeRequest) -> _Found:
     if same := memory.same():
         return _Found(same[1], same[0], 0, applied(problem, same[0], look), 0)
     contents: list[_Content | str] = []
-    observer = Observer(finish=partial(_take, contents, task.initial_traces, look))
+    observer = Observer(finish=partial(_take, contents, task.hints.initial_traces, look))
     found = run(REMEMBERED, problem, budget_of(request), guide_for=alike(memory), observer=observer)
     return _Found(found.cost, found.trace, found.evaluations, contents[0] if contents else None, 0)
 

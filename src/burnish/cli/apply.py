@@ -192,9 +192,9 @@ def _show_steps(rows: Sequence[Row], task: Task, goal: Objective, form: TableFor
     if goal.noisy:
         form.note(f"{goal.name} was measured once for each state: small changes may be noise.")
     steps = [str(row["step"]) for row in rows[1:]]
-    if steps and task.commandline:
+    if steps and task.checks.commandline:
         with contextlib.suppress(InputError):  # no tool has a text for one of them
-            form.note(task.commandline(tuple(steps)))
+            form.note(task.checks.commandline(tuple(steps)))
 
 
 def _cells(before: Row, row: Row, shown: Sequence[str]) -> list[str]:

@@ -78,13 +78,13 @@ def _longer(
     are of one task.
     """
     one = options.memory_file or options.graph or options.policy not in (policies.DEFAULT, policies.NONE)
-    if options.task or task.options or one or not task.longer:
+    if options.task or task.options or one or not task.hints.longer:
         return task
-    whole, budget = load_task(task.longer), Budget.parse(options.budget)
+    whole, budget = load_task(task.hints.longer), Budget.parse(options.budget)
     measured = parse_objective(goal).names
     both = (
         measured <= set(whole.objectives)
-        and (options.output is None or options.output.suffix in ("", *whole.emitters))
+        and (options.output is None or options.output.suffix in ("", *whole.files.emitters))
         and ((budget.seconds or 0) >= LEAST_SECONDS or (budget.evaluations or 0) >= LEAST_EVALUATIONS)
         and all(word.startswith(OF_FRONT_END) for word in compiler)
         and not any(text.endswith(".json") for text in given)
@@ -252,7 +252,7 @@ def _single(
 
 def _written(task: Task, outputs: Sequence[Path]) -> list[Path]:
     """Return the outputs, and what the task writes beside each."""
-    beside = task.written_beside
+    beside = task.files.written_beside
     return [one.with_suffix(end) for one in outputs for end in (one.suffix, *beside.get(one.suffix, ()))]
 
 

@@ -174,7 +174,7 @@ def _check_program(
     row: Result, task: Task, program: Program, settings: Settings
 ) -> tuple[list[str], list[str]]:
     """Return what is wrong with the program itself, and notes on what could not be looked at."""
-    check, names = task.validator().check_program, settings.scrutiny.sanitizers
+    check, names = task.checks.validator().check_program, settings.scrutiny.sanitizers
     if not (check and names):
         return [], []
     return check(program, [word for word in row.source if not word.startswith(RUN)], names)

@@ -209,8 +209,6 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
         last,
         name=name,
         version=version,
-        title="",
-        former_title="",
         language=first.language,
         actions=actions,
         observations=_observations(tasks),
@@ -221,24 +219,33 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
         },
         reference=first.reference,
         max_steps=_max_steps(tasks),
-        max_trace=sum(task.max_trace for task in tasks) + len(stages),
-        max_trace_by_site=sum(task.max_trace_by_site for task in tasks),
-        initial_traces=_initial_traces(first, stages),
-        variants=first.variants,
-        searched=first.searched,
+        hints=replace(
+            last.hints,
+            max_trace=sum(task.hints.max_trace for task in tasks) + len(stages),
+            max_trace_by_site=sum(task.hints.max_trace_by_site for task in tasks),
+            initial_traces=_initial_traces(first, stages),
+        ),
         options={},
         settings=replace(last.settings, settings=(), configure=None),
         policies=TaskPolicies(),
-        make_source=first.source,
-        emitters={
-            suffix: partial(_emit, emitter, tuple(stage.begin for stage in stages))
-            for suffix, emitter in last.emitters.items()
-        },
-        behaviour=first.behaviour,
-        commandline=None,
+        files=replace(
+            first.files,
+            make_source=first.source,
+            emitters={
+                suffix: partial(_emit, emitter, tuple(stage.begin for stage in stages))
+                for suffix, emitter in last.files.emitters.items()
+            },
+            written_beside=last.files.written_beside,
+        ),
+        checks=replace(
+            last.checks,
+            behaviour=first.checks.behaviour,
+            commandline=None,
+            toolchain=partial(_toolchain, tasks),
+        ),
+        shown=replace(last.shown, title="", former_title=""),
         stages=tasks,
         shares=(1 - sum(stage.share for stage in stages), *(stage.share for stage in stages)),
-        toolchain=partial(_toolchain, tasks),
         threads=all(task.threads for task in tasks),
     )
 
@@ -277,9 +284,9 @@ def _alike(one: Observation, other: Observation) -> bool:
 
 def _initial_traces(first: Task, stages: Iterable[Stage]) -> tuple[Trace, ...]:
     """Return joined initial traces of all stages; each stage's first comes before its others and ()."""
-    traces: list[Trace] = [*first.initial_traces, ()]
+    traces: list[Trace] = [*first.hints.initial_traces, ()]
     for stage in stages:
-        own = [*stage.task.initial_traces, ()]
+        own = [*stage.task.hints.initial_traces, ()]
         traces = [(*trace, stage.begin, *more) for more in own for trace in traces]
     return tuple(traces[:INITIAL_TRACES])
 
@@ -291,4 +298,4 @@ def _max_steps(tasks: Sequence[Task]) -> int | None:
 
 
 def _toolchain(tasks: Sequence[Task]) -> Mapping[str, str]:
-    return {tool: version for task in tasks for tool, version in task.toolchain().items()}
+    return {tool: version for task in tasks for tool, version in task.checks.toolchain().items()}

@@ -34,6 +34,9 @@ class Presentation:
     describe: Callable[[Program, Session, Result], str] | None = None
     """Returns a text about a result's state; shown if there is only one result."""
 
+    title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
+    former_title: str = ""  # the title of older Gymnasium ids, which stay valid
+
 
 @dataclass(frozen=True)
 class TaskSettings:
@@ -59,13 +62,64 @@ class TaskPolicies:
     """Loaders by policy kind, as "module:function" of (path, task) -> GuideFor."""
     trainings: Mapping[str, str] = field(default_factory=dict)
     """Trainings by algorithm name, as "module:function" of (config, folder, note) -> Training."""
+    default_observations: str = ""
+    """If the compiler asks: 'module:function' that returns the observations along its own answers."""
     shipped: Path | None = None
     """The folder of the policies shipped with another package's task: NAME.npz with NAME.card.json."""
 
 
 @dataclass(frozen=True)
+class SearchHints:
+    """Where searches for better traces begin, and how long a trace may be."""
+
+    initial_traces: tuple[Trace, ...] = ()  # traces worth trying first
+    max_trace: int = 60  # entries of a trace that a search proposes, without those joined site by site
+    max_trace_by_site: int = 0  # further entries per site of the opened program, if the compiler asks
+    independent_sites: bool = False  # an action at one site changes nothing at the others
+    prior_gains: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """Relative gains of actions at sites of other programs: actions with a larger gain are tried first."""
+    suffixes: tuple[Trace, ...] = field(default=(), repr=False)
+    """Traces that gained at sites of other programs: worth trying at every site, the best first."""
+    longer: str = ""
+    """A staged task that begins with this one, and gains more if a search has time for both."""
+
+    @property
+    def first_trace(self) -> Trace:
+        """The first of the initial traces; the empty trace if there are no initial traces."""
+        return self.initial_traces[0] if self.initial_traces else ()
+
+
+@dataclass(frozen=True)
+class Files:
+    """How programs are read and made into others, and how states are written."""
+
+    make_source: Callable[[], ProgramSource] | None = None  # None: files as they are
+    emitters: Mapping[str, Emitter] = field(default_factory=dict)
+    """Writers of a state to a file, by the file's suffix; the first is the default."""
+    written_beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Suffixes of further files written with a file, under the same stem: an object's header."""
+    variants: Mapping[str, Callable[[Program], Program]] = field(default_factory=dict)
+    """Transformations of a program into further training programs, such as the effect of compiler options."""
+    searched: Callable[[Program], Program] | None = None
+    """Returns the program to search on, in which traces have the same effect: for a module with debug
+    information, the module without it. None: the given program. A worker calls it."""
+
+
+@dataclass(frozen=True)
+class Checks:
+    """How results are checked, and repeated without burnish."""
+
+    behaviour: Callable[[Program], Behaviour | None] | None = None
+    """Returns the program's behaviour, which compares outputs; None if the program is not run."""
+    validator: Callable[[], Validator] = Validator
+    """Further checks of a state, and reproducers of failures without burnish."""
+    commandline: Callable[[Trace], str] | None = None  # command of another tool that applies a trace
+    toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
+
+
+@dataclass(frozen=True)
 class Task:
-    """A task's actions, observations, objectives, baselines, openers of sessions, and other properties.
+    """The decisions of one compiler: what a newcomer writes first are the fields without a default.
 
     The openers are functions of a module (or partials of such functions), so that a worker process can
     import them.
@@ -82,44 +136,15 @@ class Task:
     """Open sessions in the baselines' states; the first one is the unoptimized program."""
     reference: str  # the baseline that a result is compared with
     max_steps: int | None  # per episode; None: until no action is legal, as in tasks where a compiler asks
-    initial_traces: tuple[Trace, ...] = ()  # traces worth trying first
-    max_trace: int = 60  # entries of a trace that a search proposes, without those joined site by site
-    max_trace_by_site: int = 0  # further entries per site of the opened program, if the compiler asks
-    variants: Mapping[str, Callable[[Program], Program]] = field(default_factory=dict, repr=False)
-    """Transformations of a program into further training programs, such as the effect of compiler options."""
-    searched: Callable[[Program], Program] | None = field(default=None, repr=False)
-    """Returns the program to search on, in which traces have the same effect: for a module with debug
-    information, the module without it. None: the given program. A worker calls it."""
-    options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
-    settings: TaskSettings = field(default=TaskSettings(), repr=False)
+    hints: SearchHints = field(default=SearchHints(), repr=False)
+    files: Files = field(default=Files(), repr=False)
+    checks: Checks = field(default=Checks(), repr=False)
     policies: TaskPolicies = field(default=TaskPolicies(), repr=False)
-    make_source: Callable[[], ProgramSource] | None = field(
-        default=None, repr=False
-    )  # None: files as they are
-    emitters: Mapping[str, Emitter] = field(default_factory=dict, repr=False)
-    """Writers of a state to a file, by the file's suffix; the first is the default."""
-    written_beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    """Suffixes of further files written with a file, under the same stem: an object's header."""
-    behaviour: Callable[[Program], Behaviour | None] | None = field(default=None, repr=False)
-    """Returns the program's behaviour, which compares outputs; None if the program is not run."""
-    validator: Callable[[], Validator] = field(default=Validator, repr=False)
-    """Further checks of a state, and reproducers of failures without burnish."""
-    commandline: Callable[[Trace], str] | None = None  # command of another tool that applies a trace
-    toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
-    shown: Presentation = Presentation()
-    title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
-    former_title: str = ""  # the title of older Gymnasium ids, which stay valid
-    independent_sites: bool = False  # an action at one site changes nothing at the others
-    prior_gains: Mapping[str, float] = field(default_factory=dict, repr=False)
-    """Relative gains of actions at sites of other programs: actions with a larger gain are tried first."""
-    suffixes: tuple[Trace, ...] = field(default=(), repr=False)
-    """Traces that gained at sites of other programs: worth trying at every site, the best first."""
+    settings: TaskSettings = field(default=TaskSettings(), repr=False)
+    options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
+    shown: Presentation = field(default=Presentation(), repr=False)
     stages: tuple[Task, ...] = ()  # the tasks of a staged task: see burnish.core.staged
     shares: tuple[float, ...] = ()  # each stage's share of a search's budget
-    longer: str = ""
-    """A staged task that begins with this one, and gains more if a search has time for both."""
-    default_observations: str = ""
-    """If the compiler asks: 'module:function' that returns the observations along its own answers."""
     threads: bool = False  # several sessions of a process may work at the same time
 
     @property
@@ -130,8 +155,8 @@ class Task:
     @property
     def gymnasium_ids(self) -> tuple[str, ...]:
         """Its ids in Gymnasium, such as 'burnish/LoopNests-v0'; a former id comes last."""
-        title = self.title or "".join(word.capitalize() for word in self.name.split("_"))
-        titles = (title, self.former_title) if self.former_title else (title,)
+        title = self.shown.title or "".join(word.capitalize() for word in self.name.split("_"))
+        titles = (title, self.shown.former_title) if self.shown.former_title else (title,)
         return tuple(f"burnish/{title}-v{self.version}" for title in titles)
 
     @property
@@ -145,7 +170,11 @@ class Task:
 
     def source(self) -> ProgramSource:
         """Return the source of programs; by default, files with the language as suffix."""
-        return self.make_source() if self.make_source else FileSource(self.language, (f".{self.language}",))
+        return (
+            self.files.make_source()
+            if self.files.make_source
+            else FileSource(self.language, (f".{self.language}",))
+        )
 
     def configured(self, given: Mapping[str, str], objective: str | None = None) -> Task:
         """Return the task with other settings; a result's `options` make the result's task again.
@@ -191,11 +220,6 @@ class Task:
         if name is None:
             return next(iter(self.objectives.values()))
         return parse_objective(name).objective(self.objectives)
-
-    @property
-    def first_trace(self) -> Trace:
-        """The first of the initial traces; the empty trace if there are no initial traces."""
-        return self.initial_traces[0] if self.initial_traces else ()
 
     @property
     def exact_objectives(self) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ CheckState = Callable[[Program, Session, Session, Sequence[str], float], Failure
 
 @dataclass(frozen=True)
 class Validator:
-    """A task's own functions for validating traces, beside `Task.behaviour`: functions of a module."""
+    """A task's own functions for validating traces, beside `Task.checks.behaviour`: functions of a module."""
 
     sanitizers: tuple[str, ...] = ()  # the names that `burnish validate --sanitize` takes
     check_program: CheckProgram | None = None

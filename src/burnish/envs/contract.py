@@ -156,10 +156,10 @@ def baselines_have_costs(case: Case) -> None:
 
 def initial_traces_are_legal(case: Case) -> str | None:
     """Check that the task's initial traces can be replayed."""
-    if not case.task.initial_traces:
+    if not case.task.hints.initial_traces:
         return "the task has no initial traces"
     with sandboxes() as open_one:
-        for trace in case.task.initial_traces:
+        for trace in case.task.hints.initial_traces:
             open_one(case.task, case.programs[0]).replay(trace)
     return None
 
@@ -236,7 +236,10 @@ def sites_have_costs(case: Case) -> None:
     """Check that `site_costs` equals the measured costs of the sites, for objectives with `by_site`."""
     for objective in case.objectives:
         found = 0
-        opened = [(case.programs[0], case.task.first_trace), *((program, ()) for program in case.programs)]
+        opened = [
+            (case.programs[0], case.task.hints.first_trace),
+            *((program, ()) for program in case.programs),
+        ]
         for program, trace in opened:
             session = case.task.open(program)
             session.replay(trace)

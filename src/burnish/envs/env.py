@@ -203,9 +203,9 @@ class Env(gymnasium.Env[Any, int]):
         Raises:
             InputError: there is none: the task has no such tool, or the tool no text for an action.
         """
-        if not self.task.commandline:
+        if not self.task.checks.commandline:
             raise InputError(f"{self.task.id}: no command leads to a state")
-        return self.task.commandline(self.trace)
+        return self.task.checks.commandline(self.trace)
 
     def fork(self) -> Env:
         """Return a second environment in the same state of the same episode.

@@ -118,4 +118,4 @@ def _shown(comparison: Comparison) -> dict[str, float | str]:
 
 def toolchain(task: Task) -> dict[str, str]:
     """Return the versions that a result depends on."""
-    return {"burnish": burnish.__version__, **task.toolchain(), "python": platform.python_version()}
+    return {"burnish": burnish.__version__, **task.checks.toolchain(), "python": platform.python_version()}

@@ -38,7 +38,7 @@ class Oracle:
         self.task = task
         self.program = program
         self.limits = limits
-        behaviour = task.behaviour(program) if task.behaviour else None
+        behaviour = task.checks.behaviour(program) if task.checks.behaviour else None
         self.behaviour = behaviour and behaviour.within(timeout_seconds)
         self.expected: Any = self._run_unoptimized()
         self.states = States(task, program, limits=limits)

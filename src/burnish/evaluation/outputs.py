@@ -17,7 +17,7 @@ class Outputs:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        make = problem.task.behaviour
+        make = problem.task.checks.behaviour
         self._behaviour = make(problem.program) if make else None
         self._expected: Any = self._behaviour.unoptimized if self._behaviour else None
 

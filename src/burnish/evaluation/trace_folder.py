@@ -27,7 +27,7 @@ def trace_folder(task: Task, broken: Broken) -> Reproducer:
 
 def _command(task: Task, trace: Trace) -> str:
     try:
-        return task.commandline(trace) if task.commandline else ""
+        return task.checks.commandline(trace) if task.checks.commandline else ""
     except InputError:  # no other tool does what one of the entries does
         return ""
 

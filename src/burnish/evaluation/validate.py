@@ -51,8 +51,8 @@ def validate(
 ) -> Validation:
     """Replay a trace in two new processes, verify the state, and compare what the program does.
 
-    The optimized program runs on all its inputs; what it does must be what the unoptimized one does
-    (`Task.behaviour`), and what the inputs expect. One that cannot be run is replayed and verified only.
+    The optimized program runs on all its inputs. It must behave as the unoptimized one (`Checks.behaviour`),
+    and as the inputs expect. A program that cannot be run is only replayed and verified.
 
     Args:
         task: What the trace is of.
@@ -80,7 +80,7 @@ def validate(
         if failure := oracle.check(trace):
             return _reduced(oracle, trace, failure, checks, scrutiny.reduce_seconds, note)
         if not oracle.behaviour:
-            why = "the program has no workload" if task.behaviour else "the task does not run programs"
+            why = "the program has no workload" if task.checks.behaviour else "the task does not run programs"
             return Validation((*checks, f"outputs were not compared: {why}"), unstable, compared=False)
         inputs = f"{oracle.behaviour.inputs} input{'s' if oracle.behaviour.inputs > 1 else ''}"
         checks += (f"{oracle.behaviour.same} unoptimized on {inputs}",)
@@ -96,7 +96,7 @@ def check_sanitizers(task: Task, names: tuple[str, ...]) -> None:
     Raises:
         InputError: it has not.
     """
-    known = task.validator().sanitizers
+    known = task.checks.validator().sanitizers
     for name in names:
         if name not in known:
             raise InputError(
@@ -108,7 +108,7 @@ def check_sanitizers(task: Task, names: tuple[str, ...]) -> None:
 
 def _sanitized(oracle: Oracle, trace: Trace, names: tuple[str, ...], checks: tuple[str, ...]) -> Validation:
     """Let the task look for errors that change no output, and are not the program's own."""
-    check = oracle.task.validator().check_state
+    check = oracle.task.checks.validator().check_state
     if not check:
         return Validation(checks)
     with oracle.unoptimized() as unoptimized:
@@ -147,6 +147,6 @@ def _reduced(
         toolchain(oracle.task),
         oracle.limits.deadline_seconds,
     )
-    reproduce = oracle.task.validator().reproduce
+    reproduce = oracle.task.checks.validator().reproduce
     reproducer = reproduce(broken) if reproduce else trace_folder(oracle.task, broken)
     return Validation(checks, failure, reduced, reproducer)

@@ -161,7 +161,7 @@ class _Beginning:
         """
         spending, task = self.spending, self.problem.task
         tried: dict[Trace, Evaluation] = {}
-        for trace in task.initial_traces:
+        for trace in task.hints.initial_traces:
             (tried[trace],) = spending.evaluate(Batch([trace], space.legal), timed=False)
         seconds = spending.seconds
         spending.first_took(seconds)
@@ -173,13 +173,13 @@ class _Beginning:
         scale = 1.0  # the guide is sent costs without the gain at sites
         with suppress(StopIteration):  # one by one: a short budget still evaluates the most promising
             trace = self._choose(guide, None, least=seconds)
-            while (is_first := len(tried) <= len(task.initial_traces) and not space.large) or (
+            while (is_first := len(tried) <= len(task.hints.initial_traces) and not space.large) or (
                 spending.share <= latest
             ):
                 batch = Batch([(*trace, *at_sites)], space.legal)
                 (tried[trace],) = spending.evaluate(batch, timed=not is_first)
                 cost = scale * tried[trace].cost
-                if due and trace not in task.initial_traces:
+                if due and trace not in task.hints.initial_traces:
                     due = False
                     at_sites, scale = self._refine(space, tried)
                 trace = self._choose(guide, cost)
@@ -248,20 +248,20 @@ def _explore(session: Sandbox, problem: Problem, guide_for: GuideFor | None) -> 
         # An action on the program is applied at each of its sites.
         site_actions = session.actions if by_state else _legal(session, sites[0])
     task = problem.task
-    learned = (guide.suffixes or task.suffixes) if site_actions else ()
+    learned = (guide.suffixes or task.hints.suffixes) if site_actions else ()
     space = SearchSpace(
         actions=actions,
         site_actions=site_actions,
         sites=sites,
         initial=(),
-        max_length=max(1, task.max_trace + task.max_trace_by_site * len(sites)),
+        max_length=max(1, task.hints.max_trace + task.hints.max_trace_by_site * len(sites)),
         suffixes=tuple(filter(None, (_among(session.actions, suffix) for suffix in learned))),
         prior=guide.prior.among(actions) if guide.prior and actions else None,
         policy=guide.policy,
         by_state=by_state,
         asks=asks,
-        independent_sites=task.independent_sites,
-        prior_gains=task.prior_gains,
+        independent_sites=task.hints.independent_sites,
+        prior_gains=task.hints.prior_gains,
     )
     return space, guide
 

@@ -80,12 +80,12 @@ def search_stages(
 
 
 def _as_searched(problem: Problem) -> Problem:
-    """Return the problem of the program that is searched: see Task.searched.
+    """Return the problem of the program that is searched: see Task.files.searched.
 
     Raises:
         ProgramError: the program cannot be read.
     """
-    make, program = problem.task.searched, problem.program
+    make, program = problem.task.files.searched, problem.program
     if not make:
         return problem
     worker = Worker(problem.limits)

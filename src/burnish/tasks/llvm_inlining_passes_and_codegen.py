@@ -21,6 +21,7 @@ TASK = replace(
         Stage(CODEGEN, open_codegen, share=0.25),
         version=VERSION,
     ),
-    title="LLVMInliningPassesAndCodegen",
-    former_title="LlvmInliningPassesAndCodegen",
+    shown=replace(
+        CODEGEN.shown, title="LLVMInliningPassesAndCodegen", former_title="LlvmInliningPassesAndCodegen"
+    ),
 )

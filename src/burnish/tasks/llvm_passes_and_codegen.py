@@ -13,6 +13,5 @@ VERSION = 0
 
 TASK = replace(
     staged("llvm_passes_and_codegen", PASSES, Stage(CODEGEN, open_codegen), version=VERSION),
-    title="LLVMPassesAndCodegen",
-    former_title="LlvmPassesAndCodegen",
+    shown=replace(CODEGEN.shown, title="LLVMPassesAndCodegen", former_title="LlvmPassesAndCodegen"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.core.task import Task
+from burnish.core.task import SearchHints
 from burnish.core.walk import replay_legal
 from burnish.learning.portfolio import evolve as evolve_module
 from burnish.learning.portfolio import portfolio as portfolio_module
@@ -23,7 +24,7 @@ from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
 PROGRAMS = [counters("a=12 b=7"), counters("a=64"), counters("a=9 b=9 c=3")]
-COUNTING = Task(**{**vars(TASK), "initial_traces": (("halve",),)})
+COUNTING = replace(TASK, hints=SearchHints((("halve",),)))
 SETUP = PortfolioSetup(COUNTING, "total", 1)
 EFFORT: dict[str, Any] = {"count": 2, "slowest": 9.0, "seed": 0}
 
@@ -89,7 +90,7 @@ def test_generation_that_nobody_survives_is_one(tmp_path: Path, monkeypatch: pyt
     for module in (evolve_module, portfolio_module):
         monkeypatch.setattr(module, "relative_seconds", lambda traces, seconds, _: 0 * seconds + 1)
     first = [("subtract(1)",)]
-    setup = PortfolioSetup(Task(**{**vars(TASK), "initial_traces": tuple(first)}), "total", 1)
+    setup = PortfolioSetup(replace(TASK, hints=SearchHints(tuple(first))), "total", 1)
     state = tmp_path / "portfolio.jsonl"
     everywhere = EFFORT | {"count": 3}
     *_, before = evolve(setup, solved, first, state, PortfolioEffort(generations=3, **everywhere))

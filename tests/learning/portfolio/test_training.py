@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import InputError
-from burnish.core.task import Task
+from burnish.core.task import SearchHints, Task
 from burnish.core.walk import replay_legal
 from burnish.learning.portfolio.costs import CostTable, TableSetup, fill
 from burnish.learning.portfolio.cover import greedy_cover
@@ -27,7 +27,7 @@ from tests.core.counting_task import TASK, counters
 from tests.core.failures import failing_task
 
 PROGRAMS = [counters("a=12 b=7"), counters("a=64"), counters("a=9 b=9 c=3")]
-COUNTING = Task(**{**vars(TASK), "initial_traces": (("halve",),)})
+COUNTING = replace(TASK, hints=SearchHints((("halve",),)))
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -45,7 +45,7 @@ def test_collected_traces_are_kept_and_not_searched_again(tmp_path: Path) -> Non
         session = COUNTING.open(program)
         session.replay(item.trace)
         started = COUNTING.open(program)
-        replay_legal(started, COUNTING.initial_traces[0])
+        replay_legal(started, COUNTING.hints.initial_traces[0])
         assert session.measure("total") == item.cost <= started.measure("total")
 
 

@@ -185,7 +185,7 @@ def test_a_function_alone_has_the_code_that_it_has_in_the_whole() -> None:
 
 def test_objects_are_written_where_clang_generates_the_same_code(tmp_path: Path) -> None:
     session = decided(program("structs.c"), "allocate(3)")
-    write = TASK.emitters[".o"]
+    write = TASK.files.emitters[".o"]
     assert write(session, ("-DX", "-Wall"), "Oz") == session.object_code()
     with pytest.raises(InputError, match="ffunction-sections"):
         write(session, ("-ffunction-sections",), "Oz")

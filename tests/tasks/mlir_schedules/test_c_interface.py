@@ -45,8 +45,8 @@ int main(void) {
 def test_c_programs_call_objects_of_several_schedules(tmp_path: Path) -> None:
     for session in (opened("matmul", *MATMUL), opened("softmax")):
         name = function_name(session.program.name)
-        (tmp_path / f"{name}.o").write_bytes(TASK.emitters[".o"](session, (), "naive"))
-        (tmp_path / f"{name}.h").write_bytes(TASK.emitters[".h"](session, (), "naive"))
+        (tmp_path / f"{name}.o").write_bytes(TASK.files.emitters[".o"](session, (), "naive"))
+        (tmp_path / f"{name}.h").write_bytes(TASK.files.emitters[".h"](session, (), "naive"))
     (tmp_path / "main.c").write_text(PROGRAM)
     objects = sorted(path.name for path in tmp_path.glob("*.o"))
     command = [str(find_tool("clang")), "-Wall", "-Werror", "main.c", *objects, "-lm", "-o", "main"]

@@ -121,10 +121,10 @@ def write_output(task: Task, job: Job, result: Result, limits: Limits) -> str:
     """
     session = replay_result(Problem(task, job.program, limits=limits), result)
     try:
-        suffixes = (job.output.suffix, *task.written_beside.get(job.output.suffix, ()))
+        suffixes = (job.output.suffix, *task.files.written_beside.get(job.output.suffix, ()))
         baseline = result.fallback or task.reference
         files = {
-            job.output.with_suffix(one): task.emitters[one](session, job.arguments, baseline)
+            job.output.with_suffix(one): task.files.emitters[one](session, job.arguments, baseline)
             for one in suffixes
         }
         described = task.shown.describe(job.program, session, result) if task.shown.describe else ""

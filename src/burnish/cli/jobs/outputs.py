@@ -16,7 +16,7 @@ class OutputPaths:
 
     def __init__(self, task: Task) -> None:
         self._source = task.source()
-        self.suffixes = tuple(task.emitters)
+        self.suffixes = tuple(task.files.emitters)
 
     @property
     def default(self) -> str:

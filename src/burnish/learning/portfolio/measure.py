@@ -27,8 +27,8 @@ def measure_reference(
         ProgramError: the program cannot be opened.
         CompilerCrash: the compiler crashes under the reference.
     """
-    opener = task.open if task.initial_traces else task.baseline(task.reference)
-    call = _first, opener, program, [task.first_trace], tuple(objectives)
+    opener = task.open if task.hints.initial_traces else task.baseline(task.reference)
+    call = _first, opener, program, [task.hints.first_trace], tuple(objectives)
     worker.call(*call)  # warms caches
     found: tuple[tuple[float, ...], float] = worker.call(*call)
     return found

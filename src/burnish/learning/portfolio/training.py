@@ -126,7 +126,7 @@ class SequenceValuesTraining:
         return path, {
             "kind": "sequence-values",
             "task": trained.task,
-            "toolchain": dict(self.task.toolchain()),
+            "toolchain": dict(self.task.checks.toolchain()),
             "objective": trained.objective,
             "observations": trained.observations,
             "sequences": len(trained.traces),
@@ -222,7 +222,7 @@ class SequenceValuesTraining:
 
     def _candidates(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
         """Return the reference, a portfolio evolved from the found traces, and the strongest of these."""
-        reference = self.task.first_trace
+        reference = self.task.hints.first_trace
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
         setup = PortfolioSetup(self.task, self.objective, self.jobs, self.plan.left_to_sites)
@@ -262,7 +262,7 @@ class SequenceValuesTraining:
         """Return the columns of the reference and of the sequences chosen by gain per time."""
         gains, seconds = table.log_ratios(self.objective), table.relative_seconds()
         order, _ = by_gain_for_time(gains.T, seconds.T, self.plan.size)
-        reference = table.traces.index(self.task.first_trace)
+        reference = table.traces.index(self.task.hints.first_trace)
         return list(dict.fromkeys([reference, *order]))
 
     def _best(self, table: CostTable, gains: NDArray[np.float64]) -> tuple[Trace, ...]:

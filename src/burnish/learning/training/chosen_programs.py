@@ -93,9 +93,9 @@ def choose(sources: Sequence[Source], where: str, task: Task) -> Chosen:
 
 
 def _variant(source: Source, task: Task) -> Callable[[Program], Program] | None:
-    if source.variant and source.variant not in task.variants:
-        raise UnknownName.among("variant", source.variant, task.variants)
-    return task.variants.get(source.variant)
+    if source.variant and source.variant not in task.files.variants:
+        raise UnknownName.among("variant", source.variant, task.files.variants)
+    return task.files.variants.get(source.variant)
 
 
 def _of(source: Source, where: str, task: Task) -> Sequence[Program]:

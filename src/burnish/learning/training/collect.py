@@ -106,7 +106,8 @@ def collect(
             return
         with lock:
             initial_traces = _initial_traces(problem.task, known, problem.goal.name)
-        task = replace(problem.task, initial_traces=initial_traces)
+        hints = replace(problem.task.hints, initial_traces=initial_traces)
+        task = replace(problem.task, hints=hints)
         try:
             found = best_of(
                 replace(problem, task=task), budget, method="genetic", seed=_seed(problem.program)
@@ -158,7 +159,9 @@ def _initial_traces(task: Task, known: Sequence[Found], objective: str) -> tuple
     good = [found for found in known if found.ratio >= WORTH_KEEPING]
     recent = [found.trace for found in good if found.objective == objective][-RECENT:]
     strongest = sorted(good, key=lambda found: -found.ratio)[:STRONGEST]
-    return tuple(dict.fromkeys([task.first_trace, *reversed(recent), *(found.trace for found in strongest)]))
+    return tuple(
+        dict.fromkeys([task.hints.first_trace, *reversed(recent), *(found.trace for found in strongest)])
+    )
 
 
 def read_found(state: Path) -> list[Found]:

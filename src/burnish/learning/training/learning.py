@@ -162,7 +162,7 @@ class PolicyTraining:
         columns = self.task.observation(observation).columns if isinstance(observation, str) else ()
         return {
             "task": self.task.id,
-            "toolchain": dict(self.task.toolchain()),
+            "toolchain": dict(self.task.checks.toolchain()),
             "action_list_version": self.task.version,
             "options": dict(self.task.options),
             "objective": self.objective,

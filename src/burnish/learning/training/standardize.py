@@ -31,7 +31,7 @@ RANDOM, DEFAULT = "random", "default"
 
 def check_standardize_on(standardize_on: str, task: Task) -> None:
     """Raise InputError if a task does not support `run.standardize_on`, or a file named there is missing."""
-    if standardize_on != RANDOM and not task.default_observations:
+    if standardize_on != RANDOM and not task.policies.default_observations:
         raise InputError(
             f"run.standardize_on is {standardize_on!r}; expected 'random', as nothing answers by itself in "
             f"{task.name}"
@@ -45,7 +45,7 @@ def default_observations(
 ) -> Observations:
     """Return observations under the compiler's own decisions, on programs or as read from a file."""
     run, table = config.run, config.environment
-    module, _, function = task.default_observations.partition(":")
+    module, _, function = task.policies.default_observations.partition(":")
     traces = getattr(importlib.import_module(module), function)
     source = programs if run.standardize_on == DEFAULT else Path(run.standardize_on)
     observation = table.observation or next(iter(task.observations))

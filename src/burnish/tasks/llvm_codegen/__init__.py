@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from burnish.core.program import Program
-from burnish.core.task import Opener, Presentation, Task, TaskPolicies
+from burnish.core.task import Opener, SearchHints, Task, TaskPolicies
 from burnish.core.validator import Validator
-from burnish.llvm.run.object_behaviour import object_behaviour
 from burnish.tasks.llvm_codegen.actions import ACTIONS, LIST_VERSION
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
@@ -31,12 +31,6 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
     return Task(
         name="llvm_codegen",
         version=LIST_VERSION,
-        title="LLVMCodegen",
-        former_title="LlvmCodegen",
-        threads=True,
-        independent_sites=True,
-        prior_gains=PRIOR_GAINS,
-        suffixes=SUFFIXES,
         language=passes.language,
         actions=ACTIONS,
         observations=OBSERVATIONS,
@@ -45,19 +39,21 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         baselines={name: partial(_open_baseline, opener) for name, opener in baselines(options.cpu).items()},
         reference=options.pipeline,
         max_steps=45,
-        variants=passes.variants,
-        searched=passes.searched,
+        hints=SearchHints(independent_sites=True, prior_gains=PRIOR_GAINS, suffixes=SUFFIXES),
         options=texts(options),
         settings=settings_for(make_codegen),
         policies=TaskPolicies(
             trainings=dict.fromkeys(("eviction-cloning", "eviction-ppo", "eviction-evolution"), _EVICTIONS)
         ),
-        make_source=passes.make_source,
-        emitters={".o": write_object},
-        behaviour=object_behaviour,
-        validator=_validator,
-        toolchain=passes.toolchain,
-        shown=Presentation(("loaded-bytes", "text-bytes"), PASSES.shown.baselines, label="-{}"),
+        files=replace(passes.files, emitters={".o": write_object}),
+        checks=replace(passes.checks, validator=_validator, commandline=None),
+        shown=replace(
+            PASSES.shown,
+            objectives=("loaded-bytes", "text-bytes"),
+            title="LLVMCodegen",
+            former_title="LlvmCodegen",
+        ),
+        threads=True,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from burnish.core.task import Presentation, Task, TaskPolicies
+from burnish.core.task import SearchHints, Task, TaskPolicies
 from burnish.core.validator import Validator
-from burnish.llvm.run.object_behaviour import object_behaviour
 from burnish.tasks.llvm_inlining.actions import ACTIONS
 from burnish.tasks.llvm_inlining.objectives import OBJECTIVES
 from burnish.tasks.llvm_inlining.observations import OBSERVATIONS
@@ -28,8 +28,6 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
     return Task(
         name="llvm_inlining",
         version=VERSION,
-        title="LLVMInlining",
-        former_title="LlvmInlining",
         language=passes.language,
         actions=ACTIONS,
         observations=OBSERVATIONS,
@@ -38,25 +36,17 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         baselines=baselines(options.cpu),
         reference=options.pipeline,
         max_steps=None,  # LLVM decides how much it asks
-        max_trace=0,
-        max_trace_by_site=2,  # inlining brings further questions
-        threads=False,  # forks share their compiles, and one gives up those that wait for another's answers
-        variants=passes.variants,
-        searched=passes.searched,
+        hints=SearchHints(max_trace=0, max_trace_by_site=2),  # inlining brings further questions
         options=texts(options),
         settings=settings_for(make_inlining),
         policies=TaskPolicies(
-            trainings={"answer-values": f"{__name__}.train.credit_training:AnswerValuesTraining"}
+            trainings={"answer-values": f"{__name__}.train.credit_training:AnswerValuesTraining"},
+            default_observations=f"{__name__}.policy.default_traces:default_observations",
         ),
-        make_source=passes.make_source,
-        emitters=passes.emitters,
-        behaviour=object_behaviour,
-        validator=_validator,
-        toolchain=passes.toolchain,
-        default_observations="burnish.tasks.llvm_inlining.policy.default_traces:default_observations",
-        shown=Presentation(
-            ("ir-instructions", "loaded-bytes", "text-bytes"), PASSES.shown.baselines, label="-{}"
-        ),
+        files=passes.files,
+        checks=replace(passes.checks, validator=_validator, commandline=None),
+        shown=replace(PASSES.shown, title="LLVMInlining", former_title="LlvmInlining"),
+        threads=False,  # forks share their compiles, and one gives up those that wait for another's answers
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from burnish.core.program_source import ProgramSource
-from burnish.core.task import Presentation, Task
+from burnish.core.task import Checks, Files, Presentation, SearchHints, Task
 from burnish.core.validator import Validator
 from burnish.llvm.run.object_behaviour import object_behaviour
 from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, indices, opt_commandline
@@ -32,8 +32,6 @@ def make_task(options: Options = Options()) -> Task:
     return Task(
         name="llvm_passes",
         version=LIST_VERSION,
-        title="LLVMPasses",
-        threads=True,
         language=LANGUAGE,
         actions=actions,
         observations=OBSERVATIONS,
@@ -42,21 +40,23 @@ def make_task(options: Options = Options()) -> Task:
         baselines=baselines(options.cpu),
         reference=options.level,
         max_steps=45,
-        initial_traces=((start,),) if start in actions else (),
-        variants={"without-unwind-tables": without_unwind_tables},
-        searched=without_debug_info,
+        hints=SearchHints(((start,),) if start in actions else (), longer="llvm_passes_and_codegen"),
         options=texts(options),
         settings=settings_for(make_task),
-        make_source=partial(_source, options.level),
-        emitters={".o": write_object, ".bc": write_bitcode, ".ll": write_text},
-        behaviour=object_behaviour,
-        validator=partial(_validator, options.level),
-        commandline=opt_commandline,
-        toolchain=_toolchain,
-        longer="llvm_passes_and_codegen",
-        shown=Presentation(
-            ("ir-instructions", "loaded-bytes", "text-bytes"), ("O0", "Oz", "O3"), label="-{}"
+        files=Files(
+            make_source=partial(_source, options.level),
+            emitters={".o": write_object, ".bc": write_bitcode, ".ll": write_text},
+            variants={"without-unwind-tables": without_unwind_tables},
+            searched=without_debug_info,
         ),
+        checks=Checks(object_behaviour, partial(_validator, options.level), opt_commandline, _toolchain),
+        shown=Presentation(
+            ("ir-instructions", "loaded-bytes", "text-bytes"),
+            ("O0", "Oz", "O3"),
+            label="-{}",
+            title="LLVMPasses",
+        ),
+        threads=True,
     )
 
 

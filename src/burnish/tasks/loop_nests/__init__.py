@@ -9,7 +9,7 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.program_source import ProgramSource
 from burnish.core.setting import Setting
-from burnish.core.task import Presentation, Task, TaskPolicies, TaskSettings
+from burnish.core.task import Checks, Files, Presentation, Task, TaskPolicies, TaskSettings
 from burnish.tasks.loop_nests.actions import ACTIONS
 from burnish.tasks.loop_nests.baselines import BASELINES
 from burnish.tasks.loop_nests.c_interface import emit_header, emit_object
@@ -63,24 +63,24 @@ def make_task(threads: int = 1) -> Task:
         baselines=dict.fromkeys(BASELINES, opened),
         reference="naive",
         max_steps=40,
-        max_trace=60,
-        make_source=_source,
         options={"threads": str(threads)} if threads > 1 else {},
         settings=TaskSettings(settings=SETTINGS, configure=_configure),
         policies=TaskPolicies(
             kinds={"schedule-costs": f"{__name__}.policy.proposals:load_for"},
             trainings={"schedule-costs": f"{__name__}.train.cost_training:ScheduleCostsTraining"},
         ),
-        variants={"other-extents": _other_extents},
-        emitters={
-            ".loops": write_loops,
-            ".ll": write_ir,
-            ".o": emit_object,
-            ".h": emit_header,
-            ".svg": write_picture,
-        },
-        behaviour=behaviour,
-        toolchain=_toolchain,
+        files=Files(
+            make_source=_source,
+            emitters={
+                ".loops": write_loops,
+                ".ll": write_ir,
+                ".o": emit_object,
+                ".h": emit_header,
+                ".svg": write_picture,
+            },
+            variants={"other-extents": _other_extents},
+        ),
+        checks=Checks(behaviour, toolchain=_toolchain),
         shown=Presentation(("seconds",), describe=describe),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from burnish.core.program_source import ProgramSource
-from burnish.core.task import Presentation, Task, TaskPolicies
+from burnish.core.task import Checks, Files, Presentation, SearchHints, Task, TaskPolicies
 from burnish.tasks.loop_nests.outputs import behaviour
 from burnish.tasks.mlir_schedules.actions import ACTIONS
 from burnish.tasks.mlir_schedules.baselines import BASELINES
@@ -35,16 +35,16 @@ TASK = Task(
     baselines=BASELINES,
     reference="naive",
     max_steps=60,
-    max_trace=120,
-    title="MLIRSchedules",
-    make_source=_source,
+    hints=SearchHints(max_trace=120),
     policies=TaskPolicies(
         kinds={"op-schedule-costs": f"{__name__}.policy.op_proposals:load_for"},
         trainings={"op-schedule-costs": f"{__name__}.train.op_cost_training:op_schedule_costs"},
     ),
-    emitters={".so": emit_shared_object, ".o": emit_object, ".h": emit_header, ".mlir": write_schedule},
-    written_beside={".so": (".h",), ".o": (".h",)},
-    behaviour=behaviour,
-    toolchain=toolchain,
-    shown=Presentation(("seconds",), describe=describe),
+    files=Files(
+        make_source=_source,
+        emitters={".so": emit_shared_object, ".o": emit_object, ".h": emit_header, ".mlir": write_schedule},
+        written_beside={".so": (".h",), ".o": (".h",)},
+    ),
+    checks=Checks(behaviour, toolchain=toolchain),
+    shown=Presentation(("seconds",), describe=describe, title="MLIRSchedules"),
 )

@@ -156,8 +156,8 @@ def test_the_task_writes_the_same_files() -> None:
     nest = read("c[m,n] += a[m,k] * b[k,n]", "f32", {"m": 4, "n": 8, "k": 2})
     session = Sandbox(TASK.open, nest.program("folder/my product.nest"))
     try:
-        header = TASK.emitters[".h"](session, (), "naive").decode()
-        code = TASK.emitters[".o"](session, (), "naive")
+        header = TASK.files.emitters[".h"](session, (), "naive").decode()
+        code = TASK.files.emitters[".o"](session, (), "naive")
     finally:
         session.shutdown()
     assert "void my_product(const float *a, const float *b, float *c, void *scratch);" in header

@@ -243,7 +243,7 @@ class EvictionTraining:
         described = {
             "kind": "evictions",
             "task": self.task.id,
-            "toolchain": dict(self.task.toolchain()),
+            "toolchain": dict(self.task.checks.toolchain()),
             "options": dict(self.task.options),
             "objective": self.objective,
             "reference": self.reference,

@@ -152,7 +152,7 @@ class AnswerValuesTraining:
         actor.load_state_dict(policy)
         described = {
             "task": self.task.id,
-            "toolchain": dict(self.task.toolchain()),
+            "toolchain": dict(self.task.checks.toolchain()),
             "action_list_version": self.task.version,
             "options": dict(self.task.options),
             "objective": self.objective,

@@ -162,7 +162,7 @@ class ScheduleCostsTraining:
         return path, {
             "kind": self.subject.kind,
             "task": self.task.id,
-            "toolchain": dict(self.task.toolchain()),
+            "toolchain": dict(self.task.checks.toolchain()),
             "machine": host().cpu,
             "objective": self.objective,
             "bytes": path.stat().st_size,
