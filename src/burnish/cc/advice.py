@@ -1,4 +1,4 @@
-"""Options that would make a linked program smaller, each measured by building with it."""
+"""Options that would make a linked program smaller, each measured by a build with it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from burnish.cc.linking import LinkCommand
 from burnish.cc.remaking import remake
 from burnish.core.errors import InputError
 
-_LLD = ("-fuse-ld=lld",)  # later options are lld's, and sizes of two linkers are not compared
+_LLD = ("-fuse-ld=lld",)  # the options below are lld's, and sizes by different linkers are not comparable
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One change of a build."""
+    """Advice to change the options of a build."""
 
     options: str  # as a user writes them
-    gives_up: str  # what is lost with them
-    adds: tuple[str, ...] = ()  # to clang -cc1
-    drops: tuple[str, ...] = ()  # from it: beginnings
+    gives_up: str  # what a user loses with these options
+    adds: tuple[str, ...] = ()  # words to add to a clang -cc1 line
+    drops: tuple[str, ...] = ()  # words to remove from it, by their beginnings
     link: tuple[str, ...] = ()  # options of the linking compiler
-    libraries: bool = True  # whether it is for shared libraries, too
+    libraries: bool = True  # whether the advice is for shared libraries, too
 
     def change(self, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a clang -cc1 line with the change; what it says already is not said twice."""
+        """Return a clang -cc1 line with the change; words that it already has are not added again."""
         kept = tuple(word for word in command if not (self.drops and word.startswith(self.drops)))
         added = tuple(word for word in self.adds if word not in kept)
         return (*kept[:2], *added, *kept[2:])
@@ -64,43 +64,45 @@ ADVICE = (
         "symbols for other modules, dlsym and plug-ins, but for those that are marked visible",
         adds=("-fvisibility=hidden",),
         drops=("-fvisibility=",),
-        libraries=False,  # in a library all would go, until what it offers is marked
+        libraries=False,  # in a library all symbols would go, unless its interface is marked visible
     ),
 )
 
 
 @dataclass(frozen=True)
 class MeasuredAdvice:
-    """What an advice comes to."""
+    """The measured effect of one advice."""
 
     advice: Advice
     linked: Linked | None = None  # None: it could not be measured
-    saved_bytes: int = 0  # loaded ones, with it alone
+    saved_bytes: int = 0  # loaded bytes, with this advice alone
     why_not: str = ""
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """A build as it is, with each advice alone, and with all that save something."""
+    """Sizes of a build: as it is, with each advice alone, and with all advice that saves bytes."""
 
     as_linked: Linked  # by the command as it is
-    base: Linked  # by lld, of objects compiled again: what the advice is compared with
-    measured: tuple[MeasuredAdvice, ...]  # in the order of what they save
-    together: Linked | None  # with all that save something; None where fewer than two do
-    remade: int  # objects that were compiled again
-    kept: dict[Path, str] = field(default_factory=dict)  # those that were not, and why
+    base: Linked  # by lld, from objects compiled again: the advice is compared with it
+    measured: tuple[MeasuredAdvice, ...]  # largest saving first
+    together: Linked | None  # with all advice that saves bytes; None if fewer than two do
+    remade: int  # the number of objects that were compiled again
+    kept: dict[Path, str] = field(default_factory=dict)  # the other objects, and the reasons
 
 
 def measure_advice(command: LinkCommand, records: Iterable[Record], jobs: int = 0) -> Measurements:
-    """Link and, where the build log says how, compile again with each advice, in a temporary folder.
+    """Measure each advice: compile again and link, in a temporary folder.
+
+    An object is compiled again only if the build log has its command.
 
     Args:
-        command: Of the linking compiler.
-        records: Of the build log; the latest of each object counts.
-        jobs: Compilations at a time; 0 for as many as there are cores.
+        command: The command of the linking compiler.
+        records: Records of the build log; the latest of each object counts.
+        jobs: The number of simultaneous compilations; 0 for as many as there are cores.
 
     Raises:
-        InputError: the command does not link as it is, or not by lld.
+        InputError: the command does not link as it is, or not with lld.
     """
     latest = {record.output_path: record for record in records}
     known = {path: latest[path] for path in dict.fromkeys(command.objects) if path in latest}
@@ -113,7 +115,7 @@ def measure_advice(command: LinkCommand, records: Iterable[Record], jobs: int = 
 
 
 class _Trial:
-    """The objects of one link command, and a folder to try in."""
+    """The objects of one link command, and a folder for trials."""
 
     def __init__(
         self, command: LinkCommand, known: dict[Path, Record], folder: Path, pool: ThreadPoolExecutor
@@ -154,7 +156,7 @@ class _Trial:
         return self.command.link(self.folder / f"linked-{self.links}", options, objects)
 
     def remade(self, advice: Sequence[Advice], unchanged: dict[Path, Path] | None = None) -> dict[Path, Path]:
-        """Compile all known objects with some advice; what does not compile stays as it was."""
+        """Return all known objects, compiled with some advice; those that fail stay as they were."""
         self.links += 1
         paths = list(self.known if unchanged is None else unchanged)
         folder = self.folder / f"objects-{self.links}"

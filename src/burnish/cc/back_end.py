@@ -1,4 +1,4 @@
-"""burnish's back end in place of clang's: told the same, and only where it writes the same."""
+"""burnish's back end in place of clang's: with the same options, and only if it writes the same code."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from burnish import _native
 from burnish.cc.jobs import ClangJob
 
 _NEVER = ("-mllvm", "-split-dwarf-file")
-"""What changes code generation for the whole process, or writes more than the object."""
+"""Options that change code generation for the whole process, or write more than the object."""
 
 _LINES_ONLY = ("line-directives-only", "line-tables-only")
 
 
 def back_end_of(job: ClangJob) -> _native.BackEnd | None:
-    """Return what a `clang -cc1` line tells the back end; None where burnish's cannot be told.
+    """Return the options of a `clang -cc1` line for the back end; None if burnish's cannot have them.
 
-    Whether that is all is seen by comparing what both write of the same bitcode.
+    Whether these options are complete is checked by comparing the objects of both for the same bitcode.
     """
     given = frozenset(job.command)
     if any(option in given for option in _NEVER):
@@ -33,6 +33,6 @@ def back_end_of(job: ClangJob) -> _native.BackEnd | None:
 
 
 def _text(job: ClangJob, option: str) -> str:
-    """Return what the option's last appearance says."""
+    """Return the text after the option's last appearance; "" if there is no such option."""
     found = [word.removeprefix(option) for word in job.command if word.startswith(option)]
     return found[-1] if found else ""

@@ -1,8 +1,8 @@
-"""One JSON line for each object that a build wrote.
+"""Build log: one JSON line for each object that a build wrote.
 
-A log that has grown to MOST_BYTES is renamed to the same name with ".1", over the one before: so both take
-twice that at most. A process that renames it holds a lock on it. The launcher does the same
-(native/launcher/record.cpp).
+A log that reaches MOST_BYTES is renamed to the same name with ".1", in place of the previous one, so both
+together take at most twice that. The process that renames a log holds a lock on it. The launcher does the
+same (native/launcher/record.cpp).
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ Action = Literal["optimized", "kept", "passed through"]
 
 @dataclass(frozen=True)
 class Record:
-    """What became of one translation unit."""
+    """The outcome for one translation unit."""
 
     time: str  # UTC, ISO 8601
-    directory: str  # where the compiler ran; source and output are as the command named them
+    directory: str  # the compiler's; source and output are as the command named them
     source: str
-    output: str  # the object, or the program where one command compiles and links
+    output: str  # the object, or the program if one command compiles and links
     level: str
     action: Action
-    reason: str  # why it is not smaller than clang's; "" where it is
-    # What a linked, stripped program loads for clang's object, and for the one that stands now; None where
-    # that was a temporary file that nobody looked at.
+    reason: str  # why it is not smaller than clang's; "" if it is
+    # Bytes that a linked, stripped program loads of clang's object, and of the final object; None if clang's
+    # object was a temporary file that was not measured.
     loaded_bytes_before: int | None
     loaded_bytes: int | None
-    text_bytes_before: int | None  # machine code alone
+    text_bytes_before: int | None  # machine code only
     text_bytes: int | None
-    seconds: float  # of processor time, beyond clang's own
+    seconds: float  # processor time, beyond clang's own
     trace: tuple[str, ...]
     evaluations: int
     compiler: str
-    # clang -cc1 as it ran in the directory, or the whole command where the launcher logged it (see
+    # clang -cc1 as it ran in the directory, or the whole command if the launcher logged it (see
     # burnish.cc.remaking); () in lines of earlier versions
     command: tuple[str, ...] = ()
-    crashes: int = 0  # of the compiler in worker processes while it was searched; 0 in earlier lines
-    # loaded bytes, by COMDAT group: part of what was saved (see burnish.cc.copies)
+    crashes: int = 0  # of the compiler, in worker processes during the search; 0 in earlier lines
+    # part of the saving, in loaded bytes, by COMDAT group (see burnish.cc.copies)
     saved_in_groups: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -71,7 +71,7 @@ def default_log() -> pathlib.Path:
 
 
 def append(log: pathlib.Path, record: Record) -> None:
-    """Add a line by one write, so that compilers that run at the same time do not mix theirs.
+    """Append a line by one write, so that lines of compilers that run at the same time do not mix.
 
     Raises:
         OSError: the log cannot be written.
@@ -86,7 +86,7 @@ def append(log: pathlib.Path, record: Record) -> None:
 
 
 def read(log: pathlib.Path) -> list[Record]:
-    """Return the records, oldest first; lines of another version are left out.
+    """Return the records, oldest first; lines of other versions are left out.
 
     Raises:
         InputError: there is no such log, or it cannot be read.
@@ -105,7 +105,7 @@ def read(log: pathlib.Path) -> list[Record]:
 
 
 def why_not_writable(log: pathlib.Path) -> str:
-    """Return why the system does not take a line of the log; "" where it does. Nothing is left behind."""
+    """Return why the log cannot be written; "" if it can. No new file is left."""
     try:
         if log.exists():
             log.open("ab").close()
@@ -118,7 +118,7 @@ def why_not_writable(log: pathlib.Path) -> str:
 
 
 def _lines(log: pathlib.Path) -> Iterator[str]:
-    """Yield the lines of the log before and of this one, which may be renamed meanwhile."""
+    """Yield the lines of the previous log, then of this one, which may be renamed meanwhile."""
     with log.open(encoding="utf-8", errors="replace") as now:
         before = _older(log)
         if before.is_file() and not os.path.samestat(before.stat(), os.fstat(now.fileno())):

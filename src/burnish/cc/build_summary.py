@@ -10,7 +10,7 @@ from pathlib import Path
 from burnish.cc.build_log import Record
 from burnish.cc.copies import saved_once_linked
 
-# What cmake, meson and configure scripts compile to find out about the system; some of it stays.
+# Files that cmake, meson and configure scripts compile to examine the system; some of them stay.
 _PROBE = re.compile(
     r"/CMakeFiles/(?:CMakeScratch|CMakeTmp|[^/]+/CompilerId[^/]*)/|/TryCompile-[^/]*/|/meson-private/|/conftest(?:\.[^/]*)?$"
 )
@@ -21,23 +21,23 @@ class BuildSummary:
     """The latest line of each translation unit, and their sums."""
 
     records: tuple[Record, ...]  # by output, then source
-    gone: int  # how many were left out since their output is there no more
+    gone: int  # records that were left out because their output no longer exists
     loaded_bytes_before: int
     loaded_bytes: int
     text_bytes_before: int
     text_bytes: int
     saved_once_linked: int | None  # loaded bytes; see burnish.cc.copies
-    unmeasured: int  # how many have no size: clang's temporary objects that nobody looked at
-    crashes: int  # of the compiler while these were searched: none harms a build
+    unmeasured: int  # records without a size: clang's temporary objects that were not measured
+    crashes: int  # of the compiler during the searches: they do not harm a build
     reasons: tuple[
         tuple[str, int], ...
-    ]  # why files are as clang made them, by kind, and how many; the most frequent first
+    ]  # why files stay as clang made them, by kind, with counts; the most frequent first
 
 
 def summarise(records: Iterable[Record], directory: Path, *, gone_too: bool = False) -> BuildSummary:
-    """Keep the latest record of each output and source at or below a directory.
+    """Sum up the latest record of each output and source at or below a directory.
 
-    Outputs that were deleted since count with `gone_too` only, what was compiled to look at the system never.
+    Deleted outputs count only with `gone_too`; files that were compiled to examine the system never count.
     """
     latest: dict[tuple[Path, str], Record] = {}
     for one in records:
@@ -48,7 +48,7 @@ def summarise(records: Iterable[Record], directory: Path, *, gone_too: bool = Fa
 
 
 def summary_of(records: Iterable[Record], *, gone: int = 0) -> BuildSummary:
-    """Sum up records; `gone` is how many were left out."""
+    """Sum up records; `gone` is the number of records that were left out."""
     rows = tuple(records)
     sized = [one for one in rows if one.loaded_bytes is not None]
     return BuildSummary(
@@ -66,7 +66,7 @@ def summary_of(records: Iterable[Record], *, gone: int = 0) -> BuildSummary:
 
 
 def is_probe(record: Record) -> bool:
-    """Say whether cmake, meson or a configure script compiled a file to find out about the system."""
+    """Return whether cmake, meson or a configure script compiled a file to examine the system."""
     source = Path(record.directory, record.source)
     return any(_PROBE.search(path.as_posix()) for path in (record.output_path, source))
 
@@ -79,12 +79,12 @@ def reason_kind(reason: str) -> str:
 
 
 def reason_of(record: Record) -> str:
-    """Return what became of a file, and why; "" where it is smaller than clang's."""
+    """Return the action and the reason of a record; "" if its object is smaller than clang's."""
     return f"{record.action}: {record.reason}" if record.reason else ""
 
 
 def _reasons(records: Iterable[Record]) -> tuple[tuple[str, int], ...]:
-    """Return reasons and how many files have them; one text of a kind is said in full."""
+    """Return reasons and their numbers of files; a kind with a single text is given in full."""
     kinds: dict[str, list[str]] = {}
     for one in records:
         if reason := reason_of(one):
@@ -94,9 +94,9 @@ def _reasons(records: Iterable[Record]) -> tuple[tuple[str, int], ...]:
 
 
 def measured(record: Record) -> Record:
-    """Return a record with what its object loads, where the launcher wrote it, which counts code alone.
+    """Return a record with its object's loaded bytes, if the launcher wrote it, which counts code only.
 
-    The launcher leaves objects that cannot be at any address without a size, so all of these can.
+    The launcher gives no size to objects that are not position independent, so those with a size are.
     """
     if record.loaded_bytes is not None or record.text_bytes is None:
         return record
@@ -112,7 +112,7 @@ def measured(record: Record) -> Record:
 
 
 def change_percent(before: int | None, after: int | None) -> float | None:
-    """Return by how many per cent a size changed; below 0 where it is smaller."""
+    """Return the change of a size in per cent, negative if it shrinks; None if a size is unknown."""
     if before is None or after is None or not before:
         return None
     return 100 * (after - before) / before

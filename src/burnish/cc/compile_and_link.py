@@ -1,4 +1,4 @@
-"""Commands that compile and link: the objects again, and the program from the smaller ones."""
+"""Commands that compile and link: improved objects, and the program linked from them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from burnish.files import write_atomically
 
 
 def improve_program(build: Build, compilations: list[ClangJob], program: Path) -> list[Outcome]:
-    """Replace the program that clang made by one with smaller objects.
+    """Replace the program that clang made by one of smaller objects.
 
-    clang has deleted its own objects with its other temporary files, so these are compiled once more.
+    clang has deleted its own objects with its other temporary files, so they are compiled once more.
     """
     *made, link = build.plan.jobs
     if link.belongs_to_clang or not link.output or not all(job.belongs_to_clang for job in made):
         return [passed_through(job, "more than one linker follows the compiler") for job in compilations]
     outcomes: list[Outcome] = []
-    objects: dict[str, Path] = {}  # by the name that the plan gave them
+    objects: dict[str, Path] = {}  # by their names in the plan
     for number, job in enumerate(compilations):
         if why := build.refusal(job):
             outcomes.append(passed_through(job, why))
@@ -39,7 +39,7 @@ def improve_program(build: Build, compilations: list[ClangJob], program: Path) -
 
 
 def _object(build: Build, job: ClangJob, folder: Path) -> tuple[Outcome, Path]:
-    """Compile as clang did and then better; return the better object, or clang's."""
+    """Compile as clang did, then improve the object; return the better one, or clang's."""
     reference = folder / Path(str(job.output)).name
     try:
         _repeat(build, job.with_output(reference), {})
@@ -52,7 +52,7 @@ def _object(build: Build, job: ClangJob, folder: Path) -> tuple[Outcome, Path]:
 def _link(
     build: Build, made: list[ClangJob], link: ClangJob, objects: dict[str, Path], program: Path
 ) -> None:
-    """Link once more, with the given objects, and all others as clang makes them."""
+    """Link once more, with the given objects; clang makes all others again."""
     for number, job in enumerate(made):
         if job.output and job.output not in objects and build.plan.reader(job) is not None:
             other = build.workspace / f"other-{number}-{Path(job.output).name}"

@@ -10,14 +10,14 @@ from burnish.cc.requests import Compiled, DriverOptions, Optimizer
 from burnish.core.clock import PROCESSORS, Clock
 from burnish.llvm.toolchain import find_tool
 
-# What follows clang, whose objects and programs stand.
+# The step after clang, whose objects and programs stay valid.
 Improve = Callable[[ClangJobs, Compiled, DriverOptions, Optimizer], None]
 
 
 def improve_objects(
     plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
 ) -> None:
-    """Do what follows clang by default; imported where it runs: most commands never get here."""
+    """Improve the objects that clang wrote; the import is late, because most commands never get here."""
     from burnish.cc import objects
 
     objects.improve_objects(plan, compiled, options, optimizer)
@@ -34,8 +34,8 @@ def compile_and_improve(
 ) -> int:
     """Run clang with the arguments, then make its objects smaller; return clang's exit code.
 
-    Where clang compiles nothing to an object, this process becomes clang and does not return. A signal
-    that asks burnish to stop, or that ended clang, ends this process too.
+    If clang compiles nothing to an object, this process becomes clang and does not return. A signal that
+    asks burnish to stop, or that ended clang, ends this process too.
 
     Raises:
         MissingTool: there is no clang.
@@ -68,7 +68,7 @@ def compile_and_improve(
 def _improve_only(
     plan: ClangJobs | None, options: DriverOptions, optimizer: Optimizer, improve: Improve
 ) -> int:
-    """Make smaller what clang wrote when the launcher ran it."""
+    """Improve the objects that clang wrote when the launcher ran it; return the exit code."""
     if plan is None or options.compiled is None:
         return 0
     try:

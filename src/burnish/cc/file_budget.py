@@ -1,4 +1,4 @@
-"""How long burnish may take for one file, as a user writes it."""
+"""The time limit of burnish for one file, as a user writes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from burnish.core.errors import InputError
 
-# As native/launcher/budget.cpp, which reads them first.
+# The same as in native/launcher/budget.cpp, which reads budgets first.
 _BUDGET = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(x|s|m|evaluations?)")
 EXPECTED = "2s, 1m, '100 evaluations', 4x (times what clang takes for the file) or remembered"
 
@@ -17,21 +17,21 @@ EXPECTED = "2s, 1m, '100 evaluations', 4x (times what clang takes for the file) 
 class FileBudget:
     """A limit for one file, of exactly one kind.
 
-    Seconds and evaluations are the search's. A multiple of clang's own time is all that burnish
-    takes beyond clang: to start, to compile once more and to search. Time is processor time.
+    Seconds and evaluations limit the search. A multiple of clang's own time limits everything that burnish
+    does after clang: to start, to compile once more and to search. Time is processor time.
     """
 
     seconds: float | None = None
     evaluations: int | None = None
     multiple: float | None = None
-    remembered: bool = False  # what an earlier search found, and no search
+    remembered: bool = False  # results of earlier searches only, without a search
 
     @classmethod
     def parse(cls, text: str, option: str = "--budget") -> FileBudget:
         """Read '2s', '100 evaluations', '4x' or 'remembered'.
 
         Raises:
-            InputError: it is none of these.
+            InputError: the text has another form, or leaves no time to try anything.
         """
         words = text.replace(" ", "")
         if words == "remembered":
@@ -49,7 +49,7 @@ class FileBudget:
 
     @classmethod
     def _of(cls, number: str, amount: float, unit: str) -> FileBudget | None:
-        """Return the budget of a number with its unit; None where they do not go together."""
+        """Return the budget of a number with its unit; None if they do not fit together."""
         if unit == "x":
             whole = not (number.startswith(".") or number.endswith("."))
             return cls(multiple=amount) if whole and amount > 0 else None
@@ -59,18 +59,18 @@ class FileBudget:
         return None if amount % 1 else cls(evaluations=int(amount))
 
     def until(self, clang_seconds: float, ended: float) -> float | None:
-        """Return when the search has to end, by a clock, for a multiple of clang's time; else None.
+        """Return the time on the clock when the search must end; None unless the limit is a multiple.
 
         Args:
-            clang_seconds: What clang took for the file.
-            ended: When it had, by the clock.
+            clang_seconds: clang's time for the file.
+            ended: The time on the clock when clang ended.
         """
         if self.multiple is None:
             return None
         return ended + max(0.0, self.multiple - CODE_GENERATION) * clang_seconds
 
     def code_share(self, clang_seconds: float) -> float:
-        """Return the share that is for code generation; 0 where passes alone gain more, in short budgets."""
+        """Return the share for code generation; 0 for short budgets, in which passes alone gain more."""
         if self.remembered:
             return CODE_SHARE
         if self.evaluations is not None:
@@ -79,18 +79,18 @@ class FileBudget:
         return max(CODE_SHARE, CODE_MULTIPLE / multiple) if multiple >= MULTIPLE_WITH_CODE else 0.0
 
     def longest_seconds(self, clang_seconds: float) -> float:
-        """Return what a search may take at most: beyond that it hangs."""
+        """Return the most seconds of a search: one that takes longer hangs."""
         if self.multiple is not None:
             return self.multiple * clang_seconds
         return A_DAY if self.seconds is None else self.seconds
 
 
-CODE_GENERATION = 0.4  # of clang's time, which the better object takes after the search
-# Code generation pays beside passes where it has time for four trials at every function and for what is
-# joined of them: three times what clang takes.
+CODE_GENERATION = 0.4  # of clang's time: to make the better object after the search
+# Code generation pays beside passes if there is time for four trials of every function and for the joined
+# result: three times clang's own time.
 CODE_SHARE = 0.3  # of longer budgets
 CODE_MULTIPLE = 3.2  # of clang's time, at least
 MULTIPLE_WITH_CODE = 8.0  # of clang's time: shorter budgets are for passes alone
-EVALUATIONS_WITH_CODE = 30  # likewise
-A_DAY = 86400.0
+EVALUATIONS_WITH_CODE = 30  # fewer are for passes alone
+A_DAY = 86400.0  # seconds
 DEFAULT = FileBudget(multiple=3.2)

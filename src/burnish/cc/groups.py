@@ -1,4 +1,4 @@
-"""What inline functions alone use, in their COMDAT groups: a linker drops it with their copies."""
+"""Local functions that only inline functions use, moved to their COMDAT groups: linkers drop both at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from burnish import _native
 
 
 def in_groups(bitcode: bytes) -> bytes:
-    """Return a module after its last pass with its local functions in groups (native/groups.h)."""
+    """Return an optimized module with its local functions in groups (native/groups.h)."""
     module = _native.Module(bitcode, "optimized")
     return module.bitcode() if module.join_groups() else bitcode

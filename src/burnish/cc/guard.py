@@ -1,4 +1,4 @@
-"""The optimizer in a child process: it may crash, hang or print without harm to a build."""
+"""The optimizer in a child process, where it may crash, hang or print without harm to a build."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) -> T:
-    """Return what the call returns in a forked child, a process group of its own.
+    """Return the result of a call in a forked child, which has a process group of its own.
 
-    Its temporary files go to the workspace; its group ends with it, and with this process.
+    The child's temporary files go to the workspace. Its group ends with it, and with this process.
 
     Raises:
-        KeptReference: it raised that or anything else, died, or did not answer before the deadline.
+        KeptReference: the call raised that or any other error, died, or did not answer before the deadline.
     """
     answers, answer = os.pipe()
     lifeline, held = os.pipe()
@@ -38,7 +38,7 @@ def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) 
     os.close(answer)
     os.close(lifeline)
     with contextlib.suppress(OSError):
-        os.setpgid(child, child)  # here as well as in the child, whichever is first
+        os.setpgid(child, child)  # the child does so, too: whichever runs first
     try:
         message = _read(answers, time.monotonic() + deadline_seconds)
         if message is None:
@@ -61,7 +61,7 @@ def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) 
 
 
 def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path) -> NoReturn:
-    """Call, answer and end: the child's whole life."""
+    """Run the call, send the answer, and end the child."""
     code = 1
     try:
         os.setpgid(0, 0)
@@ -71,13 +71,13 @@ def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path
         for standard in (0, 1, 2):
             os.dup2(silence, standard)
         tempfile.tempdir = os.environ["TMPDIR"] = str(workspace)
-        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # its threads would count as memory, and this process forks
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads would count as memory, and this process forks
         threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
         try:
             message = pickle.dumps(("returned", call()))
         except KeptReference as why:
             message = pickle.dumps(("unimproved", (str(why), why.evaluations, why.crashes)))
-        except Exception as error:  # the sandbox's boundary: whatever it is, clang's object stays
+        except Exception as error:  # the sandbox's boundary: clang's object stays after any error
             message = pickle.dumps(("raised", f"{type(error).__name__}: {error}"))
         with os.fdopen(answer, "wb") as pipe:
             pipe.write(len(message).to_bytes(8, "little") + message)
@@ -92,9 +92,9 @@ def _end_with_parent(lifeline: int) -> None:
 
 
 def _read(answers: int, end: float) -> bytes | None:
-    """Return one message; b"" if the child is gone; None after the end of time.
+    """Return one message; b"" if the child is gone; None after the deadline.
 
-    The length comes first: a grandchild may keep the pipe open, so its end says nothing.
+    The length comes first: a grandchild may keep the pipe open, so its end shows nothing.
     """
     data = bytearray()
     while len(data) < 8 or len(data) < 8 + int.from_bytes(data[:8], "little"):

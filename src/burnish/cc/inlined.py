@@ -1,4 +1,4 @@
-"""Inlining by a policy, before the passes of an object. A policy that fails is never in a build's way."""
+"""Inlining by a policy, before the passes of an object; a policy that fails never stops a build."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ FAILED = "; the inlining policy did not answer: "
 
 
 def decide(problem: Problem, request: OptimizeRequest) -> tuple[Trace, str]:
-    """Return what a policy answers otherwise than LLVM's heuristic, where that is better for the objective.
+    """Return a policy's answers that differ from LLVM's heuristic, if they are better for the objective.
 
     Returns:
-        No answers where it is not better; with "; and why" where the policy fails.
+        The answers, none if they are not better; then "", or the reason if the policy fails.
     """
     assert request.inline_policy
     try:
@@ -39,12 +39,12 @@ def decide(problem: Problem, request: OptimizeRequest) -> tuple[Trace, str]:
             session.shutdown()
     except BurnishError as error:
         return (), f"{FAILED}{error}"
-    except Exception as error:  # a user's policy, which a build never fails because of
+    except Exception as error:  # a user's policy must never make a build fail
         said = str(error).strip().splitlines() or [""]
         return (), f"{FAILED}{type(error).__name__}: {said[-1]}"
 
 
 def behind(answers: Trace, problem: Problem, request: OptimizeRequest) -> Problem:
-    """Return the problem of passes whose inliner has these answers."""
+    """Return the problem of choosing passes after an inliner with these answers."""
     opener = partial(open_answered, options=Options(level=request.level), answers=answers)
     return replace(problem, task=replace(problem.task, open=opener))

@@ -1,4 +1,4 @@
-"""What clang would run: the jobs that `clang -###` prints, one quoted line each."""
+"""The jobs that clang would run: `clang -###` prints them, one quoted line each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# clang quotes every argument and escapes ", \ and $ (llvm/lib/Support/Program.cpp, printArg); an argument may
-# hold a line break, so this cannot go line by line.
+# clang quotes every argument and escapes ", \ and $ (llvm/lib/Support/Program.cpp, printArg). An argument may
+# contain a line break, so the text cannot be read line by line.
 _ARGUMENT = r'"(?:[^"\\]|\\.)*"'
 _JOB = re.compile(rf"^ {_ARGUMENT}(?: {_ARGUMENT})*$", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(_ARGUMENT, re.DOTALL)
@@ -18,10 +18,10 @@ _VERSION = re.compile(r"clang version (\S+)")
 
 _LEVEL = re.compile(r"-O(?:[0-9]|s|z|g|fast)")
 
-# What the driver does by itself, beside its jobs or instead of them; a plan does not show it.
+# Options for work that the driver does itself, beside its jobs or instead of them; a plan does not show it.
 _DRIVER_ACTIONS = ("-###", "-MJ", "-fdriver-only", "-fproc-stat-report", "-gen-cdb-fragment-path")
 
-# Files that a job writes beside its output, or diagnostics: each with a value in the next argument.
+# Options for files that a job writes beside its output, or for diagnostics; the next argument is the value.
 _SIDE_FILES = (
     "-dependency-file",
     "-dependency-dot",
@@ -40,28 +40,28 @@ class ClangJob:
 
     @property
     def compiles(self) -> bool:
-        """Whether it makes an object of a source file."""
+        """Return whether it makes an object of a source file."""
         return self.command[1:2] == ("-cc1",) and "-emit-obj" in self.command and self.output is not None
 
     @property
     def is_assembler(self) -> bool:
-        """Whether it makes an object of assembly."""
+        """Return whether it makes an object of assembly."""
         return self.command[1:2] == ("-cc1as",)
 
     @property
     def makes_header(self) -> bool:
-        """Whether it makes a precompiled header."""
+        """Return whether it makes a precompiled header."""
         return "-emit-pch" in self.command
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether it makes a file of a build that burnish never changes."""
+        """Return whether it makes a build's file of a kind that burnish never changes."""
         of_lto = "-emit-llvm-bc" in self.command and any(word.startswith("-flto") for word in self.command)
         return self.output is not None and (self.is_assembler or self.makes_header or of_lto)
 
     @property
     def belongs_to_clang(self) -> bool:
-        """Whether it is clang's compiler or assembler: anything but a linker or another tool."""
+        """Return whether it is clang's compiler or assembler, not a linker or another tool."""
         return self.command[1:2] in (("-cc1",), ("-cc1as",))
 
     @property
@@ -71,7 +71,7 @@ class ClangJob:
 
     @property
     def output_path(self) -> Path:
-        """The file after -o, from the directory that burnish runs in."""
+        """The file after -o, relative to the directory in which burnish runs."""
         return Path(self.value("-working-directory") or "", self.output or "")
 
     @property
@@ -86,7 +86,7 @@ class ClangJob:
 
     @property
     def level(self) -> str:
-        """The optimization level, "O0" ... "O3", "Os", "Oz", "Og", "Ofast"; "" of an assembler."""
+        """The optimization level, "O0" ... "O3", "Os", "Oz", "Og", "Ofast"; "" for an assembler."""
         if self.is_assembler:
             return ""
         # the last one counts
@@ -95,11 +95,11 @@ class ClangJob:
 
     @property
     def position_independent(self) -> bool:
-        """Whether the object can be part of a program or library that is loaded at any address."""
+        """Return whether the object can be part of a program or library that is loaded at any address."""
         return self.value("-mrelocation-model") == "pic"
 
     def value(self, option: str) -> str | None:
-        """Return what follows the option's last appearance."""
+        """Return the argument after the option's last appearance; None if there is no such option."""
         for index in range(len(self.command) - 2, -1, -1):
             if self.command[index] == option:
                 return self.command[index + 1]
@@ -115,7 +115,7 @@ class ClangJob:
         return ClangJob((*self.command[: at + 1], str(output), *self.command[at + 2 :]))
 
     def silenced(self) -> ClangJob:
-        """Return the job without warnings and without any file but its output: to run it once more."""
+        """Return the job without warnings and without files beside its output, to run it once more."""
         if self.command[1] != "-cc1":
             return self
         kept: list[str] = list(self.command[:2])
@@ -147,11 +147,11 @@ class ClangJobs:
 
     @property
     def left_alone(self) -> tuple[ClangJob, ...]:
-        """The jobs that make what burnish never changes: assembled objects, bitcode for the link, headers."""
+        """The jobs with outputs that burnish never changes: assembled objects, LTO bitcode, headers."""
         return tuple(self._named(job) for job in self.jobs if job.is_left_alone)
 
     def _named(self, job: ClangJob) -> ClangJob:
-        """Return a job with the source that the command named, where earlier jobs made a file of that."""
+        """Return a job with the source that the command named, if earlier jobs made its input from that."""
         made = {other.output: other.source for other in self.jobs}
         source = job.source
         while source in made and made[source] != source:
@@ -160,22 +160,22 @@ class ClangJobs:
 
     @property
     def outputs(self) -> frozenset[Path]:
-        """What is there when the command has ended: objects, or the program."""
+        """The files that exist when the command has ended: objects, or the program."""
         return frozenset(job.output_path for job in self.jobs if job.output and self.reader(job) is None)
 
     @property
     def links(self) -> bool:
-        """Whether the last job is a linker's."""
+        """Return whether the last job is a linker's."""
         return bool(self.jobs) and not self.jobs[-1].belongs_to_clang
 
     def reader(self, job: ClangJob) -> ClangJob | None:
-        """Return the later job that reads the job's output: then that is a temporary file."""
+        """Return the later job that reads the job's output, which is a temporary file then; else None."""
         later = self.jobs[self.jobs.index(job) + 1 :]
         return next((other for other in later if job.output in other.command), None)
 
 
 def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = None) -> ClangJobs | None:
-    """Ask clang what it would run there; None where a plan would not show all of what clang does."""
+    """Ask clang for its jobs in a directory; None if a plan would not show all that clang does."""
     try:
         if not _can_be_planned(arguments):
             return None
@@ -189,7 +189,7 @@ def make_plan(clang: Path, arguments: Sequence[str], directory: Path | None = No
 
 
 def parse_plan(text: str) -> ClangJobs | None:
-    """Read what `clang -###` prints; None where it cannot be repeated (arguments in a deleted file)."""
+    """Parse the text of `clang -###`; None if the jobs cannot be repeated (arguments in a deleted file)."""
     version = _VERSION.search(text)
     jobs = tuple(
         ClangJob(tuple(_unquote(quoted) for quoted in _QUOTED.findall(line))) for line in _JOB.findall(text)
@@ -209,10 +209,10 @@ def _can_be_planned(arguments: Sequence[str]) -> bool:
 
 
 def _expanded(arguments: Sequence[str]) -> Iterator[str]:
-    """Give every argument, with the words of response files.
+    """Yield every argument, and the words of response files.
 
     Raises:
-        OSError: there is no such file, or it is a pipe: read once, here, it would be empty for clang.
+        OSError: there is no such file, or it is a pipe, which would be empty for clang after being read here.
     """
     for argument in arguments:
         yield argument

@@ -25,26 +25,26 @@ class LinkCommand:
 
     @property
     def objects(self) -> tuple[Path, ...]:
-        """The objects that it names, as absolute paths; archives and libraries are not among them."""
+        """The objects that it names, as absolute paths, without archives and libraries."""
         named = [word for word in self.words[1:] if word.endswith(".o") and not word.startswith("-")]
         return tuple(self.absolute(word) for word in named if self.absolute(word).is_file())
 
     @property
     def is_shared(self) -> bool:
-        """Whether it makes a shared library."""
+        """Return whether it makes a shared library."""
         return "-shared" in self.words
 
     def absolute(self, word: str) -> Path:
-        """Return a path of the command as an absolute one."""
+        """Return the absolute path for a word of the command."""
         return Path(os.path.normpath(self.directory / word))
 
     def link(
         self, output: Path, options: Sequence[str] = (), objects: Mapping[Path, Path] | None = None
     ) -> Linked:
-        """Link into another file, with options after the command's own, and with objects in place of others.
+        """Link into another file, with options after the command's own, and with some objects replaced.
 
         Raises:
-            InputError: it does not link; the message is what was printed last.
+            InputError: the command does not link; the message has the last lines of its output.
         """
         replaced = objects or {}
         words = [
@@ -52,7 +52,7 @@ class LinkCommand:
             for word in self._inputs()
         ]
         command = [*words, *options, "-o", str(output)]
-        # a gcc finds lld beside burnish's clang, too
+        # with this, gcc also finds the lld beside burnish's clang
         path = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{find_tool('ld.lld').parent}"
         done = subprocess.run(
             command,
@@ -84,10 +84,10 @@ class LinkCommand:
 
 
 def read_link_command(words: Sequence[str], directory: Path) -> LinkCommand:
-    """Check a command that is to be run again.
+    """Check and return a command that is run again.
 
     Raises:
-        InputError: it is empty, calls the linker itself, compiles, or links no object.
+        InputError: the command is empty, calls the linker itself, compiles, or links no object.
     """
     if not words:
         raise InputError(

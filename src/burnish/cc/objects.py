@@ -1,4 +1,4 @@
-"""The objects that one command wrote, each improved and logged."""
+"""The objects that one command wrote: each is improved and logged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from burnish.files import write_atomically
 def improve_objects(
     plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
 ) -> None:
-    """Improve what clang wrote, and log it; a full disk or a log that cannot be written is no failure."""
+    """Improve and log clang's objects; a full disk or a log that cannot be written is not an error."""
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
         longest = options.build_seconds or options.budget.longest_seconds(compiled.clang_seconds)
         waits = limits(compiled.clang_seconds, longest)
@@ -33,7 +33,7 @@ def improve_objects(
 
 
 def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome, Path]]:
-    """Give what became of each compilation, and the file that it went to."""
+    """Yield the outcome of each compilation, and the object or program that has its code."""
     for job in build.plan.left_alone:
         if job.output_path in written:
             no_object = build.refusal(job) or "clang makes no object of it"

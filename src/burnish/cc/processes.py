@@ -1,4 +1,4 @@
-"""Running clang as a child process; signals become exceptions."""
+"""clang as a child process, and signals as exceptions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import NoReturn
 from burnish.cc.requests import KeptReference
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PATIENCE_SECONDS = 5.0  # for a child that was told to stop
+PATIENCE_SECONDS = 5.0  # for a child to end after a signal
 
 
 class Interrupted(BaseException):
-    """A signal asks burnish to stop: unwind, clean up, and die of it."""
+    """A signal that asks burnish to stop: the process cleans up, then ends by the same signal."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signum)
@@ -28,12 +28,12 @@ class Interrupted(BaseException):
 
 @contextlib.contextmanager
 def signals_raise() -> Iterator[None]:
-    """Raise Interrupted where SIGINT, SIGTERM or SIGHUP arrives, once; those that were ignored stay so."""
+    """Raise Interrupted at the first SIGINT, SIGTERM or SIGHUP; ignored signals stay ignored."""
     heard = [signum for signum in STOPPING if signal.getsignal(signum) is not signal.SIG_IGN]
 
     def interrupt(signum: int, _frame: FrameType | None) -> NoReturn:
         for other in heard:
-            signal.signal(other, signal.SIG_IGN)  # nothing may break into the cleaning up
+            signal.signal(other, signal.SIG_IGN)  # nothing may interrupt the cleanup
         raise Interrupted(signum)
 
     before = {signum: signal.signal(signum, interrupt) for signum in heard}
@@ -45,30 +45,30 @@ def signals_raise() -> Iterator[None]:
 
 
 def die_of(signum: int) -> int:
-    """End this process by the signal, as its parent expects; return a shell's code if it does not work."""
+    """End this process by the signal, as its parent expects; return a shell's code if that fails."""
     signal.signal(signum, signal.SIG_DFL)
     os.kill(os.getpid(), signum)
     return 128 + signum
 
 
 def replace_by(command: Sequence[str | Path]) -> NoReturn:
-    """Become the command."""
-    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these, and a program would inherit that
+    """Replace this process by a command."""
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these, and the command would inherit that
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     os.execv(command[0], [os.fspath(word) for word in command])
 
 
 def run(command: Sequence[str | Path]) -> int:
-    """Run a command on this process' own input and output; a negative code is the signal it died of."""
+    """Run a command on this process's input and output; a negative code is the signal that ended it."""
     with _child(subprocess.Popen(command)) as process:
         return process.wait()
 
 
 def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
-    """Run a command that speaks to nobody.
+    """Run a command without input and without visible output.
 
     Raises:
-        KeptReference: it failed, or did not end before the deadline.
+        KeptReference: the command failed, or did not end before the deadline.
     """
     started = subprocess.Popen(
         command,
@@ -89,7 +89,7 @@ def run_quietly(command: Sequence[str | Path], deadline_seconds: float) -> None:
 
 
 def stamp(path: Path) -> tuple[int, int] | None:
-    """Return what changes when clang writes a file; None for /dev/null, a link, nothing."""
+    """Return values that change when clang writes a file; None if it is not a regular file."""
     try:
         status = path.lstat()
     except OSError:
@@ -99,7 +99,7 @@ def stamp(path: Path) -> tuple[int, int] | None:
 
 @contextlib.contextmanager
 def _child(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Let no child outlive the block; an interrupted one gets the same signal, and time to clean up."""
+    """End a child with the block; after an interrupt it gets the same signal, and time to clean up."""
     try:
         yield process
     except Interrupted as interrupted:
@@ -116,7 +116,7 @@ def _child(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]
 
 
 def _plain_environment() -> dict[str, str]:
-    """Leave out what makes clang write more files than its arguments name."""
+    """Return the environment without variables that make clang write more files than its arguments name."""
     noisy = {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "CC_PRINT_HEADERS", "CC_PRINT_HEADERS_FILE"}
     return {name: value for name, value in os.environ.items() if name not in noisy}
 

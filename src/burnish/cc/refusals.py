@@ -1,4 +1,4 @@
-"""Which compilations burnish leaves to clang, and why."""
+"""Compilations that burnish leaves to clang, and the reasons."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import platform
 
 from burnish.cc.jobs import ClangJob
 
-ASSEMBLY = "assembly has no passes to choose"  # the launcher says it, too: native/launcher/main.cpp
+ASSEMBLY = "assembly has no passes to choose"  # the same text as in native/launcher/main.cpp
 LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
 SIZE_LEVELS = frozenset({"Os", "Oz"})
 KNOWN_LEVELS = frozenset({"O0", "O1", "O2", "O3", "Os", "Oz", "Og", "Ofast"})
 
-# What clang -cc1 tells its own passes (clang/lib/CodeGen/BackendUtil.cpp: RunOptimizationPipeline and what
-# it registers), and what ties an object to one run of them. A final * stands for any ending. Options that
-# live in the front end, in function attributes or in the code generator are not here: they hold for
-# burnish's objects as well.
+# Options of clang -cc1 for its own passes (clang/lib/CodeGen/BackendUtil.cpp: RunOptimizationPipeline and the
+# passes that it registers), and options that tie an object to one run of these. A final * matches any ending.
+# Options of the front end, for function attributes and of the code generator are not here, because they hold
+# for burnish's objects as well.
 REFUSED: dict[str, tuple[str, ...]] = {
     "sanitizers are inserted by passes of clang's own": (
         "-fsanitize*",
@@ -110,8 +110,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "burnish's passes may unroll loops": ("-fno-unroll-loops",),
 }
 
-# Options of LLVM itself (-mllvm) that the code generator alone reads: it is clang's, and it gets them. What
-# ends in * stands for any ending. Any other may speak to a pass, and burnish's passes would not hear it.
+# Options of LLVM itself (-mllvm) that only the code generator reads, which is clang's own and gets them. A
+# final * matches any ending. Any other option may be for a pass, and burnish's passes would not get it.
 CODE_GENERATION = (
     "-align-all-*",
     "-disable-block-placement",
@@ -146,7 +146,7 @@ NOT_CODE_GENERATION = (
     "it is not known to be the code generator's alone, and burnish's passes would not follow it"
 )
 
-# What the driver gives to cc1 at a level, and what was asked for where it is missing.
+# Options that the driver gives to cc1 at a level; if one is missing, the user gave the option on the right.
 _VECTORIZE = {"-vectorize-loops": "-fno-vectorize", "-vectorize-slp": "-fno-slp-vectorize"}
 _EXPECTED = {"Oz": ("-vectorize-slp",), **dict.fromkeys(("O2", "O3", "Os", "Ofast"), tuple(_VECTORIZE))}
 
@@ -157,11 +157,11 @@ _PREFIXES = {
 
 
 def refusal(job: ClangJob, *, every_level: bool) -> str | None:
-    """Return why burnish leaves the compilation to clang; None where it does not.
+    """Return why burnish leaves a compilation to clang; None if it does not.
 
     Args:
         job: A compilation.
-        every_level: Whether an objective was given, for all levels; else only -Os and -Oz say one.
+        every_level: Whether an objective was given, for all levels; without one, only -Os and -Oz imply it.
     """
     if job.is_assembler:
         return (
@@ -188,7 +188,7 @@ def refusal(job: ClangJob, *, every_level: bool) -> str | None:
 
 
 def table() -> str:
-    """Return what is refused and why as a table in Markdown, for the documentation."""
+    """Return the refused options and the reasons as a table in Markdown, for the documentation."""
     rows = [(f"`{option}`" for option in options) for options in REFUSED.values()]
     lines = [f"| {', '.join(options)} | {why} |" for options, why in zip(rows, REFUSED, strict=True)]
     known = ", ".join(f"`{option}`" for option in CODE_GENERATION)
@@ -228,7 +228,7 @@ def _is_code_generation(option: str) -> bool:
     )
 
 
-# Of the machine's processors, and what triples call them.
+# By machine: the name of LLVM's target, and the beginnings of the machine's triples.
 _PROCESSORS = {
     "x86_64": ("x86", ("x86_64", "i386", "i486", "i586", "i686", "amd64")),
     "aarch64": ("AArch64", ("aarch64", "arm64")),
@@ -237,5 +237,5 @@ NATIVE, _TRIPLES = _PROCESSORS.get(platform.machine(), (platform.machine(), (pla
 
 
 def is_native(triple: str) -> bool:
-    """Say whether a target's code is for this machine's processors."""
+    """Return whether a target's code is for this machine's processors."""
     return triple.startswith(_TRIPLES)

@@ -14,22 +14,22 @@ from burnish.cc.outcomes import SYNONYMS
 from burnish.cc.requests import Generated
 from burnish.core.errors import BurnishError, InputError
 
-# Takes the words of a clang -cc1 line and returns others.
+# Takes the words of a clang -cc1 line, and returns the changed words.
 Change = Callable[[tuple[str, ...]], tuple[str, ...]]
 
 
 def remake(record: Record, change: Change, output: Path) -> None:
-    """Compile a record's source with changed options to another object; what burnish decided is so again.
+    """Compile a record's source with changed options to another object, with the same decisions of burnish.
 
     Raises:
-        InputError: it does not compile any more, or the passes do not apply to it.
+        InputError: the source does not compile any more, or the passes do not apply to it.
     """
     job = ClangJob(change(compilation(record).command)).silenced()
     if record.action != "optimized":
         _run(job.with_output(output), record)
         return
     from burnish.cc.groups import in_groups
-    from burnish.cc.machine_code import repeat, split_code  # which takes a while to import
+    from burnish.cc.machine_code import repeat, split_code  # late: this import is slow
 
     front, back = output.with_suffix(".front.bc"), output.with_suffix(".back.bc")
     _run(front_end(job, front), record)
@@ -45,10 +45,10 @@ def remake(record: Record, change: Change, output: Path) -> None:
 
 
 def compilation(record: Record) -> ClangJob:
-    """Return the job that compiled a record's source: clang is asked where its whole command was logged.
+    """Return the job that compiled a record's source; if its whole command was logged, ask clang for the job.
 
     Raises:
-        InputError: it does not say so any more.
+        InputError: an assembler made the object, or clang does not plan the job any more.
     """
     if not record.level:
         raise InputError(f"{record.source}: what an assembler made is not compiled again")

@@ -1,4 +1,4 @@
-"""What a memory has of a program, looked up and applied: no search."""
+"""Remembered results for a program, looked up and applied without a search."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from burnish.search.space import Proposals, SearchSpace
 T = TypeVar("T")
 
 NOTHING = "nothing is remembered that makes it smaller"
-MOST = 1  # traces of programs that are alike; each is a compilation
+MOST = 1  # traces of similar programs; each costs a compilation
 
 
 def applied(problem: Problem, trace: Trace, look: Callable[[Session], T]) -> T | str:
-    """Return what a function sees after a trace of this very program, or what the compiler says against it.
+    """Return the result of `look` after a trace of this very program, or the compiler's error message.
 
-    Nothing is measured: it was when it was found.
+    Nothing is measured: the trace was measured when it was found.
 
     Raises:
         ProgramError: the program cannot be read.
@@ -42,7 +42,7 @@ def applied(problem: Problem, trace: Trace, look: Callable[[Session], T]) -> T |
 
 
 def alike(memory: Memory) -> GuideFor:
-    """Return the guide by what is remembered of similar programs; without any, it ends the search."""
+    """Return a guide by the traces of similar programs in memory; without any, it ends the search."""
 
     def guide_for(session: Session) -> Guide:
         traces = memory.look_up(session)[:MOST]
@@ -54,7 +54,7 @@ def alike(memory: Memory) -> GuideFor:
 
 
 def no_search(_space: SearchSpace, _rng: np.random.Generator) -> Proposals:
-    """End where a search would begin: what was remembered has been tried."""
+    """Propose nothing: the remembered traces have been tried, and no search begins."""
     yield from ()
 
 

@@ -1,9 +1,9 @@
-"""A process that has imported everything and forks for each file of a build.
+"""Fork server: a process that has imported everything and forks for each file of a build.
 
-To start Python and to import takes as long as searching a small file may (0.2 s). The launcher starts this at
-the second file within seconds (native/launcher/server.cpp); it ends when nobody has called for a while. For
-each kind of what a process inherits and cannot take over (namespaces, limits, processors) there is one of its
-own: its name says so.
+To start Python and to import takes as long as the search for a small file may take (0.2 s). The launcher
+starts the server at the second file within seconds (native/launcher/server.cpp); the server ends after
+IDLE_SECONDS without a call. A process inherits some things that it cannot take over later: namespaces,
+limits, processors. Each combination of them has a server of its own, with its own name.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from pathlib import Path
 from typing import NoReturn
 
 IDLE_SECONDS = 15.0
-LOOK_SECONDS = 0.5  # how often to look for children that have ended
+LOOK_SECONDS = 0.5  # between looks for children that have ended
 SIZE, CODE = struct.Struct("<Q"), struct.Struct("<i")
 
 
 def serve(path: Path, call: Callable[[list[str]], int]) -> None:
-    """Answer launchers on a socket until none has called for IDLE_SECONDS; return at once where another does.
+    """Answer launchers on a socket until none calls for IDLE_SECONDS; return at once if another server does.
 
     Args:
-        path: The socket, in a folder that is this user's alone.
-        call: Does what a launcher asks for, in a process of its own, and returns the exit code.
+        path: The socket, in a folder that only this user can use.
+        call: Handles a launcher's request in a process of its own, and returns the exit code.
     """
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
-    if not _is_named(lock, f"{path}.lock"):  # an ended server has removed it since: the next file starts one
+    if not _is_named(lock, f"{path}.lock"):  # an ended server has removed it; the next file starts a new one
         return
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # it is to fork with one thread
-    # What every file needs, before the first asks.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have one thread
+    # Imports for every file, before the first request.
     import burnish.cc.machine_code
     import burnish.cc.objects
     import burnish.cc.optimizer
@@ -55,12 +55,12 @@ def serve(path: Path, call: Callable[[list[str]], int]) -> None:
         try:
             _accept(listener, lock, call)
         finally:
-            for ending in ("", ".seen", ".lock"):  # the lock last: it is this process' own until then
+            for ending in ("", ".seen", ".lock"):  # the lock last: until then no other server can begin
                 Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 def _is_named(descriptor: int, path: str) -> bool:
-    """Say whether an open file is still the one of that name."""
+    """Return whether an open file still has that name."""
     try:
         return os.path.samestat(os.fstat(descriptor), Path(path).stat())
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def _accept(listener: socket.socket, lock: int, call: Callable[[list[str]], int]
 
 
 def _answer(connection: socket.socket, call: Callable[[list[str]], int]) -> NoReturn:
-    """Become what the launcher would have become, and tell it the exit code."""
+    """Do the work of the launcher's process, and send the exit code to the launcher."""
     code = 1
     try:
         arguments = _take_over(connection)
@@ -102,7 +102,7 @@ def _answer(connection: socket.socket, call: Callable[[list[str]], int]) -> NoRe
 
 
 def _take_over(connection: socket.socket) -> list[str]:
-    """Take the caller's files, folder, mask and variables; return what it asks for."""
+    """Take over the caller's files, folder, mask and variables; return its arguments."""
     first, descriptors, _, _ = socket.recv_fds(connection, SIZE.size, 3)
     (size,) = SIZE.unpack(first)
     body = bytearray()
@@ -124,7 +124,7 @@ def _take_over(connection: socket.socket) -> list[str]:
 
 
 def _end_with_caller(connection: socket.socket) -> None:
-    """Stop as a signal stops a compiler when the launcher is gone."""
+    """End by SIGTERM, as a compiler would, when the launcher is gone."""
     with contextlib.suppress(OSError):
         connection.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)

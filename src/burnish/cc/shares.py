@@ -1,9 +1,10 @@
-"""One budget for a whole build, shared out among its files: a small file with a lock beside the build log.
+"""One budget for a whole build, shared by its files; its state is a small file with a lock by the build log.
 
-Nobody knows how many files are to come. So each file gets its part by clang's own time: of what the largest
-build in this folder took, less what this one has done, or, where that is not known, of as much again as was
-done and ten times the file at least. It sets that aside at once and gives back what it does not use. A part
-in which nothing can be found is of no use, so that a budget that is too small for all is for the first files.
+The number of files to come is unknown. So a file's share is the rest of the budget, times clang's time for
+this file, divided by clang's time still to come. That is estimated: the time of the largest build in this
+folder, less this build's time so far; without such a build, as much again as was done, and at least ten times
+this file. A file sets its share aside at once, and gives back the unused part. A share that is too short to
+find anything is useless, so a budget that is too small for all files goes to the first ones.
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from burnish.cc.build_log import default_log
 from burnish.cc.requests import DriverOptions
 from burnish.core.clock import Clock
 
-UNSEEN = 10.0  # times the file at hand that is assumed to come at least, in a first build
-LEAST_SECONDS = 0.05  # shorter searches are none
-LEAST_MULTIPLE = 2.0  # times what clang takes for a file: a search's reference, and what it begins with
-MOST_PLACES = 64  # whose builds are known, the latest
+UNSEEN = 10.0  # times the current file: the least time that is assumed to come in a first build
+LEAST_SECONDS = 0.05  # a shorter search is useless
+LEAST_MULTIPLE = 2.0  # of clang's time for a file: for a search's reference and its first candidates
+MOST_PLACES = 64  # folders whose builds are known; the latest ones
 
 
 @dataclass
 class BuildShare:
-    """What a build has left, and how much of it is done."""
+    """The state of a build's budget."""
 
-    build: str  # which build: see build_of
+    build: str  # the build's name: see build_of
     seconds: float  # the whole budget
-    left: float  # of it
-    done: float = 0.0  # seconds of clang's for the files that came by
-    last: float = 0.0  # what that came to in the largest build before this one in its folder; 0: unknown
+    left: float  # seconds of the budget that are left
+    done: float = 0.0  # clang's seconds for the files so far
+    last: float = 0.0  # clang's seconds for the largest earlier build in the same folder; 0: unknown
     place: str = ""  # that folder
-    largest: dict[str, float] = field(default_factory=dict)  # builds before this one, by folder
+    largest: dict[str, float] = field(default_factory=dict)  # clang's seconds, as `last`, by folder
 
     def share(self, clang_seconds: float) -> float:
-        """Set aside and return what a file gets for which clang took so long; 0 where that is too little."""
+        """Set aside and return a file's share in seconds, by clang's time for it; 0 if that is too little."""
         to_come = max(self.last - self.done, 0.0) or max(self.done, UNSEEN * clang_seconds)
         share = self.left * min(1.0, clang_seconds / max(to_come, clang_seconds, 1e-9))
         share = max(share, LEAST_MULTIPLE * clang_seconds)
@@ -53,7 +54,7 @@ class BuildShare:
 
 @contextmanager
 def share(options: DriverOptions, clang_seconds: float, clock: Clock) -> Iterator[float]:
-    """Give a file's share of the build's budget, in seconds; what it does not take of it goes back."""
+    """Yield a file's share of the build's budget, in seconds; the unused part goes back."""
     assert options.build_seconds is not None
     path = _beside(options.log or default_log())
     build = build_of(options.caller or os.getpid())
@@ -78,7 +79,7 @@ class BuildOrigin(NamedTuple):
 def build_of(pid: int) -> BuildOrigin:
     """Return the build that a process belongs to: its ancestor below the session's first process.
 
-    That is the make, ninja or script that a shell started, by its number and when it began.
+    That is the make, ninja or script that a shell started. Its name is its process number and start time.
     """
     while True:
         parent, session, began = _status(pid)
@@ -95,7 +96,7 @@ def _folder_of(pid: int) -> str:
 
 
 def _status(pid: int) -> tuple[int, int, str]:
-    """Return a process' parent, its session and when it began (proc(5), /proc/pid/stat)."""
+    """Return a process's parent, session and start time (proc(5), /proc/pid/stat)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:  # it has ended
@@ -109,7 +110,7 @@ def _beside(log: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path, build: BuildOrigin, seconds: float) -> Iterator[BuildShare]:
-    """Open the state, and write it back, while no other process of the build does."""
+    """Yield the state, and write it back; a lock keeps other processes out meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     with os.fdopen(descriptor, "r+") as file:
@@ -122,7 +123,7 @@ def _locked(path: Path, build: BuildOrigin, seconds: float) -> Iterator[BuildSha
 
 
 def read_state(text: str, build: BuildOrigin, seconds: float) -> BuildShare:
-    """Return what a file says of a build; a new budget where it is of another one."""
+    """Return the state of a build from a file's text; a new budget if the text is of another build."""
     try:
         state = BuildShare(**json.loads(text))
     except (ValueError, TypeError):  # a new file, or one of another version

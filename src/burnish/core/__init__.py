@@ -1,1 +1,1 @@
-"""The contract: program, session, sandbox, objective, task, environment, result, errors."""
+"""The core contract: programs, sessions, objectives, tasks, guides, results, errors."""

@@ -1,4 +1,4 @@
-"""Texts of actions: of what kind one is, and with which parameters."""
+"""Action texts: the kind of an action, and its parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.core.errors import IllegalAction
 
 Brackets = Literal["<>", "()"]
 
-_SEPARATORS: dict[Brackets, str] = {"<>": ";", "()": ", "}  # LLVM's pipelines, and calls
+_SEPARATORS: dict[Brackets, str] = {"<>": ";", "()": ", "}  # of LLVM's pipelines, and of calls
 _TEXT = re.compile(r"(?P<kind>[^<(]+)(?:<(?P<angled>.*)>|\((?P<round>.*)\))", re.DOTALL)
 
 
@@ -22,11 +22,11 @@ class Action:
 
     kind: str
     parameters: tuple[str, ...] = ()
-    brackets: Brackets = "()"  # around the parameters, where there are any
+    brackets: Brackets = "()"  # around the parameters, if any
 
     @classmethod
     def parse(cls, text: str) -> Action:
-        """Read an action's text, of which `str` makes the same text; what has no parameters is all kind."""
+        """Read an action's text; `str` writes the same text. A text without parameters is all kind."""
         found = _TEXT.fullmatch(text)
         if not found:
             return cls(text)
@@ -45,7 +45,7 @@ def action_number(given: Any, actions: Sequence[str]) -> int:
     """Return an action's number, an index into `actions`.
 
     Raises:
-        IllegalAction: it is something else, such as the action's name.
+        IllegalAction: `given` is not such an index: it is the action's name, for example.
     """
     try:
         number = operator.index(given)

@@ -1,4 +1,4 @@
-"""Checks of what users give from Python: errors name the argument, its value and what was expected."""
+"""Checks of arguments from Python users; errors name the argument, its value and the expected kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def names_in(argument: str, given: Any) -> tuple[str, ...]:
     """Return a list of names as a tuple.
 
     Raises:
-        InputError: it is a single text, or no list; what is in it is looked up elsewhere.
+        InputError: `given` is a single text, or not iterable; the names in it are checked elsewhere.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         example = f"[{given!r}]" if isinstance(given, str) else "['name']"
@@ -26,7 +26,7 @@ def whole_number_in(argument: str, given: Any, least: int) -> int:
     """Return a whole number.
 
     Raises:
-        InputError: it is something else, or less than `least`.
+        InputError: `given` is not a whole number, or is less than `least`.
     """
     try:
         number = operator.index(given)
@@ -41,7 +41,7 @@ def path_in(argument: str, given: Any, example: str) -> Path:
     """Return a path.
 
     Raises:
-        InputError: it is something else.
+        InputError: `given` is not a text or a path.
     """
     try:
         return Path(given)
@@ -53,7 +53,7 @@ def check_class(argument: str, given: Any, kind: type, example: str) -> None:
     """Check the class of an argument.
 
     Raises:
-        InputError: it is of another class.
+        InputError: the argument is of another class.
     """
     if not isinstance(given, kind):
         raise InputError(f"{argument}={given!r:.60}: expected {example}")

@@ -1,4 +1,4 @@
-"""The behaviour of a program, by which two states of it are compared."""
+"""The behaviour of a program, for comparing two of its states."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from burnish.core.session import Session
 
 
 class Behaviour(ABC):
-    """Runs a program in a state and compares what it did: bytes that it prints, arrays within a tolerance."""
+    """Runs a program in a state and compares its outputs: printed bytes, or arrays within a tolerance."""
 
-    inputs = 1  # how many a program is run on
-    same = "does the same as"  # of two runs that do not differ
-    unoptimized: Any = None  # what programs do unoptimized, where none has to run for that
+    inputs = 1  # number of inputs of a run
+    same = "does the same as"  # phrase for two runs that do not differ, in messages
+    unoptimized: Any = None  # the unoptimized program's output, if it is known without a run
 
     def within(self, seconds: float) -> Behaviour:
-        """Return a behaviour of which no run takes longer; by default this one, where nothing has limits."""
+        """Return this behaviour with a time limit for each run; by default itself, without a limit."""
         return self
 
     @abstractmethod
     def run(self, session: Session, expected: Any = None) -> Any:
-        """Run the program as a session has it, and return what it did.
+        """Run the program in a session's state, and return its output.
 
         Args:
             session: The state.
-            expected: What it does unoptimized, where that is known: it is not waited for much longer.
+            expected: The unoptimized program's output, if known; its run time limits this run's.
 
         Raises:
-            InputError: it cannot be built.
+            InputError: the program cannot be built.
         """
 
     @abstractmethod
     def differences(self, seen: Any, expected: Any) -> list[str]:
-        """Return in words where two runs differ by more than they may; nothing where they do not."""
+        """Return in words the differences of two runs beyond the tolerance; [] if there are none."""

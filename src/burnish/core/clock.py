@@ -1,4 +1,4 @@
-"""Clocks that budgets of time are measured by: the wall's, and the processors'."""
+"""Clocks that measure time budgets: wall-clock time, and processor time."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-OF_A_PROCESS = 2  # Linux' clock of what all threads of a process take: include/linux/posix-timers_types.h
+# Linux' clock type for the processor time of all threads of a process: include/linux/posix-timers_types.h
+OF_A_PROCESS = 2
 
 
 class Clock(Protocol):
-    """What a budget of time is measured by."""
+    """A clock that measures time budgets."""
 
     def now(self, processes: Iterable[int] = ()) -> float:
-        """Return the time in seconds; children that still run are given by their numbers."""
+        """Return the time in seconds; `processes` are the ids of children that still run."""
 
     def forked(self) -> Clock:
-        """Return the clock for a process that is forked now: it goes on from here."""
+        """Return the clock for a process that is forked now; it continues from the current time."""
 
 
 @dataclass(frozen=True)
 class WallClock:
-    """time.monotonic(): what a user waits for."""
+    """Wall-clock time, by time.monotonic()."""
 
     def now(self, processes: Iterable[int] = ()) -> float:
         """See Clock."""
@@ -37,10 +38,10 @@ class WallClock:
 
 @dataclass(frozen=True)
 class ProcessorClock:
-    """What this process and its children have taken of the processors: it stands still while others run.
+    """Processor time of this process and its children; other processes do not advance it.
 
     Attributes:
-        before: What was taken before this process began, in seconds.
+        before: The time that was used before this process began, in seconds.
     """
 
     before: float = 0.0
@@ -61,6 +62,6 @@ PROCESSORS = ProcessorClock()
 
 
 def _taken_by(process: int) -> float:
-    with contextlib.suppress(OSError):  # it has ended, and was waited for
+    with contextlib.suppress(OSError):  # ended and reaped, so RUSAGE_CHILDREN counts the process
         return time.clock_gettime((~process << 3) | OF_A_PROCESS)  # clock_getcpuclockid(3)
     return 0.0

@@ -1,19 +1,19 @@
-"""Everything that burnish raises on purpose.
+"""All exceptions that burnish raises on purpose.
 
 BurnishError
-├── InputError            what was given cannot be used; nothing was changed
+├── InputError            the input cannot be used; nothing was changed
 │   ├── ProgramError      a program cannot be read, or is for another compiler
-│   ├── CompileError      the front end rejected a source file; carries its diagnostics
-│   ├── NotMeasurable     a program has no such cost: no machine code can be made of it here, say
-│   ├── BrokenContract    a task does not do what every task must; says which check found it
-│   ├── UnknownName       no such action, objective, observation, task, ...; says what is near
-│   └── IllegalAction     the action does not apply in this state; the state is as it was
+│   ├── CompileError      the front end rejected a source file; contains its diagnostics
+│   ├── NotMeasurable     a program has no such cost: this build has no machine code for it, for example
+│   ├── BrokenContract    a task violates the contract of all tasks; names the failed check
+│   ├── UnknownName       no such action, objective, observation, task, ...; suggests near names
+│   └── IllegalAction     the action does not apply in this state; the state is unchanged
 ├── CompilerCrash         the compiler died or gave up; the session continues by replaying its trace
-│   ├── CompilerTimeout   it did not answer before its deadline
-│   ├── CompilerMemory    it hit its memory limit
-│   └── Miscompiled       the program that it made does something else
-├── ReplayError           a trace did not lead where it had led before
-└── MissingTool           a part of the system is not installed; says which command installs it
+│   ├── CompilerTimeout   the compiler did not answer before its deadline
+│   ├── CompilerMemory    the compiler hit its memory limit
+│   └── Miscompiled       the compiled program behaves differently
+├── ReplayError           a trace led to another state than before
+└── MissingTool           a part of the system is not installed; names the command that installs it
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from collections.abc import Iterable
 
 
 class BurnishError(Exception):
-    """Anything that burnish raises on purpose."""
+    """The base of all exceptions that burnish raises on purpose."""
 
 
 class InputError(BurnishError):
-    """What was given cannot be used; nothing was changed."""
+    """The input cannot be used; nothing was changed."""
 
 
 class ProgramError(InputError):
@@ -39,24 +39,24 @@ class CompileError(InputError):
 
 
 class NotMeasurable(InputError):
-    """A program has no such cost: this build makes no machine code for its target, say."""
+    """A program has no such cost: this build makes no machine code for its target, for example."""
 
 
 class BrokenContract(InputError):
-    """A task does not do what every task must; see burnish.check_task."""
+    """A task violates the contract of all tasks; see burnish.check_task."""
 
 
 class UnknownName(InputError):
-    """A name that is not in a list; the message suggests the nearest ones."""
+    """A name is not in a list; the message suggests the nearest ones."""
 
     @classmethod
     def among(cls, kind: str, name: object, known: Iterable[str]) -> UnknownName:
-        """Say what `name` should have been, from the `known` names of its `kind`."""
+        """Return an error that suggests the nearest `known` names of this `kind` for `name`."""
         return cls(f"no {kind} named {name!r}; {nearest(name, known)}")
 
 
 class IllegalAction(InputError):
-    """The action does not apply in this state; the state is as it was."""
+    """The action does not apply in this state; the state is unchanged."""
 
 
 class CompilerCrash(BurnishError):
@@ -72,11 +72,11 @@ class CompilerMemory(CompilerCrash):
 
 
 class Miscompiled(CompilerCrash):
-    """The program that the compiler made crashes, hangs or prints something else than it should."""
+    """The compiled program crashes, hangs or prints wrong output."""
 
 
 class ReplayError(BurnishError):
-    """A trace did not lead where it had led before."""
+    """A trace led to another state than before."""
 
 
 class MissingTool(BurnishError):
@@ -84,12 +84,12 @@ class MissingTool(BurnishError):
 
 
 def install(extras: str) -> str:
-    """Return the command that installs optional parts, such as "train,mlir": burnish is on no index."""
+    """Return the command that installs optional parts, such as "train,mlir"; no package index has burnish."""
     return f"pip install '.[{extras}]' in a clone of burnish"
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return the next step after a wrong name: the names near it, or else those that are known."""
+    """Return a hint for a wrong name: the nearest known names, or else the first known ones."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(name, str) else []
     return f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {_some(names)}"

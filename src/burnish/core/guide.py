@@ -17,7 +17,7 @@ from burnish.core.view import Mask, Observed
 
 @dataclass(frozen=True)
 class Prior:
-    """How probable each action is to be worth it, after the one before.
+    """The probability that each action pays off, given the action before it.
 
     Attributes:
         actions: The n actions.
@@ -29,7 +29,7 @@ class Prior:
     probabilities: NDArray[np.float64]
 
     def among(self, actions: Sequence[str]) -> Prior:
-        """Return the same for some actions; those that it does not know get the mean of the others."""
+        """Return the prior of some actions; an unknown action gets the mean probability of all known ones."""
         index = self._index
         columns = [index.get(action, -1) for action in actions]
         rows = np.vstack([self.probabilities[0], *(self.probabilities[1 + at] for at in columns)])
@@ -38,12 +38,12 @@ class Prior:
         return Prior(tuple(actions), chosen / chosen.sum(axis=1, keepdims=True))
 
     def after(self, action: str) -> NDArray[np.float64]:
-        """Return the probabilities of what follows an action, "" for the first of a trace: float64[n]."""
+        """Return the probabilities of the next action, float64[n]; `action` is "" at a trace's beginning."""
         row: NDArray[np.float64] = self.probabilities[1 + self._index.get(action, -1)]
         return row
 
     def draw(self, after: str, rng: np.random.Generator) -> str:
-        """Draw the action that follows another; "" for the first of a trace."""
+        """Draw the action that follows `after`, which is "" at a trace's beginning."""
         row = self._cumulative[1 + self._index.get(after, -1)]
         return self.actions[min(int(np.searchsorted(row, rng.random(), side="right")), len(self.actions) - 1)]
 
@@ -57,60 +57,60 @@ class Prior:
 
 
 class State(NamedTuple):
-    """What a policy sees of a state."""
+    """A policy's input: the observed part of a state."""
 
-    observed: tuple[Observed, ...]  # one of each of its observations
+    observed: tuple[Observed, ...]  # one value for each of the policy's observations
     legal: Mask  # bool[len(sites) * n], of the task's actions
     sites: tuple[str, ...] = (WHOLE_PROGRAM,)
-    """Where to act: on the whole program, or at what the compiler asks about; then sites in their places."""
+    """The places to act: first the whole program, or the site that the compiler asks about; then sites."""
 
 
 class Prediction(NamedTuple):
-    """What a policy makes of a state: the (p, v) of Silver et al. 2018."""
+    """A policy's output for a state: the (p, v) of Silver et al. 2018."""
 
     log_probs: NDArray[np.float64]
-    """[(1 + sites) * n], of the policy's n actions to be next, at each place; -inf where one is illegal."""
-    value: float = 0.0  # log(cost now / the cost that is expected in the end); 0 from one without a critic
-    sites: tuple[str, ...] = (WHOLE_PROGRAM,)  # those of the state, in their places
+    """[(1 + sites) * n]: log probability of each of the policy's n actions at each place; -inf if illegal."""
+    value: float = 0.0  # log(current cost / expected final cost); 0 for a policy without a critic
+    sites: tuple[str, ...] = (WHOLE_PROGRAM,)  # the state's sites, in the same order
 
 
 class StatePolicy(Protocol):
-    """What to do next, by what is seen of a state."""
+    """A policy that chooses the next action from the observed state."""
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The n actions that it chooses from."""
+        """The n actions that the policy chooses from."""
 
     @property
     def observations(self) -> tuple[str, ...]:
-        """The task's observations that it looks at."""
+        """The task's observations that the policy reads."""
 
     @property
     def sites(self) -> int:
-        """At how many of a program's sites it acts, beside the whole program."""
+        """The number of a program's sites at which the policy acts, beside the whole program."""
 
     @property
     def max_steps(self) -> int | None:
-        """After how many actions its episodes end; None: when nothing is legal any more."""
+        """The number of actions in an episode; with None, an episode ends when no action is legal."""
 
     def predict(self, states: Sequence[State]) -> list[Prediction]:
-        """Say what to do next in each of some states."""
+        """Predict the next action and the value of each state."""
 
 
 InitialTraces = Generator[Trace, float | None, None]
-"""Yields traces, the most promising first, and is sent what each one costs, infinity
-where it failed: the next one may depend on it. The session must be open until the last one."""
+"""Yields traces, the most promising first. The search sends back each trace's cost, infinity if it failed,
+because the next trace may depend on that. The session must stay open until the last trace."""
 
 
 def in_order(traces: Iterable[Trace] = ()) -> InitialTraces:
-    """Return traces whose order does not depend on what they cost."""
+    """Yield traces in their order, whatever they cost."""
     for trace in traces:  # noqa: UP028 - `yield from` would hand on what is sent
         yield trace
 
 
 @dataclass(frozen=True)
 class Guide:
-    """Where to look first."""
+    """Starting points and preferences of a search."""
 
     initial_traces: InitialTraces = field(default_factory=in_order)
     suffixes: tuple[Trace, ...] = ()
@@ -118,8 +118,8 @@ class Guide:
     prior: Prior | None = None
     policy: StatePolicy | None = None
     searches: bool = False
-    """Whether the initial traces are a search of their own, which goes on as long as it is asked."""
+    """True if the initial traces are a search of their own, which may use the whole budget."""
 
 
 GuideFor = Callable[[Session], Guide]
-"""A policy, as a search calls it: it looks at the opened program and returns the guide for it."""
+"""A policy, as a search calls it: returns the guide for the opened program."""

@@ -1,8 +1,7 @@
 """Objectives within limits: `loaded-bytes while slowdown<=1.05 and code-growth<=1`.
 
-The cost of a state within the limits is the objective's own, exactly. What exceeds one counts more than
-double, and more the further it is off: so it is never better in practice, and a search still sees which way
-is back.
+Within the limits, a state's cost is exactly the objective's. A state above a limit costs more than double,
+growing with the excess. So it is never better in practice, and the cost still leads a search back.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _LIMIT = re.compile(r"\s*([\w-]+)\s*<=\s*([0-9.e+-]+)\s*")
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that another objective may come to."""
+    """The upper bound of another objective."""
 
     objective: str
     most: float
 
     def cost(self, cost: float, measured: float) -> float:
-        """Return what a state counts that costs `cost` and whose limited objective is `measured`."""
+        """Return `cost`, penalised if the limited objective's value, `measured`, is above the limit."""
         return cost if measured <= self.most else 2 * cost * (measured / self.most) ** 2
 
 
@@ -49,7 +48,7 @@ def limits_of(text: str) -> tuple[Limit, ...]:
     """Return the limits of an objective's text.
 
     Raises:
-        InputError: they are not written as such.
+        InputError: the limits are malformed.
     """
     _, found, rest = text.partition(WHILE)
     return tuple(_limit(part, text) for part in rest.split(AND)) if found else ()
@@ -67,10 +66,10 @@ def _limit(part: str, text: str) -> Limit:
 
 
 def parse_most(text: str) -> float | None:
-    """Read by how much a ratio may exceed 1: '5%' is 1.05, '0%' is 1, 'none' is no limit.
+    """Read the largest permitted ratio from a growth: '5%' is 1.05, '0%' is 1, 'none' is None (no limit).
 
     Raises:
-        InputError: it is none of these.
+        InputError: the text has another form.
     """
     if text == "none":
         return None
@@ -81,21 +80,21 @@ def parse_most(text: str) -> float | None:
 
 
 def file_name(text: str) -> str:
-    """Return an objective's text as a part of a file's name."""
+    """Return an objective's text as a part of a file name."""
     return re.sub(r"[^\w.^*-]+", "-", text)
 
 
 def limited(text: str, base: Objective, known: Mapping[str, Objective]) -> Objective:
-    """Return an objective within limits as one of its own.
+    """Return an objective within limits as an Objective.
 
     Args:
-        text: As it is written.
-        base: What is minimised.
-        known: What may be limited.
+        text: The text with the limits.
+        base: The minimised objective.
+        known: The objectives that may be limited, by name.
 
     Raises:
-        InputError: it is not written as one.
-        UnknownName: what is limited is not known.
+        InputError: the limits are malformed.
+        UnknownName: a limited objective is unknown.
     """
     limits = limits_of(text)
     for limit in limits:

@@ -19,13 +19,13 @@ class Objective:
     description: str
     dense: bool = True  # cheap enough to measure after every step
     by_site: bool = True  # sites have costs of their own
-    noisy: bool = False  # another number every time; better is what an interval says
-    needs_workload: bool = False  # only of programs that can be run
+    noisy: bool = False  # differs between measurements; comparisons need confidence intervals
+    needs_workload: bool = False  # only for programs that can be run
     heading: str = ""  # in narrow tables; the unit by default
 
     @property
     def exact(self) -> bool:
-        """Whether every program has it, and always the same."""
+        """True if every program has this cost, and measuring again gives the same number."""
         return not (self.noisy or self.needs_workload)
 
 
@@ -38,11 +38,11 @@ class GraphArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class Observation:
-    """One way to look at a state.
+    """One representation of a state.
 
-    An `array` has `shape`. A `sequence` is an array of any length, of elements of that shape. A `graph`
-    is GraphArrays, where `shape` is that of one node's row. `low`, `high` and `columns` are the array's,
-    the elements' or the node rows'. The others are `text` and `bytes`.
+    An `array` has `shape`. A `sequence` is an array of any length, and `shape` is that of its elements. A
+    `graph` is GraphArrays, and `shape` is that of a node's row. `low`, `high` and `columns` describe the
+    array, an element or a node's row. The other kinds are `text` and `bytes`.
     """
 
     name: str
@@ -53,4 +53,4 @@ class Observation:
     low: float = 0
     high: float = float("inf")
     columns: Sequence[str] = field(default=(), repr=False)
-    noisy: bool = False  # measured: another value every time
+    noisy: bool = False  # measured: differs between observations

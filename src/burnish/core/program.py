@@ -1,4 +1,4 @@
-"""Programs, and the workloads and runs by which they can be executed."""
+"""Programs, and the workloads and runs that execute them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from burnish.core.errors import InputError
 
 @dataclass(frozen=True)
 class Run:
-    """One execution of a program: what it is given, and what it must print."""
+    """One execution of a program: its inputs and its expected output."""
 
     name: str  # of the input, such as "small"
     arguments: tuple[str, ...] = ()
     stdin: bytes = field(default=b"", repr=False)
     expected: bytes | None = field(default=None, repr=False)
-    """Its standard output where that is known; otherwise what the program prints at -O0 counts."""
+    """The expected standard output; None: the program's output at -O0 is expected."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """How to build, run and check a program: link its object with these, then execute each of the runs."""
+    """Instructions to run and check a program: link its object with `objects`, then execute `runs`."""
 
     runs: tuple[Run, ...]
-    objects: tuple[bytes, ...] = field(default=(), repr=False)  # of what is not optimized
-    link_arguments: tuple[str, ...] = ()  # clang's, such as "-lm"
+    objects: tuple[bytes, ...] = field(default=(), repr=False)  # other object files, which are not optimized
+    link_arguments: tuple[str, ...] = ()  # for clang, such as "-lm"
     files: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
-    """Names and contents in the folder that the program runs in."""
+    """Names and contents of the files in the folder that the program runs in."""
     remembered: bool = field(default=False, compare=False)
-    """What earlier sessions on this machine measured counts: for searches, not for what is reported."""
+    """Reuse measurements of earlier sessions on this machine: for searches, not for reported costs."""
 
     @cached_property
     def digest(self) -> str:
-        """32 hexadecimal digits of BLAKE2b over all that says what is run."""
+        """32 hexadecimal digits of BLAKE2b over all fields except `remembered`."""
         return hashlib.blake2b(repr(astuple(self)[:-1]).encode(), digest_size=16).hexdigest()
 
 
@@ -42,18 +42,18 @@ class Workload:
 class Program:
     """One program: an LLVM module, a loop nest, a linalg module.
 
-    Its identity is the digest of its content; the name is for people.
+    Its identity is the digest of its language and content; the name is for people.
 
     Raises:
         InputError: the content is not bytes.
     """
 
     name: str
-    language: str  # what the content is written in, such as "llvm"; a task opens one language
+    language: str  # of the content, such as "llvm"; a task opens one language
     content: bytes = field(repr=False)
     workload: Workload | None = field(default=None, repr=False, compare=False)  # None: it cannot be run
     recalls: bool = field(default=False, repr=False, compare=False)
-    """What earlier sessions on this machine measured counts: for searches, not for what is reported."""
+    """Reuse measurements of earlier sessions on this machine: for searches, not for reported costs."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.content, bytes):
@@ -71,10 +71,10 @@ class Program:
 
     @cached_property
     def key(self) -> str:
-        """What its costs depend on: the digest, and that of its workload where it has one."""
+        """The identity of its costs: the digest, and the workload's digest if there is a workload."""
         return f"{self.digest} {self.workload.digest}" if self.workload else self.digest
 
     def remembered(self) -> Program:
-        """Return the same program, whose measurements may be those of earlier sessions."""
+        """Return the same program, but with measurements of earlier sessions reused."""
         workload = self.workload and replace(self.workload, remembered=True)
         return self if self.recalls else replace(self, workload=workload, recalls=True)

@@ -1,4 +1,4 @@
-"""Where a task's programs come from: files, folders and whatever else has a name."""
+"""Sources of a task's programs: files, folders and other names."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from burnish.core.program import Program, Workload
 
 @dataclass(frozen=True)
 class Loaded:
-    """A program as it was read, and what was said on the way."""
+    """A program as it was read, with its compiler's arguments."""
 
     program: Program
-    arguments: tuple[str, ...] = ()  # all that its compiler was told, a build's own first
+    arguments: tuple[str, ...] = ()  # all arguments of its compiler, those of the build first
 
 
 @dataclass(frozen=True)
 class Programs(Sequence[Program]):
-    """Programs that are made when they are asked for."""
+    """Programs that are loaded on access."""
 
     names: Sequence[str]
     load: Callable[[str], Program] = field(repr=False)
@@ -42,28 +42,28 @@ class Programs(Sequence[Program]):
 
 
 class ProgramSource(ABC):
-    """How a task's programs are named and loaded.
+    """Naming and loading of a task's programs.
 
-    What a user writes may stand for many programs: a folder, a part of a corpus. A name stands for one.
-    `arguments` are those that follow a double dash on the command line: the compiler's own.
+    A user's text may stand for many programs: a folder, a part of a corpus. A name stands for one program.
+    `arguments` are the compiler's own: the words after a double dash on the command line.
     """
 
-    kinds = "a file"  # what a user may write, for --help
+    kinds = "a file"  # the forms of a user's text, for --help
 
     @abstractmethod
     def takes(self, text: str) -> bool:
-        """Say whether this is the form of what stands for programs of the task; they need not be there."""
+        """Return whether a text has the form of this task's programs; they need not exist."""
 
     @abstractmethod
     def expand(self, text: str) -> list[str]:
         """Return the names of the programs that a text stands for.
 
         Raises:
-            InputError: there are none; UnknownName says what is near.
+            InputError: there are no programs; its subclass UnknownName suggests near names.
         """
 
     def left_out(self, text: str) -> list[str]:
-        """Return what of a text `expand` leaves out though it looks like programs, each with the reason."""
+        """Return lookalikes of programs in a text that `expand` leaves out, each with the reason."""
         return []
 
     @abstractmethod
@@ -73,14 +73,14 @@ class ProgramSource(ABC):
         Args:
             name: From `expand`.
             arguments: The compiler's own.
-            directory: Where relative paths begin; the current folder by default.
+            directory: The base of relative paths; the current folder by default.
 
         Raises:
-            InputError: it is not there, or cannot be used.
+            InputError: the program does not exist, or cannot be used.
         """
 
     def open(self, text: str) -> Sequence[Program]:
-        """Return the programs that a text stands for; of many, each is read when it is asked for.
+        """Return the programs that a text stands for; if there are many, each is read on access.
 
         Raises:
             InputError: see `expand` and `load`.
@@ -96,38 +96,38 @@ class ProgramSource(ABC):
     def variants(
         self, name: str, arguments: Sequence[str] = (), directory: Path | None = None
     ) -> dict[str, Program]:
-        """Return, by baseline, the program where the front end makes another one for it; see `load`."""
+        """Return, by baseline, the programs for baselines whose front end makes another one; see `load`."""
         return {}
 
     def workload(self, name: str) -> Workload | None:
-        """Return how a program is run that brings that along, though its content may be read elsewhere."""
+        """Return the workload that the source has for a name; needed if the content is read elsewhere."""
         return None
 
     def with_inputs(self, program: Program, names: Sequence[str] | None = None) -> Program:
-        """Return a program that brings inputs along with some of them, or for None with all; others as is."""
+        """Return a program with the named inputs of its source (None: all); unchanged without such inputs."""
         return program
 
     def file(self, name: str) -> Path | None:
-        """Return the path of a program's file; None where it is not a file that a user has."""
+        """Return the path of a program's file; None if it is not a user's file."""
         return Path(os.path.abspath(name))  # noqa: PTH100 - without a look at links
 
     def stem(self, name: str) -> str:
-        """Return what a file that is written for a program without a file of its own is called."""
+        """Return the stem of output files for a program without a file of its own."""
         return name
 
     def project(self, name: str) -> str:
-        """Return what a program is a part of: intervals are also drawn over whole projects."""
+        """Return a program's project; confidence intervals are also drawn over whole projects."""
         return Path(name).absolute().parent.name
 
     def pinned(self, text: str) -> str:
-        """Return a text that stands for the same programs for good, where this one may come to mean more."""
+        """Return a text that always stands for the same programs; the given one may stand for more later."""
         return text
 
     def link(self, programs: Sequence[Program]) -> Program:
-        """Make one program of several.
+        """Link several programs into one.
 
         Raises:
-            InputError: that cannot be.
+            InputError: the task cannot link these programs.
         """
         raise InputError(f"{len(programs)} programs: this task cannot link them into one")
 
@@ -138,12 +138,12 @@ class ProgramSource(ABC):
 
         Args:
             program: The program, made of `names` with `arguments`.
-            runs: How it is run each time: arguments, and perhaps '< FILE'.
-            names: What it was made of.
+            runs: The command line of each run: arguments, and perhaps '< FILE'.
+            names: The program's sources.
             arguments: The compiler's own.
 
         Raises:
-            InputError: programs of this task are not run so.
+            InputError: programs of this task do not run with arguments.
         """
         if runs:
             raise InputError(f"--run {runs[0]!r}: programs of this task are not run with arguments")
@@ -151,10 +151,10 @@ class ProgramSource(ABC):
 
 
 class FileSource(ProgramSource):
-    """Files of some kinds, as they are, and folders of such files."""
+    """Files with certain suffixes, read as they are, and folders of such files."""
 
     def __init__(self, language: str, suffixes: Sequence[str]) -> None:
-        """Take what the files are written in, and how their names end: '.toml'."""
+        """Set the language of the files and the suffixes of their names, such as '.toml'."""
         self.language = language
         self.suffixes = tuple(suffixes)
         self.kinds = f"a file ({' '.join(suffixes)}) or a folder of such files"
@@ -173,7 +173,7 @@ class FileSource(ProgramSource):
         return list(map(str, found))
 
     def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
-        """See ProgramSource; there is no compiler to take arguments."""
+        """See ProgramSource; no compiler reads the files, so arguments are an error."""
         if arguments:
             raise InputError(f"{name}: {arguments[0]!r}: files of this task are read as they are")
         if Path(name).suffix not in self.suffixes:

@@ -1,4 +1,4 @@
-"""A cache of what was used lately, and no more of it than there is room for."""
+"""A bounded cache that keeps the values used last."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Values by keys; where there are too many, the one goes that was not used for the longest time."""
+    """Values by keys; when there are too many, the least recently used one is removed."""
 
     def __init__(self, most: int, drop: Callable[[V], object] | None = None) -> None:
-        """Have room for so many; `drop` is told of each that goes."""
+        """Keep at most `most` values; `drop` is called with each removed value."""
         self.most = most
         self._values: OrderedDict[K, V] = OrderedDict()
         self._drop = drop
@@ -23,14 +23,14 @@ class Recent(Generic[K, V]):
         return len(self._values)
 
     def get(self, key: K) -> V | None:
-        """Return the value of a key, which is used by that; None where there is none."""
+        """Return the value of a key and mark it as used; None if the key is unknown."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)
         return value
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value, in the place of another of the same key."""
+        """Store a value, replacing the key's old one."""
         self._values[key] = value
         self._values.move_to_end(key)
         while len(self._values) > self.most:

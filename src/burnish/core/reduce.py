@@ -1,8 +1,8 @@
-"""Shorter traces that still do what the whole one does.
+"""Reduction of traces to fewer entries with the same effect.
 
-`reduce_trace` is delta debugging, for traces of which few entries matter (Zeller, Hildebrandt: Simplifying
-and Isolating Failure-Inducing Input, IEEE TSE 28(2), 2002: `ddmin`). `shorten` goes through a trace once, for
-those of which most entries matter, as a search finds them.
+`reduce_trace` is delta debugging, for traces with few entries that matter (Zeller, Hildebrandt: Simplifying
+and Isolating Failure-Inducing Input, IEEE TSE 28(2), 2002: `ddmin`). `shorten` goes through a trace once; it
+is for traces in which most entries matter, such as the results of searches.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ Predicate = Callable[[Trace], bool]
 
 @dataclass(frozen=True)
 class Reduced:
-    """A part of a trace, its entries in their order."""
+    """A subsequence of a trace."""
 
     trace: Trace
-    tests: int  # how many different traces were tried
-    minimal: bool  # no entry can be left out; False where the time ran out before that was known
+    tests: int  # number of different traces that were tried
+    minimal: bool  # no entry can be left out; False if the time ran out before that was known
 
 
 def reduce_trace(trace: Trace, still_fails: Predicate, *, seconds: float = math.inf) -> Reduced:
-    """Leave out as many entries as ddmin can, until none can be left out by itself (1-minimal).
+    """Leave out entries by ddmin, until no single entry can be left out (1-minimal).
 
-    Nothing is assumed of the predicate: where leaving out more makes it hold again, the result is
-    still one for which it holds, and 1-minimal, but there may be shorter ones. No trace is tried twice.
+    The predicate need not be monotonic. If it is not, the result still fails and is 1-minimal, but shorter
+    failing traces may exist. No trace is tried twice.
 
     Args:
-        trace: What fails.
-        still_fails: Whether a trace, a subsequence of it, fails.
+        trace: The trace that fails.
+        still_fails: Returns whether a subsequence of the trace fails.
         seconds: After this time no further trace is tried.
 
     Raises:
@@ -64,7 +64,7 @@ def reduce_trace(trace: Trace, still_fails: Predicate, *, seconds: float = math.
 
 
 def shorten(trace: Trace, cost: Callable[[Trace], float]) -> tuple[Trace, float]:
-    """Leave out the entries without which a trace costs no more, the last first: (trace, cost)."""
+    """Leave out entries that do not lower the cost, from last to first: (trace, cost)."""
     best = cost(trace)
     for position in reversed(range(len(trace))):
         shorter = (*trace[:position], *trace[position + 1 :])
@@ -74,7 +74,7 @@ def shorten(trace: Trace, cost: Callable[[Trace], float]) -> tuple[Trace, float]
 
 
 def _candidates(kept: Trace, parts: int) -> Iterator[tuple[Trace, int]]:
-    """Yield what to try, and how many parts to make of it: nothing, each part alone, all but each part."""
+    """Yield candidates, each with its next number of parts: nothing, each part, all but each part."""
     yield (), 0
     if len(kept) == 1:  # its only part is itself
         return

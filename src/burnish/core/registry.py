@@ -1,6 +1,6 @@
-"""The registry of tasks: every package names its own by an entry point, burnish, too.
+"""The registry of tasks: packages, burnish included, declare their tasks as entry points.
 
-A package names each of its tasks in the group `burnish.tasks` of its own pyproject.toml; the value leads to a
+A package declares each task in the group `burnish.tasks` of its own pyproject.toml. The value refers to a
 burnish.core.task.Task, as in examples/gcc_flags:
 
     [project.entry-points."burnish.tasks"]
@@ -26,7 +26,7 @@ def task_names() -> tuple[str, ...]:
 
 
 def default_task() -> Task:
-    """Return the task of users who name none: burnish's first."""
+    """Return burnish's first task, the default if a user names no task."""
     return load_task(next(iter(_own())))
 
 
@@ -34,7 +34,7 @@ def load_task(name: str) -> Task:
     """Return a task by its name, with or without its version ("llvm_passes", "llvm_passes-v1").
 
     Raises:
-        UnknownName: there is no such task, or no such version of it.
+        UnknownName: there is no such task, or the task has another version.
         InputError: another package's task cannot be loaded.
     """
     if not isinstance(name, str):
@@ -50,10 +50,10 @@ def load_task(name: str) -> Task:
 
 
 def task_for(texts: Sequence[str], name: str | None = None) -> Task:
-    """Return the task of a name; for None the first one that takes what stands for programs.
+    """Return the task of a name; for None, the first task whose source takes all `texts`.
 
     Raises:
-        InputError: the task does not take one of them; no task takes all.
+        InputError: no task takes all texts.
         UnknownName: there is no such task.
     """
     if name is not None:
@@ -74,7 +74,7 @@ def task_for(texts: Sequence[str], name: str | None = None) -> Task:
 
 
 def program_kinds() -> str:
-    """Return what may be given for a program: each form once, with the first task that takes it."""
+    """Return the forms of a program's text: each form once, with the first task that takes it."""
     by_form: dict[str, str] = {}
     for name in task_names():
         by_form.setdefault(load_task(name).source().kinds, name)
@@ -84,10 +84,10 @@ def program_kinds() -> str:
 
 @cache
 def _own() -> dict[str, EntryPoint]:
-    """Return burnish's own tasks, in the order of its pyproject.toml; only its metadata are read.
+    """Return burnish's own tasks, in the order of its pyproject.toml; reads only burnish's metadata.
 
     Raises:
-        InputError: burnish is not installed, or an older version of it.
+        InputError: burnish is not installed, or its installed version is too old to declare tasks.
     """
     try:
         found = {point.name: point for point in distribution("burnish").entry_points if point.group == GROUP}
@@ -100,7 +100,7 @@ def _own() -> dict[str, EntryPoint]:
 
 @cache
 def _others() -> dict[str, EntryPoint]:
-    """Return the tasks of other packages; a name of burnish's own stays burnish's."""
+    """Return the tasks of other packages, without those that have a name of burnish's own tasks."""
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in _own()}
 
 
@@ -112,7 +112,7 @@ def _load(point: EntryPoint) -> Task:
     where = f"the task {point.name} of {point.dist.name if point.dist else 'another package'}"
     try:
         task = point.load()
-    except Exception as error:  # whatever its module does
+    except Exception as error:  # importing another package can raise anything
         raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(task, Task):
         raise InputError(f"{where}: {point.value} is no burnish.core.task.Task")

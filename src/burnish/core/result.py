@@ -1,4 +1,4 @@
-"""The row that is kept."""
+"""The stored record of one optimized program."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from burnish.core.trace import Trace
 
 @dataclass(frozen=True)
 class Result:
-    """One optimized program: what was found, against what, how, and whether it was verified."""
+    """One optimized program: its trace and cost, the baselines' costs, the method, and the verification."""
 
     task: str  # with its version, "llvm_passes-v1"
-    program: str  # its name
+    program: str  # the program's name
     digest: str  # Program.digest
     objective: str
     method: str
     seed: int
     trace: Trace
-    cost: float  # of the state that the trace leads to, or of the fallback
-    baselines: Mapping[str, float]  # the same objective under each baseline
+    cost: float  # of the state after the trace, or of the fallback
+    baselines: Mapping[str, float]  # each baseline's cost by the same objective
     evaluations: int
     seconds: float
     toolchain: Mapping[str, str]
-    options: Mapping[str, str] = field(default_factory=dict)  # of the task, where not its default
+    options: Mapping[str, str] = field(default_factory=dict)  # the task's settings that are not its defaults
     beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Other objectives, for information: {objective: {"result": cost, baseline: cost, ...}}."""
     timing: Mapping[str, float | str] = field(default_factory=dict)
-    """Of a noisy objective: `ratio` `against` a baseline, `low` to `high` with `confidence`; `verdict`."""
-    fallback: str = ""  # the baseline that was kept, because nothing better was found
+    """For a noisy objective: `ratio` `against` a baseline, `low` to `high` with `confidence`; `verdict`."""
+    fallback: str = ""  # the baseline that was kept because the search found nothing better
     state: str = ""  # Session.digest() at the end of the trace
     valid: bool | None = None  # None: not verified yet
     verified: tuple[str, ...] = ()  # the checks that were made, each in words
     source: tuple[str, ...] = ()  # the file and the arguments that the program was made from
-    budget: str = ""  # as it is written everywhere: "2s"; "" where the search was stopped before its end
-    illegal: int = 0  # entries that the search proposed and that were illegal where they came
+    budget: str = ""  # as text, such as "2s"; "" if the search was stopped before its end
+    illegal: int = 0  # proposed entries that were illegal in their state
     bundle: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The program itself, where it was asked for: see burnish.evaluation.bundle."""
+    """The program itself, if requested: see burnish.evaluation.bundle."""
 
     def ratio(self, baseline: str) -> float:
-        """Return baseline cost / cost: above 1 where burnish is better.
+        """Return baseline cost / cost: above 1 if burnish is better.
 
         Raises:
             UnknownName: the result has no such baseline.
@@ -58,10 +58,10 @@ class Result:
 
     @classmethod
     def from_json(cls, line: str) -> Result:
-        """Read what to_json wrote.
+        """Read a result that to_json wrote.
 
         Raises:
-            InputError: it is not one.
+            InputError: the line is not a result of this version.
         """
         try:
             row: dict[str, Any] = json.loads(line)
@@ -83,7 +83,7 @@ def _check_kind(name: str, value: object, annotation: str) -> None:
     """Check a field's value in JSON against its annotation.
 
     Raises:
-        InputError: it is of another kind.
+        InputError: the value is of another kind.
     """
     kinds = annotation.partition("[")[0].split(" | ")
     texts = all(isinstance(item, str) for item in value) if isinstance(value, list) else True
@@ -103,4 +103,4 @@ _JSON: dict[str, type | tuple[type, ...]] = {
     "tuple": list,
     "Mapping": dict,
 }
-"""What the annotations of fields are in JSON."""
+"""The Python types of parsed JSON values, by the fields' annotations."""

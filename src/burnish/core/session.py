@@ -1,4 +1,4 @@
-"""One program open in one compiler."""
+"""Sessions: one program open in one compiler."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from burnish.core.weighted import factors, is_weighted, product
 
 @dataclass(frozen=True)
 class Part:
-    """One site of a state, as a program of its own that any process can open.
+    """One site of a state, as an independent program that any process can open.
 
-    Of the session that `open(program)` gives, only what happens at `site` counts: what is applied there does
-    what it does here, and the site's cost by the objective changes as it does here.
+    In the session that `open(program)` returns, only `site` matters: actions at the site have the same effect
+    as in the original state, and the site's cost by the objective changes by the same amount.
     """
 
     open: Callable[[Program], Session]
@@ -36,19 +36,19 @@ class Part:
 
 
 class Session(ABC):
-    """What is legal, apply an action, observe, measure; one state that only `apply` changes.
+    """An interface to a compiler's state: legal actions, observations, costs; only `apply` changes the state.
 
     An action is an index into `actions`. A site is a name from `sites()`, or "" for the whole
-    program. `trace` is what was applied so far: replaying it in a new session gives the same state.
+    program. `trace` is the sequence of applied actions: replaying it in a new session gives the same state.
 
-    `prices` are of objectives that are limited for all sites together, by the sum of their shares: what a
-    unit of such a share counts, at a site, in units of what is minimised. Other limits hold at every site.
-    Where one `has_cursor`, actions on the whole program are at the site there, and some only move it.
+    `prices` are exchange rates for objectives that are limited over the whole program. One unit of a site's
+    share costs that many units of the minimised objective. All other limits apply at every site. With
+    `has_cursor`, actions on the whole program apply at the cursor's site, and some only move the cursor.
     """
 
     prices: ClassVar[Mapping[str, float]] = {}
     has_cursor: ClassVar[bool] = False
-    ends: float = math.inf  # of the search that opened the session, by time.monotonic()
+    ends: float = math.inf  # time.monotonic() at the end of the search that opened the session
 
     def __init__(self, actions: Sequence[str], reopen: Callable[[], Session] | None = None) -> None:
         self.actions = tuple(actions)
@@ -58,14 +58,14 @@ class Session(ABC):
 
     @abstractmethod
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Return which actions apply now: bool[n]; all False for a site that is not (or no longer) there."""
+        """Return the mask of legal actions, bool[n]; all False if the site does not (or no longer) exist."""
 
     @abstractmethod
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
-        """Apply one action; False means that the compiler reports no change, which is no promise.
+        """Apply one action; return False if the compiler reports no change, though the report may be wrong.
 
         Raises:
-            IllegalAction: it does not apply here; the state is unchanged.
+            IllegalAction: the action does not apply here; the state is unchanged.
             CompilerCrash: the compiler gave up; outside a sandbox, this session is lost.
         """
 
@@ -79,18 +79,18 @@ class Session(ABC):
 
     @abstractmethod
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return what `measure` does for one of the task's objectives.
+        """Return the same as `measure`, but only for the task's own objectives.
 
         Raises:
             UnknownName: the task has no such objective.
         """
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return what `site_costs` does for one of the task's objectives."""
+        """Return the same as `site_costs`, but only for the task's own objectives."""
         return {site: self.cost(objective, site) for site in self.sites()}
 
     def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return the state's cost, above 0, or the part of it that one site has, 0 or above.
+        """Return the state's cost, above 0, or one site's share of the cost, 0 or above.
 
         Args:
             objective: One of the task's, 'text-bytes^0.7*seconds^0.3', 'loaded-bytes while slowdown<=1.05'.
@@ -98,7 +98,7 @@ class Session(ABC):
 
         Raises:
             UnknownName: the task has no such objective.
-            InputError: the program has no such cost, say because it cannot be run.
+            InputError: the program has no such cost, for example because it cannot be run.
         """
         if limits := limits_of(objective):
             cost = self.measure(unlimited(objective), site)
@@ -111,10 +111,10 @@ class Session(ABC):
 
     @abstractmethod
     def digest(self) -> str:
-        """Return the identity of the state: equal for states that are the same, byte for byte."""
+        """Return the identity of the state: equal for states that are equal byte for byte."""
 
     def verify(self) -> str:
-        """Have the compiler check the state and return what checked it; "" where nothing does.
+        """Verify the state by the compiler and return the verifier's name; "" if there is no verifier.
 
         Raises:
             CompilerCrash: the state is broken.
@@ -126,20 +126,20 @@ class Session(ABC):
         return ()
 
     def identities(self) -> dict[str, str]:
-        """Return what each site is, beside its name: equal for sites at which all actions do the same.
+        """Return the sites' identities, by name: equal for sites at which all actions do the same.
 
-        A hash may say so of two that differ; what is found at one is only tried at the other.
+        Hashes may collide, so a search only tries the result of one site at the other.
         """
         return {}
 
     def site_costs(self, objective: str, priced: bool = True) -> dict[str, float]:
-        """Return each site's own cost; nothing where sites have none of their own.
+        """Return each site's own cost; {} if sites have no costs of their own.
 
-        Where costs add up, what is chosen at one site is its own matter.
+        If these costs add up to the program's, each site can be decided independently.
 
         Args:
             objective: See `measure`.
-            priced: With the price of what all sites share; see `prices`.
+            priced: Add the prices of shares under program-wide limits; see `prices`.
         """
         if limits := limits_of(objective):
             costs = self.site_costs(unlimited(objective))
@@ -163,9 +163,9 @@ class Session(ABC):
         }
 
     def room(self, objective: str) -> float:
-        """Return how much more the priced shares of all sites may come to, together; infinity without such.
+        """Return the slack left under the program-wide limits; infinity if there are no such limits.
 
-        That is in units of what is minimised: the shares times their price. Below 0, a limit is exceeded.
+        The unit is that of the minimised objective: shares times their price. Below 0, a limit is exceeded.
         """
         room = math.inf
         for limit in limits_of(objective):
@@ -176,28 +176,28 @@ class Session(ABC):
         return room
 
     def _limited(self, cost: float, limit: Limit, measured: float, site: str) -> float:
-        """Return a cost with what a limit of the program's or of a site's adds to it."""
+        """Return a cost plus a site's priced share under a program-wide limit, or with a limit's penalty."""
         priced = site != WHOLE_PROGRAM and limit.objective in self.prices
         return cost + self.prices[limit.objective] * measured if priced else limit.cost(cost, measured)
 
     def alternatives(self) -> Trace:
-        """Return entries that answer what is asked otherwise, the most promising first; () if unknown."""
+        """Return entries that change the compiler's own answers, the most promising first; () if unknown."""
         return ()
 
     def part(self, site: str, objective: str) -> Part | None:
-        """Return a site to be worked on apart from the others; None where that cannot be.
+        """Return a site as an independent program; None if that is impossible.
 
         Args:
             site: A name from `sites()`.
-            objective: What will be measured there.
+            objective: The objective that will be measured there.
         """
         return None
 
     def object_code(self) -> bytes:
-        """Return the state as an object file, to be linked and run.
+        """Return the state as an object file, for linking and running.
 
         Raises:
-            InputError: the task makes none.
+            InputError: the task makes no object files.
         """
         raise InputError(f"{type(self).__name__} makes no object files: its programs cannot be run")
 
@@ -210,10 +210,10 @@ class Session(ABC):
         return copy
 
     def close(self) -> None:  # noqa: B027 - most sessions hold nothing beyond memory
-        """Give back what the session holds."""
+        """Release the session's resources."""
 
     def replay(self, trace: Iterable[str]) -> Trace:
-        """Apply the entries of a trace, one after the other; return those for which a change was reported."""
+        """Apply the entries of a trace in order; return those for which a change was reported."""
         return tuple(text for text in trace if stepping.apply_entry(self, text))
 
     def index(self, action: str) -> int:
@@ -228,13 +228,13 @@ class Session(ABC):
             raise UnknownName.among("action", action, self.actions) from None
 
     def start(self, view: View, baselines: Sequence[Callable[[], float]] = ()) -> Start:
-        """Find the first sites, observe, measure, look at what is legal, call `baselines`."""
+        """Find the first sites, observe, measure, find the legal actions, and call `baselines`."""
         return stepping.begin(self, view, baselines)
 
     def begin_fork(
         self, view: View, baselines: Sequence[Callable[[], float]] = ()
     ) -> Callable[[], tuple[Session, Start]]:
-        """Return a function that forks this session and starts the copy; in a sandbox, it is at it then."""
+        """Return a function that forks this session and starts the copy; a sandbox begins at once."""
 
         def finish() -> tuple[Session, Start]:
             copy = self.fork()
@@ -243,43 +243,43 @@ class Session(ABC):
         return finish
 
     def act(self, action: int, site: str = WHOLE_PROGRAM) -> tuple[bool, str]:
-        """Apply, and also return the entry of the trace: a session may act elsewhere, say at a cursor."""
+        """Apply, and also return the trace's entry; its site may differ from `site`, as with a cursor."""
         return self.apply(action, site), self.trace[-1]
 
     def step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:
-        """Apply, observe, measure and look at what is legal at some sites.
+        """Apply, observe, measure and find the legal actions at some sites.
 
         Args:
-            action: What to apply,
-            site: and where.
-            view: What to look at.
-            sites: Where the caller looked before, the whole program before all.
+            action: The action to apply.
+            site: The site of the action.
+            view: The observations, the objective and the number of sites.
+            sites: The sites of the last start or step, the whole program first.
         """
         return stepping.step(self, action, site, view, sites)
 
     def question(self) -> str:
-        """Return the site that the compiler asks about, "" where there is none.
+        """Return the site that the compiler asks about; "" if it asks nothing.
 
-        An action on the whole program that is legal at that site is then an answer to it, and `act` says at
-        which site it is in the trace. Every question that is open is one of `sites()`; those without answers
-        are the compiler's own to answer, so any state can be measured.
+        While there is a question, an action on the whole program that is legal at that site answers it. The
+        entry that `act` returns then names the site. Each open question is one of `sites()`. The compiler
+        itself answers the questions that are left open, so any state can be measured.
         """
         return ""
 
     def answer(self, make: MakeAnswerer) -> Trace:
-        """Have a policy answer all open questions, in the compiler's order, and return the entries."""
+        """Answer all open questions by a policy, in the compiler's order, and return the entries."""
         return stepping.answer(self, make)
 
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
-        """Return a function that makes a step; in a sandbox, it is at it then."""
+        """Return a function that makes a step; a sandbox begins the step at once."""
         return partial(self.step, action, site, view, sites)
 
     def mask(self, sites: Sequence[str]) -> Mask:
-        """Return what is legal at each of `sites`, side by side: bool[len(sites) * n]."""
+        """Return the masks of legal actions at `sites`, concatenated: bool[len(sites) * n]."""
         return np.concatenate([self.legal(site) for site in sites])
 
     def check_legal(self, action: int, site: str) -> None:
-        """Raise IllegalAction, with what would be legal, unless the action applies now."""
+        """Raise IllegalAction, with the first legal actions, unless the action applies now."""
         action = action_number(action, self.actions)
         if (mask := self.legal(site))[action]:
             return

@@ -1,4 +1,4 @@
-"""Settings of a task: each an option of the command line, and a key of a result's options."""
+"""Settings of a task: each is an option of the command line and a key of a result's options."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Setting:
-    """One choice. Its value is a text, wherever it is kept."""
+    """One setting; its value is always stored as text."""
 
     name: str  # the key in Task.options
     description: str  # for --help
     choices: tuple[str, ...] = ()
     metavar: str = ""
-    several: bool = False  # may be repeated; the value has commas between
-    switch: tuple[str, str] | None = None  # an option without a value, and what it sets: ("no-x", "False")
-    default: str | None = None  # None: it is the task's own
-    note: str = ""  # how results with another value say so: "left out: {}"
+    several: bool = False  # may be repeated; the values are joined with commas
+    switch: tuple[str, str] | None = None  # an option without a value, and the value set: ("no-x", "False")
+    default: str | None = None  # None: the task's own default
+    note: str = ""  # note in results with another value, such as "left out: {}"
 
     @property
     def option(self) -> str:
-        """The option of the command line, without dashes."""
+        """The option of the command line, without leading dashes."""
         return self.switch[0] if self.switch else self.name.replace("_", "-")

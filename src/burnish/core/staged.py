@@ -1,4 +1,4 @@
-"""Tasks one after the other as one task: a trace answers the inliner, then orders passes, then schedules."""
+"""Staged tasks: several tasks in sequence as one, such as inlining, then passes, then code generation."""
 
 from __future__ import annotations
 
@@ -20,30 +20,29 @@ from burnish.core.view import Mask, Observed
 from burnish.core.walk import after
 
 STAGE = "stage"
-INITIAL_TRACES = 8  # at most: of all stages' own, joined in every way
+INITIAL_TRACES = 8  # most initial traces, which are combinations of the stages' own
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A task that goes on where the one before ends."""
+    """A task that continues from the previous task's final state."""
 
     task: Task
     open: Callable[[Session], Session]
-    """Opens it in the state of the session before, which stays as it is; a function of a module."""
-    default: Trace = ()  # what is applied in this stage where nothing else is
+    """Opens the task in the previous session's state, leaving that session as is; a function of a module."""
+    default: Trace = ()  # applied in this stage if no other action is
     share: float = 0.3  # of a search's budget
 
     @property
     def begin(self) -> str:
-        """The action that ends the stage before: 'begin(llvm_passes)'."""
+        """The action that ends the previous stage: 'begin(llvm_passes)'."""
         return str(Action("begin", (self.task.name,)))
 
 
 class StagedSession(Session):
     """A program in one of several stages; a stage's actions are legal in that stage only.
 
-    What is measured and written out is what the stages still to come make of the state with no entries of
-    their own.
+    Costs and output files are those of the final stage, with every remaining stage run on its defaults.
     """
 
     def __init__(
@@ -55,15 +54,15 @@ class StagedSession(Session):
         current: int = 0,
     ) -> None:
         super().__init__(actions, reopen)
-        self.stages = tuple(stages)  # those behind the first one
-        self.session = session  # of the current one
+        self.stages = tuple(stages)  # all stages after the first task
+        self.session = session  # of the current stage
         self.current = current
-        self._last: Session | None = None  # what the last stage makes of this state
+        self._last: Session | None = None  # the last stage's session in this state
         self._find_numbers()
 
     @property
     def last(self) -> Session:
-        """The session of the last stage, opened in this state."""
+        """The session of the last stage, opened in this state with defaults."""
         if self._last is None:
             self._last = self._settled()
             for stage in self.stages[self.current :]:
@@ -71,7 +70,7 @@ class StagedSession(Session):
         return self._last
 
     def _settled(self) -> Session:
-        """Return what the current stage comes to, with its default where nothing was applied."""
+        """Return the current stage's session, with its default applied if its trace is empty."""
         if self.current and not self.session.trace:
             return _with_default(self.session, self.stages[self.current - 1])
         return self.session
@@ -93,7 +92,7 @@ class StagedSession(Session):
         return self.session.alternatives()
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Return what the current stage allows, and at the whole program that the next one begins."""
+        """Return the current stage's legal actions, and for the whole program the next stage's `begin`."""
         mask = np.zeros(len(self.actions), dtype=bool)
         mask[self._numbers] = self.session.legal(site)
         if self._next is not None and site == WHOLE_PROGRAM:
@@ -101,7 +100,7 @@ class StagedSession(Session):
         return mask
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
-        """Apply an action of the current stage there, or begin the next one."""
+        """Apply an action of the current stage, or begin the next stage."""
         self.check_legal(action, site)
         if action == self._next:
             self.session = self.stages[self.current].open(self._settled())
@@ -127,7 +126,7 @@ class StagedSession(Session):
         return self.measure(objective, site)
 
     def measure(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Measure what the last stage makes of this state; of its sites, those that are this stage's."""
+        """Measure the last stage's result from this state; sites that the current stage lacks cost 0."""
         if site != WHOLE_PROGRAM and self.last is not self.session and site not in self.session.sites():
             return 0.0
         return self.last.measure(objective, site)
@@ -173,7 +172,7 @@ class StagedSession(Session):
         self.session.close()
 
     def _find_numbers(self) -> None:
-        """Find which of the actions the current stage's are."""
+        """Map the current stage's actions to this session's actions."""
         self._numbers = np.array([self.index(text) for text in self.session.actions], dtype=np.int64)
         self._local = {int(number): i for i, number in enumerate(self._numbers)}
         ahead = self.stages[self.current :]
@@ -189,23 +188,23 @@ def _with_default(session: Session, stage: Stage) -> Session:
 
 
 def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
-    """Return one task of several, each of which goes on where the one before ends.
+    """Return one task of several tasks in sequence; each continues from the previous one's final state.
 
-    Its actions are those of all, and for each stage but the first one that begins it, `begin(llvm_passes)`;
-    no other can follow on it. Programs, baselines and what they do are the first's; objectives, files that
-    are written and what is shown are the last's; observations are those that all have, and `stage`.
+    The actions are those of all tasks, and one per stage that begins it, such as `begin(llvm_passes)`.
+    Programs, baselines and behaviour come from the first task. Objectives, output files and the presentation
+    come from the last task. The observations are those that all tasks share, and `stage`.
 
     Args:
-        name: Of the new task.
-        first: What opens the program.
-        stages: What follows.
-        version: Of the new task: bumped when results could change.
+        name: The new task's name.
+        first: The task that opens the program.
+        stages: The stages after it.
+        version: The new task's version: bumped when results could change.
     """
     tasks = (first, *(stage.task for stage in stages))
     last = tasks[-1]
     as_it_is = tuple(replace(stage, default=()) for stage in stages)
     texts = itertools.chain(first.actions, *((stage.begin, *stage.task.actions) for stage in stages))
-    actions = tuple(dict.fromkeys(texts))  # a text that several have is one action
+    actions = tuple(dict.fromkeys(texts))  # a text that several tasks have is one action
     return replace(
         last,
         name=name,
@@ -253,13 +252,13 @@ def _open(opener: Opener, actions: tuple[str, ...], stages: tuple[Stage, ...], p
 def _emit(
     emitter: Emitter, begins: Trace, session: Session, arguments: tuple[str, ...], baseline: str
 ) -> bytes:
-    """Write what the last stage makes of a state, in whichever process that is."""
-    with after(session, begins, skip_illegal=True) as last:  # those that have begun are illegal
+    """Write the last stage's result from a state; works in any process."""
+    with after(session, begins, skip_illegal=True) as last:  # stages that have begun are illegal, so skipped
         return emitter(last, arguments, baseline)
 
 
 def _observations(tasks: Sequence[Task]) -> dict[str, Observation]:
-    """Return what all stages' states can be seen as, in the same way."""
+    """Return the observations that all tasks share, and `stage`; arrays come first."""
     columns = tuple(task.name for task in tasks)
     stage = Observation(STAGE, "1 for the stage that it is in", shape=(len(tasks),), high=1, columns=columns)
     same = {
@@ -271,13 +270,13 @@ def _observations(tasks: Sequence[Task]) -> dict[str, Observation]:
 
 
 def _alike(one: Observation, other: Observation) -> bool:
-    """Return whether the values of both have one space and one meaning."""
+    """Return whether two observations differ in their descriptions only."""
     plain = [replace(item, description="", columns=tuple(item.columns)) for item in (one, other)]
     return plain[0] == plain[1]
 
 
 def _initial_traces(first: Task, stages: Iterable[Stage]) -> tuple[Trace, ...]:
-    """Return the stages' initial traces, joined: each stage's first one before its others and none."""
+    """Return joined initial traces of all stages; each stage's first comes before its others and ()."""
     traces: list[Trace] = [*first.initial_traces, ()]
     for stage in stages:
         own = [*stage.task.initial_traces, ()]
@@ -286,7 +285,7 @@ def _initial_traces(first: Task, stages: Iterable[Stage]) -> tuple[Trace, ...]:
 
 
 def _max_steps(tasks: Sequence[Task]) -> int | None:
-    """Return how many steps all stages have, and those that begin them; None where one has no limit."""
+    """Return the sum of all stages' steps and `begin` actions; None if a stage has no limit."""
     known = [task.max_steps for task in tasks if task.max_steps is not None]
     return sum(known) + len(tasks) - 1 if len(known) == len(tasks) else None
 

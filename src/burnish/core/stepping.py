@@ -1,4 +1,4 @@
-"""Beginning, stepping and answering: what an environment does with a session in one call each."""
+"""An environment's operations on a session, each in one call: begin, step, answer."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class Answerer(Protocol):
-    """A policy that answers what a compiler asks."""
+    """A policy that answers the compiler's questions."""
 
     @property
     def observations(self) -> tuple[str, ...]:
-        """The task's observations that it looks at."""
+        """The task's observations that the policy reads."""
 
     def __call__(self, observed: tuple[Observed, ...], legal: Mask) -> int:
-        """Return an action that is legal at the question, of bool[n]."""
+        """Return an action that is legal at the question; `legal` is bool[n]."""
 
 
 MakeAnswerer = Callable[[], Answerer]
-"""Makes it in the process of the session, which calls it once: a function of a module, or a frozen dataclass
-with `__call__`. It is pickled, hashed and compared."""
+"""Makes an Answerer; called once, in the process of the session. The value is a function of a module, or a
+frozen dataclass with `__call__`, because it is pickled, hashed and compared."""
 
 
 def begin(session: Session, view: View, baselines: Sequence[Callable[[], float]] = ()) -> Start:
@@ -53,8 +53,8 @@ def apply_entry(session: Session, text: str) -> bool:
     """Apply an entry of a trace; return whether a change was reported.
 
     Raises:
-        CompilerCrash: the compiler does not survive it.
-        IllegalAction: it does not apply here; where there is no such site, the message names near ones.
+        CompilerCrash: the compiler crashes or gives up.
+        IllegalAction: the action does not apply here; if there is no such site, the message names near ones.
         UnknownName: there is no such action.
     """
     site, action = split_entry(text)
@@ -67,17 +67,17 @@ def apply_entry(session: Session, text: str) -> bool:
 
 
 def first_places(session: Session, count: int) -> tuple[str, ...]:
-    """Return the whole program, and the first of its sites: `count` at most."""
+    """Return the whole program and its first sites, at most `count`."""
     return (WHOLE_PROGRAM, *(session.sites()[:count] if count else ()))
 
 
 def places(session: Session, sites: tuple[str, ...], count: int) -> tuple[tuple[str, ...], Mask]:
-    """Return where is looked after a step, each site where it was before, and what is legal there.
+    """Return the observed sites after a step, each in its slot as before, and the legal actions there.
 
     Args:
-        session: After the step.
-        sites: Where was looked before it, the whole program before all.
-        count: Of sites, at most.
+        session: The session after the step.
+        sites: The sites of the last start or step, the whole program first.
+        count: The most sites beside the whole program.
     """
     mask = session.mask(sites)
     if not count or not has_room(sites, mask, count):
@@ -97,5 +97,5 @@ def answer(session: Session, make: MakeAnswerer) -> Trace:
 
 @lru_cache(maxsize=4)
 def made(make: MakeAnswerer) -> Answerer:
-    """Return what a function makes; of the last few, what it made before."""
+    """Return the Answerer that `make` makes; the last four are cached."""
     return make()

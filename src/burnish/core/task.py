@@ -1,4 +1,4 @@
-"""Tasks: what is particular to one compiler and what it decides."""
+"""Tasks: one compiler and the decisions that it leaves open."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from burnish.core.weighted import is_weighted, weighted_objective
 
 Opener = Callable[[Program], Session]
 Emitter = Callable[[Session, tuple[str, ...], str], bytes]
-"""Writes a state: (session, the compiler's own arguments, the baseline that it is or is compared with)."""
+"""Serialises a session's state: (session, extra compiler flags, baseline that it is or is compared with)."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Presentation:
-    """How a task's figures are shown."""
+    """The presentation of a task's results."""
 
-    objectives: tuple[str, ...] = ()  # in every table, beside what was minimised
-    baselines: tuple[str, ...] = ()  # in every table; all by default
+    objectives: tuple[str, ...] = ()  # in every table, beside the minimised objective
+    baselines: tuple[str, ...] = ()  # in every table; () shows all
     label: str = "{}"  # of a baseline: "-{}" makes "-O2"
     describe: Callable[[Program, Session, Result], str] | None = None
-    """Text on the state that a result stands for; shown where there is one result."""
+    """Returns a text about a result's state; shown if there is only one result."""
 
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """What a task leaves to its users, and what it makes of that.
+    """User-facing settings of a task, and how they are applied.
 
-    `configure` takes texts by the settings' names, and the objective where that has a say in defaults; from
-    Task.options it makes that task again. `goal` makes of an objective what users of `burnish optimize` mean
-    by it, say within limits.
+    `configure` takes texts by the settings' names, and the objective, because defaults may depend on it.
+    From Task.options it makes the same task again. `goal` turns an objective into the one that users of
+    `burnish optimize` mean, for example within limits.
     """
 
-    objective: str = ""  # what the users of `burnish optimize` want; the task's first one by default
+    objective: str = ""  # default objective of `burnish optimize`; the task's first one if ""
     settings: tuple[Setting, ...] = ()
     configure: Callable[[Mapping[str, str], str | None], Task] | None = None
     goal_settings: tuple[Setting, ...] = ()
@@ -55,21 +55,21 @@ class TaskSettings:
 
 @dataclass(frozen=True)
 class TaskPolicies:
-    """The policies and trainings that are a task's own, each imported when it is used."""
+    """A task's own policies and trainings; each module is imported on first use."""
 
     kinds: Mapping[str, str] = field(default_factory=dict)
-    """By what a policy's file says it is, "module:function" of (path, task) -> GuideFor."""
+    """Loaders by policy kind, as "module:function" of (path, task) -> GuideFor."""
     trainings: Mapping[str, str] = field(default_factory=dict)
-    """By the name of the algorithm, "module:function" of (config, folder, note) -> Training."""
+    """Trainings by algorithm name, as "module:function" of (config, folder, note) -> Training."""
     shipped: Path | None = None
-    """The folder of the policies that come with another package's task, NAME.npz with NAME.card.json."""
+    """The folder of the policies shipped with another package's task: NAME.npz with NAME.card.json."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Actions, observations, objectives, baselines, how to open a session, and all else that is its own.
+    """A task's actions, observations, objectives, baselines, openers of sessions, and other properties.
 
-    The openers are functions of a module (or partials of them), so that a worker process can
+    The openers are functions of a module (or partials of such functions), so that a worker process can
     import them.
     """
 
@@ -81,17 +81,17 @@ class Task:
     objectives: Mapping[str, Objective] = field(repr=False)  # the first one is the default
     open: Opener
     baselines: Mapping[str, Opener] = field(repr=False)
-    """Sessions in the state that each leads to; the first one is the unoptimized program."""
+    """Open sessions in the baselines' states; the first one is the unoptimized program."""
     reference: str  # the baseline that a result is compared with
-    max_steps: int | None  # of an episode; None: until nothing is legal any more, as where a compiler asks
+    max_steps: int | None  # per episode; None: until no action is legal, as in tasks where a compiler asks
     initial_traces: tuple[Trace, ...] = ()  # traces worth trying first
-    max_trace: int = 60  # entries of a trace that a search proposes, what it joins site by site not counted,
-    max_trace_by_site: int = 0  # and for each site of the opened program, as where a compiler asks
+    max_trace: int = 60  # entries of a trace that a search proposes, without those joined site by site
+    max_trace_by_site: int = 0  # further entries per site of the opened program, if the compiler asks
     variants: Mapping[str, Callable[[Program], Program]] = field(default_factory=dict, repr=False)
-    """Other programs that one can be made into, to learn from: what other options of a compiler do."""
+    """Transformations of a program into further training programs, such as the effect of compiler options."""
     searched: Callable[[Program], Program] | None = field(default=None, repr=False)
-    """The program that a search works on, for which traces do the same: for a module with debug information
-    the one without. None: the given one. A worker calls it."""
+    """Returns the program to search on, in which traces have the same effect: for a module with debug
+    information, the module without it. None: the given program. A worker calls it."""
     options: Mapping[str, str] = field(default_factory=dict)  # settings that differ from the task's default
     settings: TaskSettings = field(default=TaskSettings(), repr=False)
     policies: TaskPolicies = field(default=TaskPolicies(), repr=False)
@@ -99,29 +99,29 @@ class Task:
         default=None, repr=False
     )  # None: files as they are
     emitters: Mapping[str, Emitter] = field(default_factory=dict, repr=False)
-    """How a state is written to a file, by the end of its name; the first is the default."""
+    """Writers of a state to a file, by the file's suffix; the first is the default."""
     written_beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    """Which other files, of the same name, a file comes with: an object's header."""
+    """Suffixes of further files written with a file, under the same stem: an object's header."""
     behaviour: Callable[[Program], Behaviour | None] | None = field(default=None, repr=False)
-    """What to compare outputs by; None where the program is not run."""
+    """Returns the program's behaviour, which compares outputs; None if the program is not run."""
     validator: Callable[[], Validator] = field(default=Validator, repr=False)
-    """What else may be wrong with a state, and how a failure is shown without burnish."""
-    commandline: Callable[[Trace], str] | None = None  # of a tool that leads there, without burnish
+    """Further checks of a state, and reproducers of failures without burnish."""
+    commandline: Callable[[Trace], str] | None = None  # command of another tool that applies a trace
     toolchain: Callable[[], Mapping[str, str]] = dict  # versions that results depend on
     shown: Presentation = Presentation()
     title: str = ""  # in Gymnasium's ids; by default the name in CamelCase
-    former_title: str = ""  # in Gymnasium's ids until then: environments of those ids are made, too
-    independent_sites: bool = False  # what is applied at one site changes nothing at the others
+    former_title: str = ""  # the title of older Gymnasium ids, which stay valid
+    independent_sites: bool = False  # an action at one site changes nothing at the others
     prior_gains: Mapping[str, float] = field(default_factory=dict, repr=False)
-    """What an action gains at sites of other programs, relatively to each other: which to try first."""
+    """Relative gains of actions at sites of other programs: actions with a larger gain are tried first."""
     suffixes: tuple[Trace, ...] = field(default=(), repr=False)
-    """What gained at sites of other programs: traces worth trying at every site, the best first."""
-    stages: tuple[Task, ...] = ()  # of a task that is several, one after the other: burnish.core.staged
-    shares: tuple[float, ...] = ()  # of a search's budget, that each stage has
+    """Traces that gained at sites of other programs: worth trying at every site, the best first."""
+    stages: tuple[Task, ...] = ()  # the tasks of a staged task: see burnish.core.staged
+    shares: tuple[float, ...] = ()  # each stage's share of a search's budget
     longer: str = ""
-    """A staged task that begins with this one, and gains more where a search has time for both."""
+    """A staged task that begins with this one, and gains more if a search has time for both."""
     default_observations: str = ""
-    """Where a compiler asks, 'module:function' of what is observed where it answers by itself."""
+    """If the compiler asks: 'module:function' that returns the observations along its own answers."""
     threads: bool = False  # several sessions of a process may work at the same time
 
     @property
@@ -131,7 +131,7 @@ class Task:
 
     @property
     def gymnasium_ids(self) -> tuple[str, ...]:
-        """Its ids in Gymnasium, such as 'burnish/LoopNests-v0'; a former one is the last."""
+        """Its ids in Gymnasium, such as 'burnish/LoopNests-v0'; a former id comes last."""
         title = self.title or "".join(word.capitalize() for word in self.name.split("_"))
         titles = (title, self.former_title) if self.former_title else (title,)
         return tuple(f"burnish/{title}-v{self.version}" for title in titles)
@@ -142,23 +142,23 @@ class Task:
         return next(iter(self.baselines))
 
     def label(self, baseline: str) -> str:
-        """Return what a baseline is called in tables and messages."""
+        """Return a baseline's label in tables and messages."""
         return self.shown.label.format(baseline)
 
     def source(self) -> ProgramSource:
-        """Return where programs come from; by default files that are named after the language."""
+        """Return the source of programs; by default, files with the language as suffix."""
         return self.make_source() if self.make_source else FileSource(self.language, (f".{self.language}",))
 
     def configured(self, given: Mapping[str, str], objective: str | None = None) -> Task:
-        """Return the task with other settings: those of `options` give the task of a result again.
+        """Return the task with other settings; a result's `options` make the result's task again.
 
         Args:
             given: Texts, by the settings' names.
-            objective: What will be minimised, where that has a say in the settings that are not given.
+            objective: The objective to minimise; defaults of settings may depend on it.
 
         Raises:
             UnknownName: there is no such setting.
-            InputError: a value is none of it.
+            InputError: the task has no settings, or a value is invalid.
         """
         known = [setting.name for setting in self.settings.settings]
         for name in given:
@@ -169,10 +169,10 @@ class Task:
         return self.settings.configure(given, objective) if self.settings.configure else self
 
     def goal(self, objective: str | None, given: Mapping[str, str]) -> str:
-        """Return an objective as a user of `burnish optimize` means it, say within limits.
+        """Return an objective as a user of `burnish optimize` means it, for example within limits.
 
         Args:
-            objective: Its name; for None the one that most users want.
+            objective: The objective's name; None: the default of `burnish optimize`.
             given: Texts, by the names of the settings' `goal_settings`.
 
         Raises:
@@ -182,11 +182,11 @@ class Task:
         return self.objective(self.settings.goal(name, given) if self.settings.goal else name).name
 
     def objective(self, name: str | None = None) -> Objective:
-        """Return an objective by its name, a weighted one, or one within a limit; for None the default one.
+        """Return an objective by its text: a name, a weighted one, or one within limits; None: the default.
 
         Raises:
             UnknownName: the task has no such objective.
-            InputError: a weighted objective or a limit is not written as one.
+            InputError: a weighted objective or a limit is malformed.
         """
         if not isinstance(name, str | None):
             raise UnknownName.among("objective", name, self.objectives)
@@ -198,16 +198,16 @@ class Task:
 
     @property
     def first_trace(self) -> Trace:
-        """The first of the initial traces; the empty one, where there are none."""
+        """The first of the initial traces; the empty trace if there are no initial traces."""
         return self.initial_traces[0] if self.initial_traces else ()
 
     @property
     def exact_objectives(self) -> tuple[str, ...]:
-        """The objectives whose costs are always the same; where a program has no such cost: NotMeasurable."""
+        """The names of the exact objectives; measuring raises NotMeasurable if a program has no such cost."""
         return tuple(name for name, objective in self.objectives.items() if objective.exact)
 
     def observation(self, name: str | None = None) -> Observation:
-        """Return an observation by its name; the default one for None.
+        """Return an observation by its name; None: the default.
 
         Raises:
             UnknownName: the task has no such observation.

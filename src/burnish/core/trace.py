@@ -1,7 +1,7 @@
-"""Trace entries: what was done, and where.
+"""Trace entries: an action and its site.
 
-An entry is `action` when it applied to the whole program and `site: action` otherwise. Action texts
-never contain `": "`, site names (mangled C++, say) may.
+An entry is `action` if it was applied to the whole program, and `site: action` otherwise. Action texts
+never contain `": "`; site names may, because LLVM allows any character in a function's name.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def split_entry(text: str) -> tuple[str, str]:
 
 
 def open_entry(draw: int, action: str = "") -> str:
-    """Write an entry that stands for one of those that are legal where it comes.
+    """Write an open entry, which stands for one of the legal entries in its state.
 
-    Which one depends on the number and the state alone: one that has the action, where there is any. Only
-    what a search proposes has such entries: in what was applied, there is the entry that was drawn.
+    The number and the state alone decide which one; it has the action if a legal entry has it. Only
+    proposals of a search contain open entries: an applied trace contains the drawn entries instead.
     """
     return entry(action, f"?{draw}") if action else f"?{draw}"
 
 
 def draw_of(text: str) -> tuple[int, str] | None:
-    """Return the number and the action, "" for any, of an open entry; None for another entry."""
+    """Return the number and the action ("" for any) of an open entry; None for other entries."""
     found = _OPEN.fullmatch(text)
     return (int(found[1]), found[2] or "") if found else None
 

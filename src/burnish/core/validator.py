@@ -1,4 +1,4 @@
-"""How a trace fails, and what a task adds to finding out and to showing it."""
+"""Failures of traces, and a task's own checks and reproducers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ CRASH, HANG, INVALID, CODE_GENERATION, BEHAVIOUR, UNSTABLE = (
     "the program does something else",
     "the trace does not lead to the same state twice",
 )
-"""The kinds of failures of every task. A reduced trace fails in the same way as the whole one."""
+"""The kinds of failures of every task. A reduced trace has the same kind as the whole one."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What is wrong with a trace."""
+    """The failure of a trace."""
 
     kind: str
     detail: str
-    seen: Any = field(default=None, repr=False)  # what Behaviour.run returned, where that is what is wrong
+    seen: Any = field(default=None, repr=False)  # the wrong value of Behaviour.run, if that is the failure
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.detail}"
@@ -36,25 +36,25 @@ class Failure:
 
 @dataclass(frozen=True)
 class Broken:
-    """A trace that fails, and what there is to show that with."""
+    """A failing trace, and the material for a reproducer."""
 
     program: Program
-    trace: Trace  # the shortest that fails so, where the time was enough
+    trace: Trace  # 1-minimal for this failure, if the time was enough
     failure: Failure
-    expected: Any = field(repr=False)  # what Behaviour.run returned unoptimized; None where it is not run
-    session: Callable[[Trace], Session] = field(repr=False)  # where a part of the trace leads: to look at
+    expected: Any = field(repr=False)  # Behaviour.run's value for the unoptimized program; None if not run
+    session: Callable[[Trace], Session] = field(repr=False)  # returns the session after a part of the trace
     versions: Mapping[str, str] = field(repr=False)  # of burnish, the task's tools and Python
     deadline_seconds: float = 60.0  # of one call of a compiler
 
 
 @dataclass(frozen=True)
 class Reproducer:
-    """The files of a folder that shows a failure without burnish; README.md is one of them."""
+    """The files of a folder that reproduces a failure without burnish; README.md is among the files."""
 
     files: dict[str, bytes] = field(repr=False)
-    command: str = ""  # that shows it; "" where only burnish does
-    sites: tuple[str, ...] = ()  # what it has to work on; () for all
-    note: str = ""  # what is printed in place of a command
+    command: str = ""  # shows the failure; "" if only burnish does
+    sites: tuple[str, ...] = ()  # the sites that the command has to process; () for all
+    note: str = ""  # printed in place of a command
 
     def write(self, folder: Path) -> None:
         """Write the folder."""
@@ -72,12 +72,12 @@ CheckState = Callable[[Program, Session, Session, Sequence[str], float], Failure
 
 @dataclass(frozen=True)
 class Validator:
-    """What a task adds to the validation of its traces, beside `Task.behaviour`: functions of a module."""
+    """A task's own functions for validating traces, beside `Task.behaviour`: functions of a module."""
 
     sanitizers: tuple[str, ...] = ()  # the names that `burnish validate --sanitize` takes
     check_program: CheckProgram | None = None
-    """(program, what it was made of and how, sanitizers) to errors of the program itself, and notes."""
+    """(program, its source and arguments, sanitizers) to (errors of the program itself, notes)."""
     check_state: CheckState | None = None
-    """(program, unoptimized, optimized, sanitizers, deadline in seconds) to a failure or what was checked."""
+    """(program, unoptimized, optimized, sanitizers, deadline in seconds) to a failure or the checks made."""
     reproduce: Callable[[Broken], Reproducer] | None = None
-    """Shows a failure without burnish; by default a folder has the program, the trace and its commandline."""
+    """Makes a reproducer; by default, a folder with the program, the trace and its command line."""

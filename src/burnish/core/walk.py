@@ -1,4 +1,4 @@
-"""From a trace to the state that it leads to."""
+"""The state after a trace."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def reached(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Sessi
     """Return a fork of a session in the state after a trace, for the caller to close.
 
     Args:
-        root: Where the trace begins.
-        trace: What to apply.
-        skip_illegal: Leave out the entries that are illegal where they come, as a search does.
+        root: The session that the trace starts from.
+        trace: The entries to apply.
+        skip_illegal: Skip the entries that are illegal in their state, as a search does.
 
     Raises:
-        CompilerCrash: the compiler does not survive an entry.
-        IllegalAction: an entry does not apply where it comes, and none is to be left out.
+        CompilerCrash: the compiler crashes or gives up at an entry.
+        IllegalAction: an entry is illegal in its state, and `skip_illegal` is False.
         UnknownName: there is no such action.
     """
     session = root.fork()
@@ -37,7 +37,7 @@ def reached(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Sessi
 
 @contextmanager
 def after(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Iterator[Session]:
-    """Yield what `reached` returns; it is closed at the end.
+    """Yield the session of `reached`, which is closed at the end.
 
     Raises:
         CompilerCrash, IllegalAction, UnknownName: see `reached`.
@@ -50,28 +50,28 @@ def after(root: Session, trace: Trace, *, skip_illegal: bool = False) -> Iterato
 
 
 def cost_after(root: Session, trace: Trace, objective: str) -> float:
-    """Return what the state after a trace costs, without the entries that are illegal where they come.
+    """Return the cost of the state after a trace; entries that are illegal in their state are skipped.
 
     Raises:
-        CompilerCrash: the compiler does not survive it.
+        CompilerCrash: the compiler crashes or gives up.
     """
     with after(root, trace, skip_illegal=True) as session:
         return session.measure(objective)
 
 
 def replay_legal(session: Session, trace: Trace) -> None:
-    """Apply a trace without the entries that are illegal where they come, as a search does."""
+    """Apply a trace, but skip the entries that are illegal in their state, as a search does."""
     for text in trace:
         with suppress(IllegalAction):
             act_entry(session, text)
 
 
 def act_entry(session: Session, text: str) -> tuple[bool, str]:
-    """Apply one entry; return whether a change was reported, and the entry as it is in the session's trace.
+    """Apply one entry; return whether a change was reported, and the entry in the session's trace.
 
     Raises:
-        CompilerCrash: the compiler does not survive it.
-        IllegalAction: it does not apply here.
+        CompilerCrash: the compiler crashes or gives up.
+        IllegalAction: the action does not apply here.
         UnknownName: there is no such action.
     """
     site, action = split_entry(text)

@@ -1,7 +1,7 @@
-"""Weighted objectives: several objectives as one, `text-bytes^0.7*seconds^0.3`.
+"""Weighted objectives: several objectives combined into one, `text-bytes^0.7*seconds^0.3`.
 
-Its cost is the weighted geometric mean of theirs, so no unit matters, and its log reward is the weighted sum
-of their log rewards: 0.7 log(bytes before / after) + 0.3 log(seconds before / after).
+The cost is the weighted geometric mean of the objectives' costs, so units do not matter. The log reward is
+the weighted sum of their log rewards: 0.7 log(bytes before / after) + 0.3 log(seconds before / after).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ FORM = "expected objectives with exponents that add up to 1, such as 'bytes^0.7*
 
 
 def is_weighted(text: str) -> bool:
-    """Return whether it is meant to be a weighted objective."""
+    """Return whether a text has the form of a weighted objective."""
     return "*" in text or "^" in text
 
 
 def factors(text: str) -> dict[str, float]:
-    """Read a weighted objective: the objectives' exponents. One objective by itself has the exponent 1.
+    """Return the exponents in a weighted objective, by objective; a single objective has the exponent 1.
 
     Raises:
-        InputError: it is not written as one.
+        InputError: the text is malformed.
     """
     if not is_weighted(text):
         return {text: 1.0}
@@ -44,16 +44,16 @@ def factors(text: str) -> dict[str, float]:
 
 
 def product(costs: Mapping[str, float], text: str) -> float:
-    """Return the cost of a weighted objective from those of its objectives."""
+    """Return the cost of a weighted objective from its objectives' costs."""
     return math.prod(math.pow(costs[name], exponent) for name, exponent in factors(text).items())
 
 
 def weighted_objective(text: str, known: Mapping[str, Objective]) -> Objective:
-    """Return a weighted objective as an objective of its own.
+    """Return a weighted objective as an Objective.
 
     Raises:
-        InputError: it is not written as one.
-        UnknownName: one of its objectives is not known.
+        InputError: the text is malformed.
+        UnknownName: one of its objectives is unknown.
     """
     exponents = factors(text)
     for name in exponents:

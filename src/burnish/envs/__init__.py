@@ -1,11 +1,11 @@
-"""Gymnasium's ids; importing this module registers them, as Gymnasium's users expect.
+"""Registration of the environments with Gymnasium; importing this module registers their ids.
 
     import burnish.envs
     env = gymnasium.make("burnish/LLVMPasses-v1", programs="hot.c")
     several = gymnasium.make_vec("burnish/LLVMPasses-v1", num_envs=4, programs="corpus:train")
 
 or, without the import, `gymnasium.make("burnish.envs:burnish/LLVMPasses-v1", ...)`. Every task of
-`burnish tasks` has one, those of other packages, too.
+`burnish tasks` has an id, including tasks of other packages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from burnish.envs.program_sampler import Programs
 from burnish.envs.vector import VectorEnv
 
 Named = str | os.PathLike[str] | Program
-"""A file, a program, or whatever else the task's source takes, such as "corpus:train"."""
+"""A file, a program, or another name that the task's source takes, such as "corpus:train"."""
 
 
 def make(
@@ -41,10 +41,10 @@ def make(
     """Make the environment of a task.
 
     Args:
-        task: It, or its name.
-        programs: One or more files or other names of the task's source ("corpus:train", "random:0..99") or
-            programs, or a function from a number to a program.
-        options: Those of burnish.envs.env.Env.
+        task: The task, or its name.
+        programs: One or more programs, files or other names of the task's source ("corpus:train",
+            "random:0..99"), or a function from a number to a program.
+        options: The keyword arguments of burnish.envs.env.Env.
 
     Raises:
         InputError: a file cannot be used.
@@ -64,7 +64,7 @@ def make_vector(
     threads: int | None = None,
     **options: Any,
 ) -> VectorEnv:
-    """Make several of them whose compilers work at the same time: see burnish.envs.vector.VectorEnv."""
+    """Make several environments whose compilers run in parallel: see burnish.envs.vector.VectorEnv."""
     found = _task(task)
     _check_options(options)
     one = partial(Env, found, find_programs(found, programs), **options)
@@ -74,7 +74,7 @@ def make_vector(
 def find_programs(
     task: Task, programs: Named | Sequence[Named] | Callable[[int], Program] | None
 ) -> Programs:
-    """Return programs for an environment; what a corpus holds is opened when it is its turn.
+    """Return programs for an environment; a corpus opens each program at its turn.
 
     Raises:
         InputError: a file or a name cannot be used.
@@ -114,7 +114,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 
 class Chain(Sequence[Program]):
-    """Sequences of programs, one behind the other; what they hold is opened when it is asked for."""
+    """Concatenated sequences of programs; each program is opened on access."""
 
     def __init__(self, parts: Sequence[Sequence[Program]]) -> None:
         self._parts = parts
@@ -130,7 +130,7 @@ class Chain(Sequence[Program]):
     def __getitem__(self, index: int | slice) -> Program | list[Program]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        number = range(len(self))[index]  # which raises IndexError, and counts from the end
+        number = range(len(self))[index]  # raises IndexError, and supports negative numbers
         part = bisect.bisect_right(self._ends, number)
         return self._parts[part][number - self._ends[part]]
 
@@ -139,7 +139,7 @@ def _register() -> None:
     for name in task_names():
         try:
             task = load_task(name)
-        except InputError as error:  # another package's fault: the other tasks work
+        except InputError as error:  # another package's task is broken: register the other tasks
             gymnasium.logger.warn(str(error))
             continue
         for gymnasium_id in task.gymnasium_ids:
@@ -148,7 +148,7 @@ def _register() -> None:
                 entry_point="burnish.envs:make",
                 vector_entry_point="burnish.envs:make_vector",
                 kwargs={"task": task.name},
-                disable_env_checker=True,  # it would step a program that nobody asked for; the tests run it
+                disable_env_checker=True,  # the checker would make extra steps; the tests run it
             )
 
 

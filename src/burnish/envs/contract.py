@@ -2,7 +2,8 @@
 
     burnish.check_task(TASK, [small_program, another_program])
 
-Each check is a function of a Case. It raises BrokenContract, or returns why it does not apply to the task.
+Each check is a function of a Case. It raises BrokenContract, returns the reason why it does not apply to the
+task, or returns None if the task passes.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from burnish.envs.vector import VectorEnv
 from burnish.envs.walks import NEAR, play, snapshot, wander
 from burnish.workers.sandbox import Sandbox
 
-EXACT = 1e-9  # difference of two sums of logarithms that are equal but for rounding
-UNREADABLE = (b"\xff\x00 is not a program \x00", b"BC\xc0\xde", b"=")  # in no language
+EXACT = 1e-9  # largest difference of two sums of logarithms that are equal up to rounding
+UNREADABLE = (b"\xff\x00 is not a program \x00", b"BC\xc0\xde", b"=")  # not programs in any language
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,11 @@ class Case:
         return found
 
     def tolerance(self, objective: Objective) -> float:
-        """Return the difference that the logarithms of two costs of one state may have."""
+        """Return the permitted difference between the logarithms of two costs of one state."""
         return math.log1p(self.noise) if objective.noisy else 0.0
 
     def same_cost(self, objective: Objective, one: float, other: float) -> bool:
-        """Return whether two costs may be of one state."""
+        """Return whether two costs are equal within the tolerance."""
         return one == other or abs(math.log(one) - math.log(other)) <= self.tolerance(objective)
 
     def require_same(self, one: Session, other: Session, why: str) -> None:
@@ -95,7 +96,7 @@ class Case:
 
 @contextlib.contextmanager
 def sandboxes() -> Iterator[Callable[[Task, Program], Sandbox]]:
-    """Yield a function that opens programs in sandboxes, which are shut down in the end."""
+    """Yield a function that opens programs in sandboxes; all are shut down at the end."""
     with ExitStack() as opened:
 
         def open_one(task: Task, program: Program) -> Sandbox:
@@ -135,7 +136,7 @@ def action_texts_are_identities(case: Case) -> None:
 
 
 def names_are_the_keys(case: Case) -> None:
-    """Check that observations and objectives are kept by their names; the reference is a baseline."""
+    """Check that observations and objectives are keyed by their names, and the reference is a baseline."""
     task = case.task
     require(bool(task.observations and task.objectives), "the task has no observations, or no objectives")
     for kept in (task.observations, task.objectives):
@@ -145,7 +146,7 @@ def names_are_the_keys(case: Case) -> None:
 
 
 def baselines_have_costs(case: Case) -> None:
-    """Check that each baseline opens, and costs something."""
+    """Check that each baseline opens and has a cost above 0."""
     for name, opener in case.task.baselines.items():
         session = opener(case.programs[0])
         for objective in case.objectives:
@@ -164,13 +165,13 @@ def initial_traces_are_legal(case: Case) -> str | None:
 
 
 def other_languages_are_refused(case: Case) -> None:
-    """Check that a program in another language is an InputError."""
+    """Check that a program in another language raises InputError."""
     other = Program("a", "Esperanto", case.programs[0].content)
     require_error(InputError, lambda: Env(case.task, other), "a program in Esperanto")
 
 
 def unreadable_programs_are_refused(case: Case) -> None:
-    """Check that an unreadable program is a ProgramError, in this process and in a sandbox."""
+    """Check that an unreadable program raises ProgramError, in this process and in a sandbox."""
     with sandboxes() as open_one:
         for content in UNREADABLE:
             broken = Program("broken", case.task.language, content)
@@ -181,7 +182,7 @@ def unreadable_programs_are_refused(case: Case) -> None:
 
 
 def unknown_names_are_refused(case: Case) -> None:
-    """Check that unknown observations, objectives and actions are UnknownName."""
+    """Check that unknown observations, objectives and actions raise UnknownName."""
     session = case.task.open(case.programs[0])
     for call in (session.observe, session.measure, session.site_costs, session.index):
         require_error(UnknownName, partial(call, "no such name"), f"{call.__name__}('no such name')")
@@ -200,7 +201,7 @@ def a_trace_leads_to_one_state(case: Case) -> None:
 
 
 def masks_are_honest(case: Case) -> None:
-    """Check that masked actions are IllegalAction and change nothing, and that an unknown site has none."""
+    """Check that illegal actions raise IllegalAction and change nothing; unknown sites have no legal ones."""
     with sandboxes() as open_one:
         session = open_one(case.task, case.programs[0])
         wander(session, np.random.default_rng(1), case.steps)
@@ -224,7 +225,7 @@ def legal_actions_apply(case: Case) -> None:
         for site in (WHOLE_PROGRAM, *root.sites()[:1]):
             for action in np.flatnonzero(root.legal(site)):
                 session = root.fork()
-                with contextlib.suppress(CompilerCrash):  # a mask does not exclude crashes
+                with contextlib.suppress(CompilerCrash):  # masks may allow actions that crash the compiler
                     session.apply(int(action), site)
                     applied += 1
                 session.close()
@@ -232,7 +233,7 @@ def legal_actions_apply(case: Case) -> None:
 
 
 def sites_have_costs(case: Case) -> None:
-    """Check that costs by site are the costs of the sites, for the objectives that say so."""
+    """Check that `site_costs` equals the measured costs of the sites, for objectives with `by_site`."""
     for objective in case.objectives:
         found = 0
         opened = [(case.programs[0], case.task.first_trace), *((program, ()) for program in case.programs)]
@@ -268,7 +269,7 @@ def forks_are_independent(case: Case) -> None:
 
 
 def questions_are_answered(case: Case) -> str | None:
-    """Check that an action on the whole program answers the compiler's question, once."""
+    """Check that an action on the whole program answers the compiler's question, which is not repeated."""
     with sandboxes() as open_one:
         session = open_one(case.task, case.programs[0])
         if not session.question():
@@ -313,7 +314,7 @@ def sessions_survive_a_kill(case: Case) -> None:
 
 
 def gymnasium_accepts_the_environment(case: Case) -> None:
-    """Check the environment by Gymnasium's own checker, with the first observation and with all of them."""
+    """Check the environment by Gymnasium's own checker, with the first and with all observations."""
     for observation in (None, tuple(case.task.observations)):
         env = _Unmasked(case.task, case.programs, observation=observation, sites=1, render_mode="ansi")
         with warnings.catch_warnings(), contextlib.closing(env):
@@ -335,7 +336,7 @@ def seeds_repeat_episodes(case: Case) -> None:
 
 
 def returns_telescope(case: Case) -> None:
-    """Check that the rewards of an episode add up to log(first cost / last cost), dense or not."""
+    """Check that the rewards of an episode add up to log(first cost / last cost), dense or sparse."""
     for objective in case.objectives:
         for dense in (True, False):
             options: dict[str, Any] = {"dense": dense, "max_steps": case.steps, "sites": 1}
@@ -357,7 +358,7 @@ def returns_telescope(case: Case) -> None:
 
 
 def every_reward_telescopes(case: Case) -> None:
-    """Check that the rewards of each form add up to its value for the first and the last cost."""
+    """Check that the rewards of each form add up to its reward for one step from start to end."""
     for name, form in rewards(case.task).items():
         options: dict[str, Any] = {"reward": name, "max_steps": case.steps, "sites": 1}
         with contextlib.closing(Env(case.task, case.programs[0], **options)) as env:
@@ -369,7 +370,7 @@ def every_reward_telescopes(case: Case) -> None:
 
 
 def vectors_equal_single_environments(case: Case) -> None:
-    """Check that a vector of environments equals as many single ones."""
+    """Check that a vector of environments behaves like as many single environments."""
     objective = case.objectives[0]
     options: dict[str, Any] = {"max_steps": 3, "sites": 1, "objective": objective.name}
     single = [Env(case.task, case.programs, limits=None, **options) for _ in range(2)]
@@ -422,7 +423,7 @@ def step_limits_truncate(case: Case) -> None:
 
 
 def illegal_steps_change_nothing(case: Case) -> None:
-    """Check that a step by an illegal action is an IllegalAction, and the state stays."""
+    """Check that a step by an illegal action raises IllegalAction and leaves the state unchanged."""
     env = Env(case.task, case.programs, sites=50, limits=None)
     mask = env.reset()[1]["mask"]
     before = env.session.digest()
@@ -479,11 +480,11 @@ def check_task(
         noise: For noisy objectives, the relative difference that two measurements of one state may have.
 
     Returns:
-        For each check "passed", or why it does not apply.
+        For each check "passed", or the reason why it does not apply.
 
     Raises:
-        BrokenContract: A check failed; the message names the task, the check and the difference.
-        UnknownName: There is no such check.
+        BrokenContract: a check failed; the message names the task, the check and the difference.
+        UnknownName: there is no such check.
     """
     case = Case(task, programs, steps, noise)
     found: dict[str, str] = {}
@@ -499,9 +500,9 @@ def check_task(
 
 
 class _Unmasked(Env):
-    """An environment for Gymnasium's checker, which knows neither masks nor measurements.
+    """An environment for Gymnasium's checker, which supports neither masks nor noisy measurements.
 
-    Any number is a legal action, and observations and rewards that are measured are 0.
+    Every action is legal (mapped to a legal one), and noisy observations and rewards are 0.
     """
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Checks of the arguments of environments: errors name the argument, its value and what was expected."""
+"""Checks of environments' arguments; errors name the argument, its value and the expected kind."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ MAKER = "a function from a number to a Program: lambda number: load_program('hot
 
 
 def steps_in(given: int | None) -> int | None:
-    """Return max_steps; None is its default.
+    """Return max_steps; None stands for the default.
 
     Raises:
-        InputError: it is not a whole number, 1 or more.
+        InputError: `given` is not a whole number, 1 or more.
     """
     return None if given is None else whole_number_in("max_steps", given, 1)
 
 
 def check_kinds(dense: Any, limits: Any, render_mode: Any) -> None:
-    """Check arguments that are of a class of their own; None is the default of each.
+    """Check the types of `dense`, `limits` and `render_mode`; each may be None.
 
     Raises:
-        InputError: one is of another class.
+        InputError: an argument has another type or value.
     """
     if not isinstance(dense, bool | None):
         raise InputError(f"dense={dense!r}: expected True, False or None")
@@ -37,11 +37,11 @@ def check_kinds(dense: Any, limits: Any, render_mode: Any) -> None:
 
 
 def check_reset_options(options: Any, known: tuple[str, ...] = ("program",)) -> dict[str, Any]:
-    """Return the options of reset().
+    """Return the options of reset() as a dictionary.
 
     Raises:
         UnknownName: there is no such option.
-        InputError: they are not a dictionary.
+        InputError: the options are not a dictionary.
     """
     if options is None:
         return {}
@@ -57,21 +57,21 @@ def check_maker(programs: Callable[[int], Program]) -> None:
     """Check that a function that makes programs takes one number.
 
     Raises:
-        InputError: it takes something else.
+        InputError: the function takes other arguments.
     """
     try:
         inspect.signature(programs).bind(0)
     except TypeError as error:
         raise InputError(f"programs={programs!r}: {error}; expected {MAKER}") from None
-    except ValueError:  # it has no signature that Python knows
+    except ValueError:  # Python cannot find the function's signature
         return
 
 
 def made(program: Any, number: int) -> Program:
-    """Return what a function made of a number.
+    """Return the program that a user's function made from a number.
 
     Raises:
-        InputError: it is not a program.
+        InputError: the function returned something else.
     """
     if not isinstance(program, Program):
         raise InputError(f"programs({number}) returned {program!r:.60}; expected {MAKER}")

@@ -1,4 +1,4 @@
-"""The action space of an environment, and its observations, from its task."""
+"""An environment's action space and observation space, made from its task."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from burnish.envs.spaces import as_member, space_of
 class ActionSpace:
     """Actions as the numbers of a space.
 
-    Number `s * n + a` is action `a` of the n, at the whole program (s = 0) or at the s-th site.
+    Number `s * n + a` is action `a` of n: on the whole program (s = 0), or at the s-th site.
 
     Attributes:
-        names: Of the n actions.
-        sites: How many can be acted on, beside the whole program.
-        texts: Of all numbers: `gvn` on the whole program, `#2: gvn` at the second site.
+        names: The names of the n actions.
+        sites: The number of sites with actions, beside the whole program.
+        texts: The text of each number: `gvn` on the whole program, `#2: gvn` at the second site.
         space: Discrete((1 + sites) * n).
     """
 
     def __init__(self, task: Task, names: Sequence[str] | None, sites: int) -> None:
-        """Choose among some of a task's actions, or all of them.
+        """Take some of a task's actions, or all of its actions (None).
 
         Raises:
-            InputError: there is none, or one of them twice.
+            InputError: `names` is empty, or has a name twice.
             UnknownName: the task has no such action.
         """
         self.names = task.actions if names is None else names_in("actions", names)
@@ -52,7 +52,7 @@ class ActionSpace:
         """Return an action's index in the task, and its site.
 
         Raises:
-            IllegalAction: there is no such action, or the program has fewer sites.
+            IllegalAction: the number is outside the space, or the program has fewer sites.
         """
         try:
             at, choice = divmod(operator.index(number), len(self.names))
@@ -72,11 +72,11 @@ class ActionSpace:
         return f"a whole number, 0 to {self._count - 1}; info['mask'] has the legal ones"
 
     def nothing(self) -> Mask:
-        """Return a mask in which nothing is legal."""
+        """Return a mask without legal actions."""
         return np.zeros(self._count, dtype=bool)
 
     def legal(self, mask: Mask) -> Mask:
-        """Return a session's mask as one of the space: False where the program has fewer sites.
+        """Return a session's mask as a mask of the space: False for sites that the program lacks.
 
         Args:
             mask: bool[(1 + the program's sites) * the task's actions].
@@ -85,7 +85,7 @@ class ActionSpace:
             mask = mask.reshape(-1, self._task_count)[:, self._indices].ravel()
         if len(mask) == self._count:
             return mask
-        whole = self.nothing()  # np.pad takes ten times as long
+        whole = self.nothing()  # ten times as fast as np.pad
         whole[: len(mask)] = mask
         return whole
 
@@ -94,15 +94,15 @@ class ObservationSpace:
     """One observation, or a Dict of several.
 
     Attributes:
-        names: Of what is observed, each of them once.
-        space: What `member` returns is in it.
+        names: The observations' names, each once.
+        space: The Gymnasium space of `member`'s values.
     """
 
     def __init__(self, task: Task, names: str | Sequence[str] | None) -> None:
-        """Choose some of a task's observations, or the first one.
+        """Take some of a task's observations, or the first one (None).
 
         Raises:
-            InputError: there is none.
+            InputError: `names` is empty.
             UnknownName: the task has no such observation.
         """
         self._several = not (names is None or isinstance(names, str))
@@ -116,7 +116,7 @@ class ObservationSpace:
         )
 
     def member(self, observed: Sequence[Observed]) -> Any:
-        """Return what a session observed, in the order of the names, as a member of the space."""
+        """Return a session's observed values, given in the order of `names`, as a member of the space."""
         if self._several:
             return {name: as_member(value) for name, value in zip(self.names, observed, strict=True)}
         return as_member(observed[0])

@@ -1,4 +1,4 @@
-"""The sampler that says which program an episode is of."""
+"""The sampler that chooses each episode's program."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from burnish.envs.env_arguments import check_maker, made
 
 Order = Literal["cycle", "shuffle", "sample"]
 Programs = Program | Sequence[Program] | Callable[[int], Program]
-"""One program, several, or a function that makes a program of a number: an endless supply.
+"""One program, several programs, or a function from a number to a program: an endless supply.
 
-A sequence's programs are taken when it is their turn, not before: a corpus may open them then.
+A sequence's programs are read at their turn and not before, because a corpus may open them on access.
 """
 
-_ENDLESS = 2**31  # of so many numbers are those drawn that a function is given
+_ENDLESS = 2**31  # a function's argument is drawn from so many numbers
 
 
 class ProgramSampler:
     """The programs of an environment, in an order.
 
-    cycle: one after the other, from the first or from the seed's. shuffle: all of them in a random
-    order, then all of them in another. sample: each time any of them, by `weights` where given.
+    cycle: in sequence, beginning with the first program or the seed's. shuffle: all programs in a random
+    order, then all in another. sample: an independent draw each time, by `weights` if given.
     """
 
     def __init__(self, programs: Programs, order: Order, weights: Sequence[float] | None = None) -> None:
@@ -46,17 +46,17 @@ class ProgramSampler:
             )
         self._order = order
         self._shares = _shares(weights, order, self.count)
-        self.stride = 1  # of the cycle: of several environments with the same programs, each takes its share
+        self.stride = 1  # of the cycle; each of n environments with the same programs takes every n-th
         self._next = 0
         self._shuffled: NDArray[np.int64] | None = None
 
     def restart(self, seed: int) -> None:
-        """Begin at the seed's program, or with a new random order."""
+        """Begin with the seed's program, or with a new random order."""
         self._next = seed if self._order == "cycle" else 0
         self._shuffled = None
 
     def next(self, rng: np.random.Generator) -> Program:
-        """Return the program whose turn it is."""
+        """Return the next program."""
         if callable(self.programs):
             number = self._number(_ENDLESS, rng)
             return made(self.programs(number), number)
@@ -66,7 +66,7 @@ class ProgramSampler:
         """Return a program by its name; a Program is returned as it is.
 
         Raises:
-            InputError: there is none of that name; or programs are made by a function, and have none yet.
+            InputError: there is no program of that name, or programs are made by a function.
         """
         if isinstance(name, Program):
             return name
@@ -74,7 +74,7 @@ class ProgramSampler:
             raise InputError(
                 f"{name!r}: programs made by a function have no names to look for; give a Program"
             )
-        if find := getattr(self.programs, "find", None):  # a corpus need not open all of them to know
+        if find := getattr(self.programs, "find", None):  # a corpus finds a name without opening all programs
             found: Program = find(name)
             return found
         for program in self.programs:
@@ -98,7 +98,7 @@ class ProgramSampler:
 
 
 def _shares(weights: Sequence[float] | None, order: Order, count: int | None) -> NDArray[np.float64] | None:
-    """Return the cumulative probabilities."""
+    """Return the cumulative probabilities, float64[count]; None for equal weights."""
     if weights is None:
         return None
     if order != "sample" or count is None or len(weights) != count:
@@ -110,5 +110,5 @@ def _shares(weights: Sequence[float] | None, order: Order, count: int | None) ->
     if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
         raise InputError("weights are numbers from 0 upward, not all of them 0")
     total: NDArray[np.float64] = np.cumsum(values) / values.sum()
-    total[np.flatnonzero(values)[-1] :] = 1.0  # rounding must not leave a gap at the end
+    total[np.flatnonzero(values)[-1] :] = 1.0  # rounding may have left the last one below 1
     return total

@@ -24,12 +24,12 @@ class Content(spaces.Space[Any]):
         return letters.tobytes().decode("ascii") if self.kind is str else letters.tobytes()
 
     def contains(self, x: Any) -> bool:
-        """Return whether it is of the right type."""
+        """Return whether a value is of the right type."""
         return isinstance(x, self.kind)
 
     @property
     def is_np_flattenable(self) -> bool:
-        """It is not: its length is free."""
+        """False, because the length varies."""
         return False
 
     def __eq__(self, other: object) -> bool:
@@ -43,7 +43,7 @@ class Content(spaces.Space[Any]):
 
 
 def space_of(observation: Observation) -> spaces.Space[Any]:
-    """Return the Gymnasium space that an observation's values lie in."""
+    """Return the Gymnasium space of an observation's values."""
     match observation.kind:
         case "text":
             return Content(str)
@@ -59,9 +59,9 @@ def space_of(observation: Observation) -> spaces.Space[Any]:
 
 
 def as_member(observed: Observed) -> Any:
-    """Return what a session observed as a member of its space: a graph as Gymnasium's GraphInstance.
+    """Return an observed value as a member of its space; a graph becomes Gymnasium's GraphInstance.
 
-    That has nodes int64[N, C], edges int64[E, 2] (flow, position), edge_links int64[E, 2] (source, target).
+    Its nodes are int64[N, C], edges int64[E, 2] (flow, position), edge_links int64[E, 2] (source, target).
     """
     if isinstance(observed, GraphArrays):
         edges = observed.edges
@@ -70,7 +70,7 @@ def as_member(observed: Observed) -> Any:
 
 
 def _element(observation: Observation) -> spaces.Space[Any]:
-    """Return the space of a sequence's elements; Gymnasium takes single integers as Discrete only."""
+    """Return the space of a sequence's elements; single integers must be Discrete for Gymnasium."""
     dtype = np.dtype(observation.dtype)
     if observation.shape or dtype.kind not in "iu":
         return _box(observation)
@@ -92,5 +92,5 @@ def _box(observation: Observation) -> spaces.Box:
 
 
 def _most(dtype: np.dtype[Any]) -> int:
-    """Return the largest bound that Gymnasium can sample up to: it adds one."""
+    """Return the largest bound that Gymnasium can sample up to; sampling adds 1 to it."""
     return int(np.iinfo(dtype).max) - 1

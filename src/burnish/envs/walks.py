@@ -14,11 +14,11 @@ from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.envs.env import Env
 
-NEAR = 3  # sites that a walk goes to and a snapshot looks at
+NEAR = 3  # number of first sites that a walk visits and a snapshot includes
 
 
 def wander(session: Session, rng: np.random.Generator, steps: int, *, avoid: int = 0) -> None:
-    """Apply random legal actions at random sites, but not the last `avoid` actions; crashes leave no mark."""
+    """Apply random legal actions at random sites, except the task's last `avoid` actions; ignore crashes."""
     for _ in range(steps):
         sites = (WHOLE_PROGRAM, *session.sites()[:NEAR])
         mask = session.mask(sites).reshape(len(sites), len(session.actions))
@@ -41,7 +41,7 @@ def play(env: Env, rng: np.random.Generator) -> Iterator[tuple[Any, float, bool]
 
 
 def snapshot(task: Task, session: Session) -> dict[str, object]:
-    """Return the observations, costs and masks of a state that are equal in every run."""
+    """Return a state's reproducible parts: its digest, masks, exact costs and noise-free observations."""
     sites = session.sites()
     known: dict[str, object] = {"digest": session.digest(), "trace": tuple(session.trace), "sites": sites}
     known["mask"] = session.mask((WHOLE_PROGRAM, *sites[:NEAR]))[: len(task.actions)].tolist()

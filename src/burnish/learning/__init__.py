@@ -1,1 +1,1 @@
-"""What is learned, with torch: agents and their networks, trainings, portfolios of sequences."""
+"""Learning with torch: agents and their networks, training runs, portfolios of sequences."""

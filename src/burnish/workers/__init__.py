@@ -1,1 +1,1 @@
-"""Processes that may crash, hang or eat memory, and what works in them."""
+"""Worker processes, which may crash, hang or exhaust memory, and the code that runs in them."""

@@ -1,9 +1,9 @@
-"""What runs in a worker process: calls that arrive on a pipe.
+"""The code of a worker process, which serves calls from a pipe.
 
-It imports neither gymnasium nor torch. Messages are pickles behind an 8-byte length. A request is a number of
-threads and a list of calls, each (function, arguments, whether an answer is wanted); replies are (kind,
-value) with the kinds below, in the order of the calls. A generator function answers with any number of ITEM
-and one VALUE. LOST always comes, and no other call is made then.
+This module imports neither gymnasium nor torch. Messages are pickles after an 8-byte length. A request is a
+number of threads and a list of calls, each (function, arguments, whether an answer is wanted). Replies are
+(kind, value) with the kinds below, in the order of the calls. A generator function answers with any number of
+ITEM and one VALUE. LOST is sent even if no answer is wanted, and ends the process.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ SPIN_SECONDS = 1e-3
 
 LENGTH = struct.Struct("<Q")
 
-TRIM_EVERY = 50  # programs
+TRIM_EVERY = 50  # opened programs between two calls of malloc_trim
 
 Request = tuple[Callable[..., Any], tuple[Any, ...], bool]
 Reply = tuple[int, Any]
 
-sessions: dict[int, Session] = {}  # of this process, by the number that the parent gave
+sessions: dict[int, Session] = {}  # of this process, by the parent's number
 _openings = itertools.count(1)
 
 
 def main(requests: int, replies: int, lifeline: int, memory_bytes: int, spin_seconds: float) -> None:
     """Serve requests until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     _limit_memory(memory_bytes)
     poller = select.poll()
@@ -64,10 +64,10 @@ def main(requests: int, replies: int, lifeline: int, memory_bytes: int, spin_sec
 
 
 def wait_for(poller: select.poll, seconds: float | None, spin_seconds: float) -> bool:
-    """Return whether something can be read within so many seconds (None: for ever).
+    """Return whether input arrives within so many seconds (None: no limit).
 
-    It looks again and again for `spin_seconds` before it sleeps, giving way to any process that wants the
-    core: waking a sleeping core of a virtual machine costs 35 us each way, several times a small pass.
+    The function polls for `spin_seconds` before it sleeps, and yields the core to other processes meanwhile.
+    Waking a sleeping core of a virtual machine costs 35 us each way, several times the cost of a small pass.
     """
     end = time.monotonic() + spin_seconds
     while time.monotonic() < end:
@@ -91,7 +91,7 @@ def write_message(descriptor: int, message: Any) -> None:
     """Write one message.
 
     Raises:
-        InputError: it cannot be pickled.
+        InputError: the message cannot be pickled.
     """
     try:
         body = pickle.dumps(message, protocol=5)
@@ -106,7 +106,7 @@ def write_message(descriptor: int, message: Any) -> None:
 def open_session(
     key: int, opener: Callable[[Program], Session], program: Program, trace: Trace
 ) -> tuple[str, ...]:
-    """Open a session under a number, unless it is there, replay a trace in it, and return its actions."""
+    """Open a session under a number and replay a trace, unless it is open already; return its actions."""
     if key not in sessions:
         if next(_openings) % TRIM_EVERY == 0:
             _give_memory_back()
@@ -128,9 +128,9 @@ def step_session(
     view: tuple[tuple[str, ...], str | None, int],
     sites: tuple[str, ...],
 ) -> tuple[Any, ...]:
-    """Make a step; plain tuples there and back, as they take a fifth of the time that classes take.
+    """Make a step; arguments and result are plain tuples, which take a fifth of the time of classes.
 
-    Where the sites are those that there were, that is None.
+    Unchanged sites are returned as None.
     """
     step = sessions[key].step(action, site, _view(*view), sites)
     return (*step[:4], None if step.sites == sites else step.sites, *step[5:])
@@ -147,7 +147,7 @@ def fork_session(key: int, copy: int) -> None:
 def start_session(
     key: int, copy: int, opening: tuple[Callable[[Program], Session], Program, Trace] | None, *arguments: Any
 ) -> Start:
-    """Open a session, unless it is there, fork it under another number, and start the copy."""
+    """Open a session, unless it is open already; fork it under another number, and start the copy."""
     if opening:
         open_session(key, *opening)
     fork_session(key, copy)
@@ -155,13 +155,13 @@ def start_session(
 
 
 def close_session(key: int) -> None:
-    """Drop a session."""
+    """Close and remove a session."""
     if session := sessions.pop(key, None):
         session.close()
 
 
 def _serve(calls: Sequence[Request], replies: int) -> bool:
-    """Answer calls, one after the other; return whether this process may go on."""
+    """Answer calls in order; return whether this process may continue."""
     return all(_reply(call, _answer(call), replies) for call in calls)
 
 
@@ -175,25 +175,25 @@ def _reply(call: Request, answers: Iterable[Reply], replies: int) -> bool:
 
 
 class Together:
-    """Calls that threads share: those of one session, or that make or drop it, in their order.
+    """Calls that several threads share; calls that use, make or drop the same session run in order.
 
-    A thread takes the first call that may begin. So the first one without an answer is always under way.
+    Threads take runnable calls in order, so the first unanswered call is always running.
     """
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._calls: Sequence[Request] = ()
         self._replies = -1
-        self._answers: dict[int, list[Reply]] = {}  # those that wait for an earlier call's
-        self._told = 0  # calls whose answers are sent
+        self._answers: dict[int, list[Reply]] = {}  # unsent, until all earlier calls are answered
+        self._told = 0  # number of calls whose answers were sent
         self._goes_on = True
-        self._after: dict[int, list[int]] = {}  # the calls that wait for one
-        self._waits: list[int] = []  # for how many calls one waits
-        self._begin: list[int] = []  # a heap of those that wait for none
+        self._after: dict[int, list[int]] = {}  # call -> the calls that depend on it
+        self._waits: list[int] = []  # call -> number of unfinished calls that it depends on
+        self._begin: list[int] = []  # a heap of runnable calls
         self._changed = threading.Condition()
 
     def serve(self, calls: Sequence[Request], replies: int) -> bool:
-        """Answer all calls; return whether this process may go on."""
+        """Answer all calls; return whether this process may continue."""
         self._calls, self._replies = calls, replies
         self._waits = [0] * len(calls)
         last: dict[int, int] = {}
@@ -237,7 +237,7 @@ def _helpers() -> ThreadPoolExecutor:
 
 
 def _keys(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the numbers of the sessions that a call is of."""
+    """Return the numbers of a call's sessions."""
     if function in (step_session, call_session, open_session, close_session):
         return arguments[:1]
     return arguments[:2] if function in (fork_session, start_session) else ()
@@ -258,12 +258,12 @@ def _answer(call: Request) -> Iterator[Reply]:
         yield LOST, error
     except BurnishError as error:
         yield ERROR, error
-    except Exception:  # the sandbox's boundary: a defect of ours, told to the parent in full
+    except Exception:  # the sandbox's boundary: a bug in burnish, reported to the parent with its traceback
         yield LOST, RuntimeError(f"in a worker process:\n{traceback.format_exc()}")
 
 
 def _read_exactly(descriptor: int, size: int) -> bytes | bytearray | None:
-    """Read no byte too many: the next message may be there already, and a poll must see it."""
+    """Read exactly `size` bytes: a buffered next message would be invisible to a poll."""
     data = os.read(descriptor, size)
     if len(data) == size:
         return data
@@ -277,22 +277,22 @@ def _read_exactly(descriptor: int, size: int) -> bytes | bytearray | None:
 
 
 def _give_memory_back() -> None:
-    """Return what programs before this one left free between what is in use.
+    """Return freed memory of earlier programs to the system.
 
-    glibc keeps it: after 2,000 episodes on 261 modules, 6 MB were in use in a worker of 140 MB.
+    glibc keeps such memory: after 2,000 episodes on 261 modules, a worker of 140 MB used only 6 MB.
     """
     with contextlib.suppress(AttributeError, OSError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _end_with_parent(lifeline: int) -> None:
-    """Exit when the parent is gone, even while a compiler hangs in native code."""
+    """Exit when the parent has ended, even while a compiler hangs in native code."""
     os.read(lifeline, 1)
     os._exit(0)
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Allow so much beyond what the interpreter and LLVM's code already map."""
+    """Limit memory to `memory_bytes` more than the interpreter and LLVM's code already map."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError):
         mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

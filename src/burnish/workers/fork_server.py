@@ -1,8 +1,8 @@
-"""A process that has imported what workers need and forks for each: there in milliseconds, and nobody's copy.
+"""Fork server: a process with the workers' imports preloaded that forks each worker in milliseconds.
 
-It never opens a program, has one thread and ends with whoever started it. What it forks knows nothing of the
-process that asked but its environment, its folder and its `sys.path`. There may be two: all forks of one have
-their memory at the same addresses, and those of the other elsewhere.
+The fork server never opens a program, has one thread, and ends with the process that started it. Its forks
+get only the environment, the folder and `sys.path` of the process that asks for them. There may be two fork
+servers: all forks of one have their memory at the same addresses, those of the other at other addresses.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from typing import Literal
 from burnish.workers import child
 
 KNOWN: tuple[str, ...] = ("numpy", "burnish._native", "burnish.tasks", "burnish.llvm.run", "burnish.search")
-"""Modules that are imported ahead, with those inside them, where this process has imported them."""
+"""Modules that are preloaded, with their submodules, if the requesting process has imported them."""
 WITH_TORCH = {"train", "api"}  # folders of tasks that no worker needs
 
-HEADER = struct.Struct("<Q")
-STATUS = struct.Struct("<i")  # an exit code; a negative one is the signal that it died of
-FORKED = struct.Struct("<i")  # a process' number
+HEADER = struct.Struct("<Q")  # a message's length in bytes
+STATUS = struct.Struct("<i")  # an exit code; a negative one is a fatal signal
+FORKED = struct.Struct("<i")  # a process id
 
 
 @dataclass(frozen=True)
 class Birth:
-    """What becomes of a fork."""
+    """The settings of a fork."""
 
     memory_bytes: int
     spin_seconds: float
@@ -47,22 +47,22 @@ class Birth:
 
 
 class Forked:
-    """A child of the fork server, as subprocess would show one of ours."""
+    """A child of the fork server, with the interface of subprocess.Popen."""
 
     def __init__(self, pid: int, handle: int, status: int) -> None:
         self.pid = pid
-        self._handle = handle  # of pidfd_open(2): numbers are given anew
-        self._status = status  # where the fork server says how it ended
+        self._handle = handle  # of pidfd_open(2), because process ids are reused
+        self._status = status  # a pipe, to which the fork server writes the exit code
         self._returncode: int | None = None
 
     def kill(self) -> None:
-        """End it, unless it has ended."""
+        """Kill the process, unless it has ended."""
         if self._returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Return its exit code; a negative one is the signal that it died of."""
+        """Wait for the end and return the exit code; a negative one is a fatal signal."""
         if self._returncode is None:
             select.select([self._handle], [], [])
             told = os.read(self._status, STATUS.size)
@@ -73,7 +73,7 @@ class Forked:
 
 
 class ForkServer:
-    """The process, and the connection to it."""
+    """The fork server's process, and the connection to it."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -88,10 +88,10 @@ class ForkServer:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # one thread forks
+                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # only a process with one thread forks safely
             )
         self.pid = popen.pid
-        self.owner = os.getpid()  # a fork of that has none
+        self.owner = os.getpid()  # forks of this process must not use the connection
         self._connection = ours
         self._alone = threading.Lock()
         self._finalize = weakref.finalize(self, _end, popen, ours)
@@ -100,9 +100,9 @@ class ForkServer:
         """Return a new process that serves calls; see child.main.
 
         Args:
-            descriptors: Of requests, replies and the lifeline.
-            output: What it prints goes there.
-            birth: All else.
+            descriptors: The pipes for requests, replies and the lifeline.
+            output: The file descriptor for the process's output.
+            birth: All other settings.
 
         Raises:
             OSError: the fork server is gone.
@@ -130,10 +130,10 @@ _given_up = False
 
 
 def fork_server(place: Place = "here") -> ForkServer:
-    """Return this process' own in one of two places of memory; it is started where there is none.
+    """Return this process's fork server for one of two memory layouts; start the server if there is none.
 
     Raises:
-        OSError: they were given up.
+        OSError: fork servers were given up.
     """
     if _given_up:
         raise ConnectionError("no process can be forked for workers here")
@@ -144,22 +144,22 @@ def fork_server(place: Place = "here") -> ForkServer:
 
 
 def discard(place: Place = "here") -> None:
-    """Give up this process' own: the next one is another."""
+    """Discard this process's fork server; the next call starts a new one."""
     found = _servers.pop(place, None)
     if found and found.owner == os.getpid():
         found._finalize()
 
 
 def give_up() -> None:
-    """Do without, from now on: it does not work here."""
+    """Stop using fork servers in this process, because they do not work here."""
     global _given_up
     _given_up = True
 
 
 def serve(descriptor: int) -> None:
-    """Fork for whoever asks, until the connection closes."""
+    """Answer fork requests until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, lambda *_: None)  # so that it wakes the poll
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler, so that the signal wakes the poll
     woken, wake = os.pipe()
     for end in (woken, wake):
         os.set_blocking(end, False)
@@ -167,7 +167,7 @@ def serve(descriptor: int) -> None:
     poller = select.poll()
     for end in (descriptor, woken):
         poller.register(end, select.POLLIN)
-    children: dict[int, int] = {}  # where to say how each ended
+    children: dict[int, int] = {}  # process id -> pipe for the exit code
     with socket.socket(fileno=descriptor) as connection:
         while True:
             ready = [end for end, _ in poller.poll()]
@@ -186,13 +186,13 @@ def _answer(connection: socket.socket, children: dict[int, int], own: tuple[int,
     message = b""
     while len(message) < HEADER.unpack(header)[0]:
         part = connection.recv(1 << 20)
-        if not part:  # the process that asks was killed in the middle of its request
+        if not part:  # the requesting process was killed in the middle of its request
             return False
         message += part
     birth: Birth = pickle.loads(message)
     *theirs, status = descriptors
     for name in birth.modules:
-        with contextlib.suppress(Exception):  # the worker will say what is wrong with it
+        with contextlib.suppress(Exception):  # the worker reports the error when it needs the module
             importlib.import_module(name)
     pid = os.fork()
     if not pid:
@@ -205,7 +205,7 @@ def _answer(connection: socket.socket, children: dict[int, int], own: tuple[int,
         os.close(descriptor)
     try:
         handle = os.pidfd_open(pid)
-    except OSError:  # a kernel, or a sandbox, without it: nobody could end this process
+    except OSError:  # a kernel or a sandbox without pidfd_open: the new process could not be killed
         os.kill(pid, signal.SIGKILL)
         return False
     socket.send_fds(connection, [FORKED.pack(pid)], [handle])
@@ -214,7 +214,7 @@ def _answer(connection: socket.socket, children: dict[int, int], own: tuple[int,
 
 
 def _live(descriptors: list[int], birth: Birth) -> None:
-    """Be a worker, and end: the child's whole life."""
+    """Run a worker in the forked child, then exit."""
     code = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -236,7 +236,7 @@ def _live(descriptors: list[int], birth: Birth) -> None:
 
 
 def _reap(children: dict[int, int]) -> None:
-    """Say how those ended that have."""
+    """Send the exit codes of the children that have ended."""
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             status = children.pop(ended[0])

@@ -1,4 +1,4 @@
-"""A child process that serves calls, and the pipes to it; see burnish.workers.child."""
+"""Child processes that serve calls, and the pipes to them; see burnish.workers.child."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from burnish.core.clock import Clock
 from burnish.workers import child, fork_server
 
 Begin = Literal["fork-server", "elsewhere", "fork"]
-"""How a process begins: forked by the fork server, by another one elsewhere in memory, or by this process."""
+"""A process is forked by the fork server, by a second one at other memory addresses, or by this process."""
 PAGE_BYTES = resource.getpagesize()
 
 
@@ -42,7 +42,7 @@ class Process:
         self.finalize = weakref.finalize(self, _end, self.popen, ours, self._output)
 
     def answers(self, end: float, until: float, clock: Clock, spin_seconds: float) -> bool:
-        """Wait for a reply, until `end` by time.monotonic() or `until` by the clock; say whether it came."""
+        """Wait for a reply until `end` by time.monotonic() or `until` by `clock`; return whether it came."""
         while True:
             left = end - time.monotonic()
             if until < math.inf:
@@ -53,7 +53,7 @@ class Process:
                 return False
 
     def resident_bytes(self) -> float:
-        """Return the child's resident memory; 0 where the system does not tell. It takes 5 us."""
+        """Return the child's resident memory in bytes; 0 if the system does not report it. Takes 5 us."""
         try:
             descriptor = os.open(f"/proc/{self.popen.pid}/statm", os.O_RDONLY)
         except OSError:
@@ -66,7 +66,7 @@ class Process:
             os.close(descriptor)
 
     def last_words(self) -> str:
-        """Return the last line that the child printed before it died, without LLVM's stack dump."""
+        """Return the first error line in the child's output, or else its first line, without LLVM's stack."""
         self._output.seek(0)
         text = self._output.read(1 << 16).decode(errors="replace")
         lines = [
@@ -77,19 +77,19 @@ class Process:
 
 
 class Fork:
-    """A forked child, as subprocess would show it."""
+    """A forked child, with the interface of subprocess.Popen."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._returncode: int | None = None
 
     def kill(self) -> None:
-        """End it, unless it has ended."""
+        """Kill the process, unless it has ended."""
         if self._returncode is None:
             os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Return its exit code; a negative one is the signal that it died of."""
+        """Wait for the end and return the exit code; a negative one is a fatal signal."""
         if self._returncode is None:
             self._returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return self._returncode
@@ -103,9 +103,9 @@ def _by_fork_server(
     spin_seconds: float,
     place: fork_server.Place = "here",
 ) -> fork_server.Forked | subprocess.Popen[bytes]:
-    """Have a fork server fork: what workers import is there at once, and nothing of this process."""
+    """Fork by a fork server: the workers' imports are preloaded, and nothing of this process is copied."""
     birth = fork_server.Birth(memory_bytes, spin_seconds)
-    for _ in range(2):  # somebody may have ended it
+    for _ in range(2):  # the fork server may have been killed, so try a new one
         try:
             return fork_server.fork_server(place).fork(theirs, output.fileno(), birth)
         except OSError:
@@ -121,7 +121,7 @@ def _start(
     memory_bytes: int,
     spin_seconds: float,
 ) -> subprocess.Popen[bytes]:
-    """Start a new interpreter: its own imports, and nothing of this process."""
+    """Start a new interpreter, which imports its modules; nothing of this process is copied."""
     start = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
         "from burnish.workers.child import main; "
@@ -133,7 +133,7 @@ def _start(
         stdout=output,
         stderr=output,
         pass_fds=theirs,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # its threads would count as memory
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # further threads would count as memory
     )
 
 
@@ -144,7 +144,7 @@ def _fork(
     memory_bytes: int,
     spin_seconds: float,
 ) -> Fork:
-    """Fork this process: what it has imported is there at once."""
+    """Fork this process: all its imports are preloaded."""
     pid = os.fork()
     if pid:
         return Fork(pid)

@@ -1,4 +1,4 @@
-"""Any session, in a child process: what happens to the compiler does not happen to the caller."""
+"""Sandboxes: sessions in a child process, so that a crash of the compiler does not reach the caller."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _numbers = itertools.count()
 class Sandbox(Session):
     """A session in a worker process, with a deadline for every call and a memory limit.
 
-    When the compiler crashes, hangs or eats its memory, the call raises CompilerCrash and the trace
-    stays as it was; the next call starts a new process and replays it. Forks share the process, and others
-    may: a call whose process another session took down before its turn is made again, in a new one.
+    When the compiler crashes, hangs or exhausts its memory, the call raises CompilerCrash and the trace is
+    unchanged; the next call starts a new process and replays the trace. Forks share the process, and other
+    sessions may. If another session kills the process before a call's turn, a new process repeats the call.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class Sandbox(Session):
         worker: Worker | None = None,
         actions: Sequence[str] | None = None,
     ) -> None:
-        """Open the program in a worker process; where its actions are given, with the first call.
+        """Open the program in a worker process: at once, or with the first call if `actions` are given.
 
         Raises:
-            ProgramError: the program cannot be read; a compiler that dies of it counts as that.
+            ProgramError: the program cannot be read, or the compiler dies while reading.
             InputError: the opener or the program is of another class.
         """
         if not callable(opener):
@@ -53,7 +53,7 @@ class Sandbox(Session):
         self._worker = worker or Worker(limits)
         self._key = next(_numbers)
         self._generation = -1
-        self._unfinished: PendingCall | None = None  # changes the state, and its end is not known
+        self._unfinished: PendingCall | None = None  # a call that changes the state, without a result yet
         self.trace: list[str] = []
         try:
             super().__init__(self._open() if actions is None else actions)
@@ -152,7 +152,7 @@ class Sandbox(Session):
         return self.begin_step(action, site, view, sites)()
 
     def begin_step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Callable[[], Step]:
-        """See Session; all that fails does so in the function that is returned."""
+        """See Session; all errors are raised by the returned function."""
         plain = view.observations, view.objective, view.site_count
         begun = self._run(child.step_session, action, site, plain, sites, changes=True)
 
@@ -167,7 +167,7 @@ class Sandbox(Session):
     def begin_fork(
         self, view: View, baselines: Sequence[Callable[[], float]] = ()
     ) -> Callable[[], tuple[Session, Start]]:
-        """See Session; one round trip, even where the program has to be opened first."""
+        """See Session; one round trip, even if the program has to be opened first."""
         self._worker.refresh()
         copy = next(_numbers)
         opening = None if self._is_open() else (self._opener, self._program, tuple(self.trace))
@@ -190,7 +190,7 @@ class Sandbox(Session):
         return self._copy(copy)
 
     def close(self) -> None:
-        """Drop the session with the next message; its process goes on: see shutdown()."""
+        """Drop the session with the next message; the process continues: see shutdown()."""
         if self._is_open():
             self._worker.post(child.close_session, self._key)
         self._generation = -1
@@ -201,7 +201,7 @@ class Sandbox(Session):
 
     @property
     def pid(self) -> int | None:
-        """The worker's process number; None after a crash, until the next call."""
+        """The worker's process id; None after a crash, until the next call."""
         return self._worker.pid
 
     def _call(self, method: str, *arguments: Any) -> Any:
@@ -212,8 +212,8 @@ class Sandbox(Session):
         return self._run(child.call_session, method, *arguments, changes=changes)
 
     def _run(self, function: Callable[..., Any], *arguments: Any, changes: bool = False) -> Callable[[], Any]:
-        """Start a call of a function that needs the session, which is opened before where it is not open."""
-        if self._unfinished:  # Ctrl-C, say: what it did is not in the trace
+        """Start a call of a function that needs the session; open the session first if necessary."""
+        if self._unfinished:  # after Ctrl-C, for example: the call's effect is not in the trace
             if not self._unfinished.answer:
                 self._worker.close()
             self.close()

@@ -1,4 +1,4 @@
-"""A child process that may crash, hang or eat memory without harm to its parent."""
+"""Workers: child processes that may crash, hang or exhaust memory without harm to the parent."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Limits:
-    """What a worker may use for one call, and when its process is replaced: compilers leak."""
+    """A worker's limits for one call, and for replacing its process, because compilers leak memory."""
 
     deadline_seconds: float = 60.0
     memory_bytes: int = 4 * GIB
-    begin: Begin = "fork-server"  # or "elsewhere", where all addresses are others; or "fork", of this process
-    recycle_calls: float = math.inf  # so many have been answered
+    begin: Begin = "fork-server"  # or "elsewhere": at other memory addresses; or "fork": of this process
+    recycle_calls: float = math.inf  # replace the process after so many calls
     recycle_bytes: float | None = None
-    """It has so much more resident memory than near its beginning; by default a quarter of memory_bytes."""
+    """Replace it when its resident memory has grown so much; None: by a quarter of memory_bytes."""
 
 
 def check_limits(limits: Any) -> None:
-    """Check the limits of a worker process; None is for no process.
+    """Check the limits of a worker process; None stands for no worker process.
 
     Raises:
-        InputError: they are of another class, or not above 0.
+        InputError: the limits are of another class, or not above 0.
     """
     if limits is None:
         return
@@ -50,22 +50,22 @@ def check_limits(limits: Any) -> None:
 
 
 class Undone(CompilerCrash):
-    """A call's process ended before its turn: nothing of it has happened, and it may be made again."""
+    """A call's process ended before the call's turn; the call had no effect and may be repeated."""
 
 
 class PendingCall:
-    """A call of a function in a worker, and the answer once it is there."""
+    """A call of a function in a worker, and its answer after the arrival."""
 
     __slots__ = ("answer", "generation", "request", "told")
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], told: bool = True) -> None:
         self.request = function, arguments, told
-        self.told = told  # whether there will be an answer
-        self.generation = 0  # of the process that it was sent to
+        self.told = told  # whether the worker sends an answer
+        self.generation = 0  # of the process that got the call
         self.answer: tuple[int, Any] | None = None
 
     def value(self) -> Any:
-        """Return what an answered call returned, or raise what it raised."""
+        """Return an answered call's value, or raise its error."""
         assert self.answer is not None
         kind, value = self.answer
         if kind in (child.ERROR, child.LOST):
@@ -74,32 +74,33 @@ class PendingCall:
 
 
 class Worker:
-    """A child process that calls importable functions; a dead one starts anew at the next call.
+    """A child process that calls importable functions; after its death, the next call starts a new one.
 
-    `begin` starts a call and `finish` waits for it: calls that begin while others are under way go together,
-    in one message. A call that kills the process, or is late, costs those behind it their turn (`Undone`).
-    Those of one message are shared by `threads`; where nobody knows which of them killed it, all are undone.
+    `begin` starts a call and `finish` waits for it. Calls that begin while others are running are sent
+    together, in the next message. If a call kills the process or is late, the calls after it raise `Undone`.
+    Calls of one message run on `threads`; if the call that killed the process is unknown, all raise `Undone`.
 
-    `generation` counts the processes: what an earlier one held is gone. `begun` and `answered` count calls.
+    `generation` counts the processes, which share no state. `begun` and `answered` count calls.
     """
 
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits = limits
         self.generation = self.begun = self.answered = 0
-        self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0  # not on one core
+        # on a single core, spinning would take time from the worker
+        self.spin_seconds = child.SPIN_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
         self.threads = 1
         self.clock: Clock = WALL
-        self.until = math.inf  # by the clock: no answer is waited for any longer
-        self._since = 0.0  # by time.monotonic()
+        self.until = math.inf  # by `clock`: unanswered calls time out then
+        self._since = 0.0  # time.monotonic() of the last message or reply
         self._process: Process | None = None
-        self._sent: deque[PendingCall] = deque()  # one message, without what is answered
-        self._held: list[PendingCall] = []  # the next one
-        self._waiting = 0  # of those, how many somebody waits for
+        self._sent: deque[PendingCall] = deque()  # the sent message's unanswered calls
+        self._held: list[PendingCall] = []  # the next message's calls
+        self._waiting = 0  # number of held calls that get an answer
         self._gathers = False
-        self._shared = False  # the message that is under way, by several threads
-        self._first = 0  # of this process' calls
-        self._bytes = 0.0  # of resident memory, near the beginning
-        self._is_worn = False
+        self._shared = False  # whether several threads share the sent message
+        self._first = 0  # value of `answered` when this process began
+        self._bytes = 0.0  # resident memory soon after the process began
+        self._is_worn = False  # whether to replace the process when no call is running
 
     def call(
         self, function: Callable[..., Any], *arguments: Any, deadline_seconds: float | None = None
@@ -107,42 +108,42 @@ class Worker:
         """Call a function in the child and return what it returns.
 
         Raises:
-            CompilerCrash: the child died; CompilerTimeout and CompilerMemory say how.
-            BurnishError: what the function itself raised.
+            CompilerCrash: the child died; its subclasses CompilerTimeout and CompilerMemory name the cause.
+            BurnishError: the function itself raised it.
         """
         self.send(function, *arguments)
         return self.receive(deadline_seconds)[1]
 
     def send(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Start a call; `receive` brings its answers.
+        """Start a call; `receive` returns its answers.
 
-        An earlier call that is unanswered (Ctrl-C, say) costs the process: the answers would be confused.
+        If an earlier call is unanswered (after Ctrl-C), the process is replaced, so that answers do not mix.
         """
         if self._sent:
             self.close()
         self.refresh()
         call = self.begin(function, *arguments)
-        # A process that had died while it waited is no failure of this call.
+        # If the idle process had died, this call is not to blame: send it again to a new process.
         if call.answer and (call := self.begin(function, *arguments)).answer:
             call.value()
 
     def receive(self, deadline_seconds: float | None = None) -> tuple[bool, Any]:
-        """Wait for one answer: (True, item of a generator) or (False, the value that ends the call).
+        """Wait for one answer: (True, item of a generator) or (False, final value of the call).
 
-        The deadline counts from when the call was sent, or from the item before.
+        The deadline counts from the sending of the call, or from the previous item.
         """
         call = self._sent[0]
         item = self.hear(deadline_seconds)
         return (False, call.value()) if call.answer else (True, item)
 
     def stream(self, function: Callable[..., Iterator[Any]], *arguments: Any) -> Iterator[Any]:
-        """Call a generator function in the child; the deadline holds for each item."""
+        """Call a generator function in the child; the deadline applies to each item."""
         self.send(function, *arguments)
         while (answer := self.receive())[0]:
             yield answer[1]
 
     def begin(self, function: Callable[..., Any], *arguments: Any) -> PendingCall:
-        """Start a call, or let it go with the next message where others are under way."""
+        """Start a call; if other calls are running, it is sent with the next message."""
         call = PendingCall(function, arguments)
         self.begun += 1
         self._held.append(call)
@@ -152,14 +153,14 @@ class Worker:
         return call
 
     def post(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Let a call that nobody waits for go with the next message, before what begins after it."""
+        """Add a call without an answer to the next message, before calls that begin later."""
         self._held.append(PendingCall(function, arguments, told=False))
 
     def finish(self, call: PendingCall) -> Any:
-        """Wait for a call that was begun; return what it returns, or raise what it raises.
+        """Wait for a call of `begin`; return its value, or raise its error.
 
         Raises:
-            Undone: its process ended before its turn.
+            Undone: the process ended before the call's turn.
         """
         while call.answer is None:
             if not self._sent:
@@ -169,7 +170,7 @@ class Worker:
         return call.value()
 
     def flush(self) -> None:
-        """Send what waits for it, unless the message before is still under way."""
+        """Send the held calls, unless calls of the previous message are still unanswered."""
         if self._sent or not self._waiting:
             return
         process = self._started()
@@ -187,14 +188,14 @@ class Worker:
             child.write_message(process.requests, (self.threads, message))
         except BrokenPipeError:
             self._lose(self._bury(process), is_anybodys=True)
-        except BaseException:  # what cannot be pickled; Ctrl-C
+        except BaseException:  # a call that cannot be pickled, or Ctrl-C
             self.close()
             raise
 
     def hear(self, deadline_seconds: float | None = None) -> Any:
-        """Wait for a reply to the first call that is under way: return an item, or keep the call's answer.
+        """Wait for a reply to the first unanswered call: return an item, or store the call's answer.
 
-        Whatever happens to the process is that call's answer. The deadline counts from the reply before.
+        If the process dies, that is this call's answer. The deadline counts from the previous reply.
         """
         process, call = self._process, self._sent[0]
         assert process is not None
@@ -205,7 +206,7 @@ class Worker:
                 self._lose(CompilerTimeout(f"no answer within {most:.3g} seconds; the worker was killed"))
                 return None
             reply = child.read_message(process.replies)
-        except BaseException:  # Ctrl-C: nobody knows who else still waits
+        except BaseException:  # Ctrl-C: the state of the other calls is unknown
             self.close()
             raise
         if reply is None:
@@ -226,9 +227,9 @@ class Worker:
         return value
 
     def refresh(self) -> None:
-        """Replace the process, as soon as nothing is under way, if its limits say so.
+        """Replace the process, as soon as no call is running, if it exceeds its `recycle` limits.
 
-        Sessions in it have to be opened again: to be called where few are, at an episode's beginning.
+        Sessions in the process have to be opened again, so call this at an episode's beginning.
         """
         process, limits = self._process, self.limits
         if process is None or self.answered <= self._first:
@@ -242,21 +243,21 @@ class Worker:
                 self.close()
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when an answer is there."""
+        """Return the file descriptor that becomes readable when an answer arrives."""
         return self._started().replies
 
     @property
     def pid(self) -> int | None:
-        """The child's process number; None while there is none."""
+        """The child's process id; None if there is no process."""
         return self._process.popen.pid if self._process else None
 
     @property
     def deadline(self) -> float:
-        """When the unanswered call is late, by time.monotonic()."""
+        """The deadline of the unanswered call, by time.monotonic()."""
         return self._since + self.limits.deadline_seconds
 
     def close(self) -> None:
-        """Kill the child; a later call starts another."""
+        """Kill the child; a later call starts a new one."""
         for call in (*self._sent, *self._held):
             call.answer = child.LOST, Undone("the worker process ended before this call's turn")
         self._sent.clear()
@@ -277,13 +278,13 @@ class Worker:
         return self._process
 
     def _lose(self, error: Exception, is_anybodys: bool = False) -> None:
-        """Give the process up, with an answer for the call whose turn it was, if that is known."""
+        """Close the process; `error` answers the first unanswered call if that call caused it."""
         if not (self._shared and is_anybodys):
             self._sent.popleft().answer = child.LOST, error
         self.close()
 
     def _bury(self, process: Process) -> CompilerCrash:
-        """Reap a child that died by itself and say how."""
+        """Reap a child that died by itself and return an error with the cause."""
         returncode = process.popen.wait()
         words = process.last_words()
         if any(said in words for said in ("out of memory", "bad_alloc", "MemoryError")):
@@ -294,7 +295,7 @@ class Worker:
 
 @contextlib.contextmanager
 def gathered(workers: Iterable[Worker]) -> Iterator[None]:
-    """Let all calls that begin in here go in one message for each worker, at the end."""
+    """Collect all calls that begin in this context; send them at its end, one message per worker."""
     several = list(workers)
     for worker in several:
         worker._gathers = True
@@ -307,7 +308,7 @@ def gathered(workers: Iterable[Worker]) -> Iterator[None]:
 
 
 def wait(workers: list[Worker], seconds: float) -> list[Worker]:
-    """Return the workers that have an answer; none of them after so many seconds."""
+    """Return the workers that have an answer; [] if none has one within so many seconds."""
     poller = select.poll()
     by_descriptor = {worker.fileno(): worker for worker in workers}
     for descriptor in by_descriptor:

@@ -14,7 +14,7 @@ from burnish.cc.jobs import ClangJobs
 from burnish.cc.requests import OBJECTIVES, Compiled, DriverOptions, Optimized, Optimizer, OptimizeRequest
 from burnish.core.errors import BurnishError, InputError, UnknownName
 
-# Takes the options so far and a value; returns the options with it.
+# Takes the options so far and a value; returns the options with that value.
 Reader = Callable[[DriverOptions, str], DriverOptions]
 
 HELP = """\
@@ -58,7 +58,7 @@ The C++ library, unless -stdlib=, -rtlib= or -unwindlib= name another: {librarie
 
 
 def default_optimizer(bitcode: bytes, request: OptimizeRequest) -> Optimized:
-    """Search LLVM's passes; imported where it runs, since most calls of a compiler never need it."""
+    """Search for LLVM passes; the import is late, because most calls of a compiler do not need it."""
     from burnish.cc.optimizer import optimize
 
     return optimize(bitcode, request)
@@ -85,19 +85,19 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
 
 
 def _whole_program(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
-    """Do what follows clang with --whole-program; imported where it runs."""
+    """Improve the result of clang with --whole-program; the import is late."""
     from burnish.cc.link.commands import improve_whole
 
     improve_whole(plan, compiled, options, optimizer)
 
 
 def _serve(arguments: list[str]) -> int:
-    """Do what a launcher asks of a server: the words after `burnish`."""
+    """Run a launcher's request to a server: `arguments` are the words after `burnish`."""
     return main(arguments[1:], cxx=arguments[0] == "c++")
 
 
 def _libraries_of(arguments: list[str]) -> str:
-    """Return what the launcher says about the C++ library."""
+    """Return the launcher's text about the C++ library, or a default."""
     said = [word.partition("=")[2] for word in arguments if word.startswith("--libraries=")]
     return said[0] if said else "the system's libstdc++, or clang's own libc++ where there is none"
 
@@ -108,13 +108,13 @@ def parse(
     """Return burnish's options (None: --help) and clang's arguments.
 
     Args:
-        arguments: What follows the command.
-        more: Options with a value that another command has beside those of a compiler, and what reads them.
-        switches: Likewise those without a value, which are not read here: a user may have meant one.
+        arguments: The words after the command.
+        more: Further options with a value, of another command than the compilers, with their readers.
+        switches: Further options without a value; they are not read here, only checked for misspellings.
 
     Raises:
-        InputError: an option without a value, or with one that it does not take.
-        UnknownName: what would be clang's first argument is an option of burnish's with a mistake in it.
+        InputError: an option lacks a value, or has one that is not valid.
+        UnknownName: clang's first argument would be a misspelled option of burnish.
     """
     readers = {**_OPTIONS, **more}
     options = DriverOptions()
@@ -145,7 +145,7 @@ def parse(
 
 
 def _check_spelling(option: str, more: Sequence[str]) -> None:
-    """Raise InputError where an option is one of burnish's with a mistake in it."""
+    """Raise InputError if an option is a misspelled option of burnish, or one with an unexpected value."""
     near = meant(option, (*KNOWN, *more))
     if near == option:
         raise InputError(f"{option} takes no value")
@@ -179,7 +179,7 @@ def _build_budget(options: DriverOptions, value: str) -> DriverOptions:
 
 
 def _search(options: DriverOptions, value: str) -> DriverOptions:
-    from burnish.search import SEARCHES  # slow, so only where one is named
+    from burnish.search import SEARCHES  # late: a slow import
 
     if value not in SEARCHES:
         raise UnknownName.among("search", value, SEARCHES)
@@ -224,7 +224,7 @@ def _remember(options: DriverOptions, value: str) -> DriverOptions:
 
 
 def _compiled(options: DriverOptions, value: str) -> DriverOptions:
-    return replace(options, compiled=Compiled(float(value), 0.0, frozenset()))  # this process began after it
+    return replace(options, compiled=Compiled(float(value), 0.0, frozenset()))  # before this process began
 
 
 def _written(options: DriverOptions, value: str) -> DriverOptions:
@@ -244,14 +244,14 @@ def _libraries(options: DriverOptions, value: str) -> DriverOptions:
 def _report(options: DriverOptions, value: str) -> DriverOptions:
     file = Path(value)
     try:
-        file.open("a").close()  # the only moment to say so: later nothing may be printed
+        file.open("a").close()  # fail here, because later nothing may be printed
     except OSError as error:
         raise InputError(f"--report {value}: {error.strerror}; expected a file that can be written") from None
     return replace(options, log=file.absolute())
 
 
-# By hand rather than by argparse: whatever is not ours must reach clang untouched, and its import would be
-# a tenth of the time of a small compilation.
+# Parsed by hand, not by argparse: clang must get all of its options unchanged, and importing argparse would
+# take a tenth of the time of a small compilation.
 _OF_USERS: dict[str, Reader] = {
     "--objective": _objective,
     "--code-generation": _code_generation,
@@ -273,4 +273,4 @@ _OF_THE_LAUNCHER: dict[str, Reader] = {  # native/launcher/main.cpp, words_of
 }
 _OPTIONS = _OF_USERS | _OF_THE_LAUNCHER
 KNOWN = (*_OF_USERS, "--whole-program", "--alone", "--help")
-"""Options that users give, as native/launcher/misspelled.cpp has them, too."""
+"""The options for users; native/launcher/misspelled.cpp has the same list."""

@@ -1,4 +1,4 @@
-"""From `burnish cc` to burnish-cc, the native launcher, before anything else is imported."""
+"""Start of burnish-cc, the native launcher, by `burnish cc`, before anything else is imported."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import NoReturn
 
 from burnish.core.errors import MissingTool
 
-HANDED_OVER = ("--launched", "--compiled", "--serve")  # what the launcher begins with when it calls Python
+HANDED_OVER = ("--launched", "--compiled", "--serve")  # first options of the launcher's calls of Python
 
 
 def is_handed_over(arguments: Sequence[str]) -> bool:
-    """Say whether the launcher asks, and not a user."""
+    """Return whether the arguments come from the launcher, and not from a user."""
     return bool(arguments) and arguments[0].startswith(HANDED_OVER)
 
 
 def launch(name: str, arguments: Sequence[str]) -> NoReturn:
-    """Become the launcher of `burnish cc` or `burnish c++`.
+    """Replace this process by the launcher of `burnish cc` or `burnish c++`.
 
     Raises:
-        MissingTool: it is neither beside burnish nor on PATH.
+        MissingTool: the launcher is neither beside burnish nor on PATH.
     """
     launcher = f"burnish-{name}"
     path = find_launcher(launcher)
-    for ignored in ("SIGPIPE", "SIGXFSZ"):  # by Python, and a program would inherit that
+    for ignored in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and programs inherit that
         signal.signal(getattr(signal, ignored), signal.SIG_DFL)
     os.execv(path, [launcher, *arguments])
 
@@ -37,7 +37,7 @@ def find_launcher(launcher: str) -> str:
     """Return the path of burnish-cc or burnish-c++.
 
     Raises:
-        MissingTool: it is neither beside burnish nor on PATH.
+        MissingTool: the launcher is neither beside burnish nor on PATH.
     """
     folders = (os.path.dirname(os.path.abspath(sys.argv[0])), sysconfig.get_path("scripts"))
     for folder in folders:

@@ -1,4 +1,4 @@
-"""burnish link: one program of objects that have units, of sources and of bitcode, as one module."""
+"""burnish link: objects with units, sources and bitcode linked into one program, as one module."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _without_form(own: list[str]) -> list[str]:
-    """Return the options that the drop-in compilers have, too."""
+    """Return the options without --format, which the drop-in compilers lack."""
     words = list(own)
     while _FORMAT in words:
         at = words.index(_FORMAT)
@@ -100,7 +100,7 @@ def _without_form(own: list[str]) -> list[str]:
 
 
 def _is_cxx(words: list[str]) -> bool:
-    """Say whether a source or a unit is C++."""
+    """Return whether a source or a unit is C++."""
     if any(Path(word).suffix in CXX_SUFFIXES for word in words):
         return True
     try:
@@ -137,10 +137,10 @@ def _print(record: Record, lto: Linked | None, form: TableForm) -> None:
 
 
 def _by_lto(name: str, rest: list[str], folder: Path) -> Linked:
-    """Return the program that clang's own link-time optimization links.
+    """Return the sizes of the program that clang's own link-time optimization links.
 
     Raises:
-        InputError: it does not link.
+        InputError: the program does not link.
     """
     from burnish.cc.link.clang_lto import link_by_clang_lto
 

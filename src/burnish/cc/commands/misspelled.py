@@ -1,4 +1,4 @@
-"""Options that a user misspelled, where clang's are allowed, too: none of those is taken for one of ours."""
+"""Detection of misspelled options among clang's, none of which is mistaken for an option of burnish."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 def meant(option: str, known: Iterable[str]) -> str:
-    """Return the known option that a user misspelled; "" where the option is clang's, or far from all.
+    """Return the known option that a user misspelled; "" if the option is not near to any of them.
 
-    A third of the letters may be wrong, missing, added or swapped with the next one. No long option of
-    clang's is as near to one of burnish's. native/launcher/misspelled.cpp has the same rule.
+    A third of the letters may be wrong, missing, added or swapped with the next one. No long option of clang
+    is as near to an option of burnish. native/launcher/misspelled.cpp has the same rule.
 
     Args:
-        option: With its dashes, without a value.
+        option: The user's option, with its dashes, without a value.
         known: burnish's options, with their dashes.
     """
     if not option.startswith("--"):
@@ -23,7 +23,7 @@ def meant(option: str, known: Iterable[str]) -> str:
 
 
 def _edits(one: str, other: str) -> int:
-    """Return the least number of changed, added, removed or swapped letters: optimal string alignment."""
+    """Return the minimum number of changed, added, removed or swapped letters: optimal string alignment."""
     before: list[int] = []
     last, row = before, list(range(len(other) + 1))
     for i, letter in enumerate(one):

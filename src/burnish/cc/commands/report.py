@@ -1,4 +1,4 @@
-"""burnish report: what builds with burnish cc came to, file by file."""
+"""burnish report: the results of builds with burnish cc, file by file."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _of_reason(summary: BuildSummary, words: str) -> BuildSummary:
-    """Return a summary of the files that became what some words say.
+    """Return a summary of the files whose reason, or action if there is none, contains some words.
 
     Raises:
-        InputError: there are none.
+        InputError: there are no such files.
     """
 
     def said(record: Record) -> bool:
@@ -200,7 +200,7 @@ def _table(summary: BuildSummary, directory: Path, *, reasons: bool) -> TextTabl
 
 
 def _saved_once_linked(summary: BuildSummary) -> str:
-    """Say what reaches a program, where that is not what the table adds up to."""
+    """Return a note on the bytes saved in a linked program, if they differ from the table's total, or ""."""
     saved = summary.loaded_bytes_before - summary.loaded_bytes
     linked = summary.saved_once_linked
     if linked is None or linked == saved:

@@ -1,4 +1,4 @@
-"""burnish report --advice: options that would make a linked program smaller, each measured."""
+"""burnish report --advice: options that make a linked program smaller, each measured."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from burnish.console.tables import Column, TextTable, figures, texts
 
 
 def show_advice(words: list[str], log: Path | None, form: TableForm | None) -> int:
-    """Measure and print what each option saves of a program, without a form as JSON; return the exit code.
+    """Measure and print the bytes that each option saves, as JSON if `form` is None; return the exit code.
 
     Raises:
-        InputError: the words are no command that links, or it fails.
+        InputError: the words are not a command that links, or the command fails.
     """
     command = read_link_command(words, Path.cwd())
-    # without a build log of the user's the linker's options can be measured all the same
+    # the build log may be missing: options of the linker can be measured without it
     records = (
         build_log.read(log or build_log.default_log()) if log or build_log.default_log().is_file() else []
     )

@@ -1,4 +1,4 @@
-"""burnish report --linked: what a linked program loads, beside another build of it."""
+"""burnish report --linked: the loaded bytes of a linked program, beside another build of the program."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from burnish.console.tables import Column, TextTable, figures, texts
 
 
 def show_linked(program: Path, against: Path | None, form: TableForm | None) -> int:
-    """Print a program's allocated sections by kind, without a form as JSON; return the exit code.
+    """Print a program's allocated sections by kind, as JSON if `form` is None; return the exit code.
 
     Raises:
-        InputError: one of the files is no linked program.
+        InputError: one of the files is not a linked program.
     """
     found = read_linked(program)
     other = read_linked(against) if against else None
@@ -38,7 +38,7 @@ def _as_json(program: Path, found: Linked, against: Path | None, other: Linked |
 
 
 def _figures(path: Path, linked: Linked) -> dict[str, object]:
-    sections: Counter[str] = Counter()  # one name may be there twice
+    sections: Counter[str] = Counter()  # a name may occur twice
     for section in linked.sections:
         sections[section.name] += section.size_bytes
     return {

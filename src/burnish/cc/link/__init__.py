@@ -1,27 +1,27 @@
-"""Whole programs: all units of a link as one module, in the place of their objects.
+"""Whole programs: all units of a link as one module, in place of their objects.
 
-With `burnish cc --whole-program` an object is clang's own, with the unit's bitcode from before any pass in a
-section that no linker loads; whatever a build does with objects it can do with these. Where clang links them,
-its program stands, and is always valid. Then the units that the linker took become one module, which gets
-burnish's passes and clang's code generation, and the program is linked once more with that in the place of
-their objects. It is kept where it loads fewer bytes.
+With `burnish cc --whole-program` an object is clang's own, and a section that no linker loads has the unit's
+bitcode from before any pass; a build can use such objects as any others. When clang links them, its program
+is always valid. Then the units that the linker took become one module, which gets burnish's passes and
+clang's code generation. The program is linked once more, with that module in place of the units' objects. The
+new program is kept if it loads fewer bytes.
 
-    unit_records        a unit: bitcode, and how clang compiled it
+    unit_records        a unit: its bitcode, and clang's command for it
     elf                 sections and symbols of ELF files
     embedding           a unit into an object, and out of it
     archives            the members of static libraries
-    inputs              what a link command links that has units
-    probe               which of these the linker took, by its own word
+    inputs              inputs of a link command that have units
+    probe               the units that the linker takes, as its own output shows
     link_job            the linker's command, with other inputs
     resolve             the units as one module: lld decides which symbols must stay
-    admission           which units cannot be in it
-    merging             all of that
+    admission           units that cannot be in the module
+    merging             all of these steps
     generate            the module's object
-    module_candidates   what is made of the module: the level's own passes, then a search
-    link_requests       what is asked of the search
+    module_candidates   candidates for the module: the level's own passes, then a search
+    link_requests       requests to the search
     relinking           the program with the module's object
-    function_variants   what the code generator is told of each function
+    function_variants   the code generator's options for each function
     one_link            one link, from the linker's own program to the smaller one
-    clang_lto           clang's own link-time optimization of the same units, to compare with
+    clang_lto           clang's own link-time optimization of the same units, for comparison
     commands            one command of the drop-in compilers with --whole-program
 """

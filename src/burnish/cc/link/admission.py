@@ -1,4 +1,4 @@
-"""Which of a link's units can be parts of one module."""
+"""Admission of a link's units to one module."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from burnish.cc.link.unit_records import ProgramUnit
 
 
 def admitted(units: Sequence[ProgramUnit], workspace: Path, deadline_seconds: float) -> list[ProgramUnit]:
-    """Return the units, in order, that can be one module's; the others stay objects, and are linked with it.
+    """Return the units, in order, that can be in one module; the others stay objects beside the module.
 
-    A name that assembly says must be the linker's to find, and what the code generator is told of a whole
-    module has to be the same for all.
+    Names that assembly refers to must stay visible to the linker, so their units stay objects. Options of the
+    code generator for a whole module must be the same for all units.
 
     Raises:
-        KeptReference: one is no valid module.
+        KeptReference: a unit is not a valid module.
     """
     named = guarded(lambda: _named_in_assembly(units), deadline_seconds=deadline_seconds, workspace=workspace)
     left = [unit for unit, by_assembly in zip(units, named, strict=True) if not by_assembly]

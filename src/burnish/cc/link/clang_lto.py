@@ -1,4 +1,4 @@
-"""What clang's own link-time optimization makes of the same units, to compare with."""
+"""clang's own link-time optimization of the same units, for comparison."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from burnish.llvm.toolchain import find_tool
 
 
 def link_by_clang_lto(job: LinkJob, folder: Path, deadline_seconds: float) -> Linked:
-    """Link as lld does where all units of a link had been compiled with -flto at their own levels.
+    """Link as lld does if all units of a link had been compiled with -flto at their own levels.
 
     Raises:
-        KeptReference: it does not link, or no unit is taken.
-        InputError: what is linked is no program.
+        KeptReference: the program does not link, or the linker takes no unit.
+        InputError: the output is not a program.
     """
     files = linked_files(job.command)
     units = taken_units(job, files, folder, deadline_seconds)

@@ -1,4 +1,4 @@
-"""One command of a drop-in compiler with --whole-program, when clang has ended: units, then the link."""
+"""One command of a drop-in compiler with --whole-program, after clang: first the units, then the link."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class Whole:
 
     @property
     def step_seconds(self) -> float:
-        """What one step of clang's may take: beyond that it hangs."""
+        """The most seconds for one step of clang: a step that takes longer hangs."""
         return limits(self.compiled.clang_seconds, 0.0).step_seconds
 
     @property
     def unit_seconds(self) -> float:
-        """What clang took for one unit, in processor time."""
+        """The processor time of clang for one unit, on average."""
         return self.compiled.clang_seconds / max(1, len(self.plan.compilations))
 
 
 def improve_whole(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
-    """Put units into the objects that clang wrote, and make what it linked smaller; log it.
+    """Embed units into the objects that clang wrote, make its program smaller, and log both.
 
-    A full disk or a log that cannot be written is no failure.
+    A full disk or a log that cannot be written is not an error.
     """
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
         whole = Whole(plan, compiled, options, optimizer, Path(workspace))
@@ -57,7 +57,7 @@ def improve_whole(plan: ClangJobs, compiled: Compiled, options: DriverOptions, o
 
 
 def _lines(whole: Whole) -> Iterator[build_log.Record]:
-    """Do it, and give the lines of the build log."""
+    """Do the work, and yield the lines of the build log."""
     plan, written = whole.plan, whole.compiled.written
     refused, began = False, whole.compiled.ended
     for job in plan.compilations:
@@ -103,13 +103,13 @@ def _refusal(whole: Whole, job: ClangJob) -> str | None:
 
 
 def _embed(whole: Whole, job: ClangJob, output: Path, began: float) -> None:
-    """Write an object that clang made by a job with its unit in it.
+    """Embed the unit of a compilation into the object that clang made.
 
     Args:
         whole: The command.
-        job: Of clang.
-        output: The object.
-        began: When burnish's part for the unit did, by the clock.
+        job: clang's compilation.
+        output: The object, which is replaced.
+        began: The time on the clock when burnish's work for the unit began.
     """
     costs = Costs(whole.unit_seconds, began, whole.compiled.clock)
     content = embed(job, output.read_bytes(), costs, whole.workspace, whole.step_seconds)
@@ -117,7 +117,7 @@ def _embed(whole: Whole, job: ClangJob, output: Path, began: float) -> None:
 
 
 def _compiled_again(whole: Whole) -> dict[str, Path]:
-    """Return the objects that clang linked and deleted, by their names in the plan: with units."""
+    """Compile again, with units, the objects that clang linked and deleted; return them by plan name."""
     made: dict[str, Path] = {}
     for number, job in enumerate(whole.plan.jobs[:-1]):
         if not job.output or whole.plan.reader(job) is None:

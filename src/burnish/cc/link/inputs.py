@@ -1,4 +1,4 @@
-"""What a link command links that has units: objects, and archives of them."""
+"""Inputs of a link command that have units: objects, and archives of objects."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
 @dataclass(frozen=True)
 class LinkedFile:
-    """One input of a link command, of which at least one part is a unit's object."""
+    """One input of a link command with the object of at least one unit."""
 
-    index: int  # of its word in the command
+    index: int  # the position of its word in the command
     path: Path
     content: bytes
     parts: tuple[tuple[Member, Embedded | None], ...]  # an object has itself as its only part
 
     @property
     def is_archive(self) -> bool:
-        """Whether the linker takes those parts that it needs, and not all."""
+        """Return whether the linker takes only the parts that it needs."""
         return self.content.startswith(archives.MAGIC)
 
     def included(self) -> bytes:
-        """Return the file with units that a linker copies to its output."""
+        """Return the file's content, with its units marked so that a linker copies them to its output."""
         content = bytearray(self.content)
         for member, found in self.parts:
             if found:
@@ -41,7 +41,7 @@ class LinkedFile:
 
 @dataclass
 class _Search:
-    """How a linker finds -lNAME where it comes to it (ld(1), -l, -L and -Bstatic)."""
+    """A linker's search for -lNAME, with the state at that word (ld(1), -l, -L and -Bstatic)."""
 
     folders: list[str]
     static: bool = False
@@ -58,7 +58,7 @@ class _Search:
             self.static = self.stack.pop()
 
     def find(self, name: str) -> Path | None:
-        """Return the static library that is found first; None where that is a shared one."""
+        """Return the library that is found first if it is static; else None."""
         wanted = [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]
         for folder in self.folders:
             for file in wanted[1:] if self.static else wanted:
@@ -72,7 +72,7 @@ def linked_files(command: Sequence[str]) -> list[LinkedFile]:
     """Return the inputs that have units, in order.
 
     Raises:
-        KeptReference: one is for link-time optimization, or cannot be read.
+        KeptReference: an input is for link-time optimization, or cannot be read.
     """
     found = []
     for index, path in _paths(command):

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from burnish.cc import processes
 from burnish.cc.jobs import ClangJob
 
-# What writes a file beside the program: a map of what went where, and the like.
+# Options that write a file beside the program, such as a map of its sections.
 _SIDE_FILES = (
     "Map",
     "dependency-file",
@@ -19,9 +19,9 @@ _SIDE_FILES = (
     "time-trace",
     "out-implib",
 )
-# A script may say of sections by their names what no module shows.
+# A script may treat sections by name in ways that no module shows.
 _SCRIPTS = ("-T", "--script", "-dT", "--default-script")
-# Where one of these is, what comes out is no program, or not the linker's alone to make.
+# With one of these, the output is not a program, or the linker is not alone in making it.
 _UNLINKED = ("-r", "--relocatable", "-i", "-Ur", "--oformat", "-plugin", "--plugin")
 
 
@@ -33,17 +33,17 @@ class LinkJob:
 
     @property
     def output(self) -> Path:
-        """The program, or shared library."""
+        """The program or shared library."""
         return Path(ClangJob(self.command).output or "a.out")
 
     @property
     def is_shared(self) -> bool:
-        """Whether it makes a shared library."""
+        """Return whether it makes a shared library."""
         return bool({"-shared", "--shared", "-Bshareable"} & set(self.command))
 
     @property
     def why_not(self) -> str:
-        """Why what it links cannot be one module; "" where it can."""
+        """Return why its inputs cannot be one module; "" if they can."""
         name = PurePath(self.command[0]).name
         if "ld" not in name:
             return f"{name} is no linker that burnish knows"
@@ -55,34 +55,34 @@ class LinkJob:
 
     @property
     def has_side_files(self) -> bool:
-        """Whether it writes a map, or another file beside the program."""
+        """Return whether it writes a map, or another file beside the program."""
         return len(_without_side_files(self.command)) < len(self.command)
 
     def changed(
         self, inputs: Mapping[int, Sequence[str | Path]], output: Path, *, side_files: bool = False
     ) -> LinkJob:
-        """Return the command with other words in the place of some inputs.
+        """Return the command with some inputs replaced.
 
         Args:
-            inputs: By where a word is in the command; none in the place of one takes it away.
-            output: Of it.
-            side_files: Whether it is to write maps and the like, too.
+            inputs: Replacement words by position in the command; an empty sequence removes the word.
+            output: The new output.
+            side_files: Whether maps and other files beside the program are written, too.
         """
         words = [str(new) for index, word in enumerate(self.command) for new in inputs.get(index, (word,))]
         job = ClangJob(tuple(words if side_files else _without_side_files(words)))
         return LinkJob(job.with_output(output).command)
 
     def run(self, deadline_seconds: float) -> None:
-        """Link, silently.
+        """Run the linker without output to the user.
 
         Raises:
-            KeptReference: it fails.
+            KeptReference: the linker fails.
         """
         processes.run_quietly(self.command, deadline_seconds)
 
 
 def link_job_of(jobs: Sequence[ClangJob]) -> LinkJob | None:
-    """Return the last of clang's jobs where it links; None where none does, or more than one."""
+    """Return the last of clang's jobs if it is the only one that links; else None."""
     others = [job for job in jobs if not job.belongs_to_clang]
     if len(others) != 1 or jobs[-1] is not others[0] or not jobs[-1].output:
         return None

@@ -1,4 +1,4 @@
-"""The units that a link takes, as one module."""
+"""Merging of the units that a link takes into one module."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from burnish.cc.requests import Compiled, DriverOptions, KeptReference, Optimize
 
 @dataclass(frozen=True)
 class Link:
-    """What every step of one link needs."""
+    """The data of one link that every step needs."""
 
     job: LinkJob
-    program: Path  # that the linker made of the objects
+    program: Path  # made by the linker from the objects
     options: DriverOptions
     optimizer: Optimizer
     workspace: Path
-    compiled: Compiled  # clang's command that linked it
+    compiled: Compiled  # clang's command that linked
 
 
 @dataclass(frozen=True)
@@ -37,30 +37,30 @@ class Merged:
 
     module: ProgramModule
     units: tuple[ProgramUnit, ...]
-    inputs: Inputs  # of the link, without them
-    pattern: ClangJob  # by whose options the module's code is generated
+    inputs: Inputs  # of the link, without the units
+    pattern: ClangJob  # the job whose options generate the module's code
 
     @property
     def level(self) -> str:
-        """The level of most units."""
+        """The most frequent level of the units."""
         return Counter(unit.job.level for unit in self.units).most_common(1)[0][0]
 
     @property
     def clang_seconds(self) -> float:
-        """What clang took for the units, in processor time."""
+        """The processor time of clang for the units."""
         return sum(unit.seconds for unit in self.units)
 
     @property
     def spent_seconds(self) -> float:
-        """What burnish took for the units before the link."""
+        """The time of burnish for the units before the link."""
         return sum(unit.spent_seconds for unit in self.units)
 
 
 def merge(link: Link) -> Merged:
-    """Make one module of what the linker took.
+    """Merge the units that the linker took into one module.
 
     Raises:
-        KeptReference: there is nothing of it, or it cannot be one.
+        KeptReference: there are no units, or they cannot be one module.
     """
     step_seconds = limits(link.compiled.clang_seconds, 0.0).step_seconds
     files = linked_files(link.job.command)

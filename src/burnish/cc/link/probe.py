@@ -1,4 +1,4 @@
-"""Which units a linker takes, in which order: it says so itself, by copying their sections to its output."""
+"""The units that a linker takes, and their order: the linker copies their sections to its output."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from burnish.cc.requests import KeptReference
 def taken_units(
     job: LinkJob, files: Sequence[LinkedFile], folder: Path, deadline_seconds: float
 ) -> list[ProgramUnit]:
-    """Return the units of the objects and members of archives that a link takes, in its order.
+    """Return the units of the objects and archive members that a link takes, in the linker's order.
 
     Raises:
-        KeptReference: the command does not link a second time, or does not say it.
+        KeptReference: the command does not link a second time, or its output does not show the units.
     """
     output = folder / "probe"
     inputs = {}

@@ -1,4 +1,4 @@
-"""The program once more, with a module in the place of its units' objects."""
+"""The program linked once more, with a module in place of its units' objects."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def link_module(
     """Generate a module's code and link the program with it.
 
     Args:
-        link: Of the program.
-        merged: Its module.
+        link: The link of the program.
+        merged: The merged units.
         found: The module after its passes.
-        path: Where to; no map or other file is written beside it.
-        code: The module's object; by default clang's.
+        path: The path of the new program; no map or other file is written beside it.
+        code: The module's object; clang generates it by default.
 
     Raises:
-        KeptReference: that fails, or the program would be another one to its users.
-        InputError: what is linked is no program.
+        KeptReference: a step fails, or the program's symbols would differ for its users.
+        InputError: the output is not a program.
     """
     if code is None:
         generate(merged.pattern, found.bitcode, object_of(path), merged.module.waits.step_seconds)
@@ -38,10 +38,10 @@ def link_module(
 
 
 def write_side_files(link: Link, merged: Merged, path: Path) -> None:
-    """Link what link_module linked once more, with maps and other files beside the program.
+    """Repeat the link of link_module, this time with maps and other files beside the program.
 
     Raises:
-        KeptReference: that fails.
+        KeptReference: the link fails.
     """
     if link.job.has_side_files:
         _job(link, merged, path, side_files=True).run(merged.module.waits.step_seconds)
@@ -54,15 +54,15 @@ def _job(link: Link, merged: Merged, path: Path, *, side_files: bool = False) ->
 
 
 def object_of(path: Path) -> Path:
-    """Return where the module's object is that a program was linked of."""
+    """Return the path of the module's object, from which the program at `path` is linked."""
     return path.with_suffix(".o")
 
 
 def _same_symbols(reference: Path, better: Path) -> None:
-    """Raise KeptReference where others could miss something in a program, or find something new.
+    """Raise KeptReference if users of a program could miss a symbol, or find a new one.
 
-    Weak symbols may come and go where lld says so when it resolves the module (no pass takes one away):
-    inline functions and templates, which whoever needs one has (GlobalValue::canBeOmittedFromSymbolTable).
+    Weak symbols may come and go if lld allows that when it resolves the module (no pass removes one): they
+    are inline functions and templates, which each user has (GlobalValue::canBeOmittedFromSymbolTable).
     """
     old, new = (path.read_bytes() for path in (reference, better))
     if change := _strong(old, dynamic=True) ^ _strong(new, dynamic=True):

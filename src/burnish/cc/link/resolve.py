@@ -1,9 +1,9 @@
-"""The units of a link as one module, in which lld has decided what must stay visible.
+"""The units of a link as one module, in which lld has decided which symbols must stay visible.
 
-lld does what it does for link-time optimization, with the user's own command: it takes one definition of each
-name by the rules of linking, keeps what objects without a unit, shared libraries, version scripts and options
-ask for, makes everything else internal (LTO::runRegularLTO in llvm/lib/LTO/LTO.cpp), and
-writes the module before any pass.
+lld works as for link-time optimization, with the user's own command. It takes one definition of each name by
+the rules of linking. It keeps symbols that objects without a unit, shared libraries, version scripts and
+options ask for, and makes all others internal (LTO::runRegularLTO in llvm/lib/LTO/LTO.cpp). Then it writes
+the module, before any pass.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from burnish.cc.link.unit_records import ProgramUnit
 from burnish.cc.requests import KeptReference
 from burnish.llvm.toolchain import find_tool
 
-# No passes to speak of, no code, and the module as it is when all symbols are resolved.
+# Almost no passes, no code, and the module written when all symbols are resolved.
 _OPTIONS = ("--lto-emit-llvm", "--lto-O0", "--save-temps=internalize")
 _WRITTEN = ".0.2.internalize.bc"
 
@@ -28,14 +28,14 @@ _WRITTEN = ".0.2.internalize.bc"
 class Inputs:
     """The words of a link command without some units' objects."""
 
-    words: dict[int, tuple[Path, ...]]  # by where they are
-    first: int  # where the first of those objects was
+    words: dict[int, tuple[Path, ...]]  # by position
+    first: int  # the position of the first of those objects
 
 
 def without_units(files: Sequence[LinkedFile], units: Sequence[ProgramUnit], folder: Path) -> Inputs:
-    """Return the inputs of a link without the objects of the units, which something else comes for.
+    """Return the inputs of a link without the objects of the units, in place of which others come.
 
-    Archives are written anew without them.
+    Archives are written again without these objects.
     """
     seals = {unit.seal for unit in units}
     words: dict[int, tuple[Path, ...]] = {}
@@ -59,13 +59,13 @@ def resolve(
 
     Args:
         job: The link.
-        inputs: Of it, without the units.
-        units: As the linker took them.
-        folder: For files in between.
-        deadline_seconds: After which it hangs.
+        inputs: Its inputs without the units.
+        units: The units in the linker's order.
+        folder: The folder for intermediate files.
+        deadline_seconds: The most seconds for lld, which hangs if it takes longer.
 
     Raises:
-        KeptReference: lld does not link them.
+        KeptReference: lld does not link the units.
     """
     paths = []
     for number, unit in enumerate(units):

@@ -1,4 +1,4 @@
-"""A unit of a whole program: its bitcode before any pass, and how clang compiled it."""
+"""A unit of a whole program: its bitcode before any pass, and clang's command for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from burnish.cc.jobs import ClangJob
 from burnish.files import json_object
 
-# What a record begins with; the size of what follows comes next, in 8 bytes.
+# The beginning of a record; then come the size of the rest, in 8 bytes, and the rest.
 MAGIC = b"\0burnish-unit-1\0\n"
 
 
@@ -19,18 +19,18 @@ class ProgramUnit:
     """One translation unit as its object carries it."""
 
     bitcode: bytes
-    command: tuple[str, ...]  # clang -cc1 as it made the object
-    seconds: float  # of processor time, that clang took
+    command: tuple[str, ...]  # the clang -cc1 line that made the object
+    seconds: float  # clang's processor time
     seal: str  # of the object that clang made: see burnish.cc.link.embedding
-    spent_seconds: float = 0.0  # that burnish has taken for the unit beyond that
+    spent_seconds: float = 0.0  # burnish's time for the unit so far, beyond clang's
 
     @property
     def job(self) -> ClangJob:
-        """How clang compiled it."""
+        """The compilation of the unit by clang."""
         return ClangJob(self.command)
 
     def encode(self) -> bytes:
-        """Return the unit as a record, which may stand behind others in one section."""
+        """Return the unit as a record; one section may have several records, one after the other."""
         seconds = {"seconds": round(self.seconds, 4), "spent_seconds": round(self.spent_seconds, 4)}
         header = {"command": self.command, **seconds, "seal": self.seal}
         body = zlib.compress(json.dumps(header).encode() + b"\n" + self.bitcode, 3)
@@ -38,10 +38,10 @@ class ProgramUnit:
 
 
 def decode_units(section: bytes) -> Iterator[ProgramUnit]:
-    """Give the units of a section, in order; linkers may have put zeros between them.
+    """Yield the units of a section, in order; linkers may put zeros between them.
 
     Raises:
-        ValueError: it holds something else.
+        ValueError: the section contains something else.
     """
     at = 0
     while section[at:].strip(b"\0"):

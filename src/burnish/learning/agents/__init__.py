@@ -1,4 +1,4 @@
-"""Agents that learn: a policy, the networks that it encodes with, and a file for each algorithm.
+"""Learning agents: policies with their heads and critics, and one file for each algorithm.
 
-Modules here import torch; nothing that only uses a trained policy imports them (burnish.policies does that).
+Modules here import torch. Code that only applies a trained policy uses burnish.policies, which does not.
 """

@@ -1,10 +1,10 @@
-"""BC-Max: imitate, for every program, the best trajectory that any of some policies has come by.
+"""BC-Max: imitate, for every program, the best trajectory found by any policy of a pool.
 
-Some policies play each program, and variations of the best trajectory are explored: the decision that the
-policy was least certain about is the other one, and the policy goes on from there. What was best is imitated,
-and the policy that learned it is one of those that play from then on (Mahajan et al. 2024; ml-compiler-opt:
-compiler_opt/rl/imitation_learning). Programs are in buckets by how many decisions they have, whose weights
-follow their losses by exponentiated gradient: the policy is to be good on the worst of them, too.
+The policies play each program. Then variations of the best trajectory are explored: the policy's least
+certain decision is replaced by its second choice, and the policy continues from there. The best trajectory is
+imitated, and the policy that learned from it joins the pool (Marinov et al. 2024, arXiv:2403.19462;
+ml-compiler-opt: compiler_opt/rl/imitation_learning). Programs are in buckets by their number of decisions.
+Buckets' weights follow their losses by exponentiated gradient, so that the policy improves on the worst, too.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from burnish.learning.agents.rollout import Act, Episode, Notes, play, summary
 
 @dataclass(frozen=True)
 class BCMaxConfig:
-    """What a training file's table may set."""
+    """The keys of [algorithm] in a training configuration."""
 
-    policies: int = 2  # that play: the first one, and the latest
-    explorations: int = 3  # of each program in an iteration: decisions that are the other one, one at a time
+    policies: int = 2  # policies that play: the first and the latest; 1: the latest only
+    explorations: int = 3  # of each program in an iteration: one decision is replaced in each
     epochs: int = 4  # over all best trajectories, in an iteration
     minibatch: int = 256
     learning_rate: float = 1e-3
     buckets: int = 4  # of programs, by the number of their decisions
-    weight_rate: float = 0.1  # of exponentiated gradient; 0: all buckets alike
+    weight_rate: float = 0.1  # of exponentiated gradient; 0: equal weights for all buckets
     max_gradient_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of range."""
         whole = dict.fromkeys(("policies", "epochs", "minibatch", "buckets"), (1, math.inf))
         rest = dict.fromkeys(("learning_rate", "weight_rate", "max_gradient_norm"), (0.0, math.inf))
         check_ranges(self, explorations=(0, math.inf), **whole, **rest)
@@ -56,21 +56,21 @@ class BCMaxConfig:
 
 @dataclass(frozen=True)
 class BestTrajectory:
-    """The best that is known of a program."""
+    """The best known trajectory of a program."""
 
     observations: list[Any]  # L
     masks: list[NDArray[np.bool_]]  # L
     actions: list[int]  # L
     value: float  # its return
-    first: float  # that of the first policy when it was played first
+    first: float  # return of the first policy when the program was first played
 
 
 def least_certain(episode: Episode, tried: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """Return the actions up to the least certain decision, which is the other one; None where all were tried.
+    """Return the actions up to the least certain decision, with its second choice; None if all were tried.
 
     Args:
-        episode: Its notes are [the gap of the two most probable actions' log-probabilities, the second one].
-        tried: What was returned before.
+        episode: Notes are [gap between the two most probable actions' log-probabilities, second action].
+        tried: Results of earlier calls.
     """
     order = sorted(range(len(episode)), key=lambda step: (episode.notes[step][0], step))
     for step in order:
@@ -100,22 +100,22 @@ class BCMax:
         *,
         seed: int,
     ) -> None:
-        """Make the policy; a critic, if it has one, is left alone."""
+        """Make the policy; if it has a critic, that is not trained."""
         self.envs = envs
         self.config = config = config or BCMaxConfig()
         self.seed = seed
         with seeded_torch(seed, 0):
             self.policy = make_policy()
-        self._players = [copy.deepcopy(self.policy).eval()]  # the first one
+        self._players = [copy.deepcopy(self.policy).eval()]  # the first policy
         self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=config.learning_rate)
         self.weights = torch.full((config.buckets,), 1 / config.buckets)
         self.best: dict[str, BestTrajectory] = {}
         self.iterations = self.steps = self.episodes = 0
 
     def iterate(self) -> dict[str, float]:
-        """Play the next programs with all policies, explore, and imitate the best of all that was played.
+        """Play the next programs with all policies, explore, and imitate each program's best trajectory.
 
-        "improvement" is the mean of how much better the best trajectories are than the first policy's.
+        "improvement" is the mean difference of the best trajectories' returns and the first policy's.
         """
         self.iterations += 1
         first = first_program(self.seed, (self.iterations - 1) * self.envs.num_envs)
@@ -144,12 +144,12 @@ class BCMax:
         return SAVED.counted(self) | summary(played) | losses | {"improvement": improvement}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on."""
+        """Return everything that a continuation needs."""
         best = {name: asdict(one) for name, one in self.best.items()}
         return SAVED.state_of(self) | {"best": best, "first": self._players[0].state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another learner."""
         check_algorithm(state, SAVED.algorithm)
         SAVED.load(self, state)
         self._players[0].load_state_dict(state["first"])
@@ -169,7 +169,7 @@ class BCMax:
     def _play(
         self, policy: Policy, first: int, prefixes: Sequence[tuple[int, ...] | None] = ()
     ) -> list[Episode]:
-        """Play one program in each environment: a prefix if there is one, then what is most probable."""
+        """Play one program in each environment: a prefix, if given, then the most probable actions."""
         together = self.envs.num_envs
         return play(self.envs, self._actor(policy, prefixes), steps=1, seed=first, together=together)
 
@@ -192,7 +192,7 @@ class BCMax:
                 if at[i] < len(prefix):
                     forced = prefix[at[i]]
                     second[row] = actions[row] if forced == second[row] else second[row]
-                    gaps[row] = math.inf  # what was explored is not explored again
+                    gaps[row] = math.inf  # so that an explored decision is not explored again
                     actions[row] = forced
                 at[i] += 1
             return actions, np.stack([gaps, second], axis=1).astype(np.float64)
@@ -213,7 +213,7 @@ class BCMax:
         self.policy.train()
         total = torch.zeros(config.buckets, 2)
         for _ in range(config.epochs):
-            total = torch.zeros(config.buckets, 2)  # sum of losses, and how many, by bucket
+            total = torch.zeros(config.buckets, 2)  # sum and number of losses by bucket
             share = self.weights * config.buckets
             for chosen in torch.from_numpy(rng.permutation(len(actions))).split(config.minibatch):
                 batch = self.policy.collate([observations[i] for i in chosen.tolist()])
@@ -228,7 +228,7 @@ class BCMax:
         return {"loss/imitation": float(total[:, 0].sum() / total[:, 1].sum().clamp(min=1))}
 
     def _buckets(self, kept: Sequence[BestTrajectory]) -> Tensor:
-        """Return the bucket of every decision: programs of about as many decisions are in the same one."""
+        """Return the bucket of every decision; programs with similar numbers of decisions share a bucket."""
         lengths = np.array([len(one.actions) for one in kept])
         ranks = np.argsort(np.argsort(lengths, kind="stable"))
         of_program = ranks * self.config.buckets // len(kept)
@@ -236,5 +236,5 @@ class BCMax:
 
 
 def _value(episode: Episode) -> float:
-    """Return an episode's return; a crash is worse than all else."""
+    """Return an episode's return, or -inf for a crash."""
     return -math.inf if episode.crashed else math.fsum(episode.rewards)

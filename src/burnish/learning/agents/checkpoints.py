@@ -1,4 +1,4 @@
-"""Checkpoints of learners: what goes into one, named once for saving and loading."""
+"""Checkpoints of learners: one list of attributes for both saving and loading."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PROGRESS = ("steps", "episodes")
 
 @dataclass(frozen=True)
 class Saved:
-    """The attributes of a learner that it goes on from.
+    """The attributes of a learner that its checkpoint holds.
 
     Attributes:
-        algorithm: Its name; a state of another algorithm is refused.
-        parts: Tensors, what has a state_dict, and mappings of those.
-        counters: Numbers beside its seed, and how many iterations, steps and episodes there were.
+        algorithm: The algorithm's name; a state of another algorithm is refused.
+        parts: Attributes that are tensors, objects with a state_dict, or mappings of these.
+        counters: Numbers beside the seed and the counts of iterations, steps and episodes.
     """
 
     algorithm: str
@@ -38,7 +38,7 @@ class Saved:
         }
 
     def load(self, learner: object, state: dict[str, Any]) -> None:
-        """Have a learner go on where another one with the same config was.
+        """Set a learner to the state of another learner with the same config.
 
         Raises:
             InputError: the state is of another algorithm.
@@ -50,7 +50,7 @@ class Saved:
             setattr(learner, name, state[name])
 
     def counted(self, learner: object) -> dict[str, float]:
-        """Return how many steps, episodes and other things there were so far, as metrics."""
+        """Return the numbers of steps and episodes so far, and the other counters, as metrics."""
         return {name: float(getattr(learner, name)) for name in (*PROGRESS, *self.counters)}
 
 

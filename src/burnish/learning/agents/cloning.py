@@ -1,8 +1,8 @@
-"""Behaviour cloning: learn to choose what a search chose (Pomerleau 1989).
+"""Behaviour cloning: imitation of the choices of a search (Pomerleau 1989).
 
-The loss is the cross-entropy of the demonstrated actions among the legal ones. Whole programs are held out,
-and where the loss on them no longer falls, training ends with the parameters that were best. MLGO (Trofin et
-al. 2021) begins with it; the critic that policy gradients go on with can be prepared, too.
+The loss is the cross-entropy of the demonstrated actions among the legal ones. Whole programs are held out.
+When the loss on them no longer falls, training ends with the best parameters. MLGO (Trofin et al. 2021)
+begins with behaviour cloning. A critic for later policy-gradient training can be trained along with it.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from burnish.learning.agents.demonstrations import Demonstration, DemonstrationS
 from burnish.learning.agents.learner import check_algorithm, check_ranges, descend, generator, seeded_torch
 from burnish.learning.agents.policy import Policy, as_mask
 
-MOST = 0.95  # of a share that must not be all
+MOST = 0.95  # largest value of shares that must stay below 1
 
 
 @dataclass(frozen=True)
 class CloningConfig:
-    """How to imitate."""
+    """The keys of [algorithm] in a training configuration."""
 
     learning_rate: float = 1e-3
     weight_decay: float = 0.0  # AdamW's
     batch_size: int = 256
     max_gradient_norm: float = 1.0
-    dropout: float = 0.0  # of what the encoder returns, while training; MLGO has 0.2
-    label_smoothing: float = 0.0  # the share that all legal actions get
+    dropout: float = 0.0  # of the encoder's output, while training; MLGO uses 0.2
+    label_smoothing: float = 0.0  # share of the target spread evenly over all legal actions
     weighting: Literal["none", "gain"] = "none"
-    """gain: a step counts as much as its demonstration gains over its reference; 0 if it gains nothing."""
+    """gain: a step's weight is its demonstration's gain over the reference, or 0 if it gains nothing."""
     value_weight: float = 0.0  # of the critic's squared error, whose target is the return to go
     validation_share: float = 0.1  # of the programs
-    patience: int = 10  # epochs without a better validation loss until training ends; 0: never
+    patience: int = 10  # epochs without a better validation loss after which training ends; 0: never
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of range."""
         shares = dict.fromkeys(("dropout", "label_smoothing", "validation_share"), (0.0, MOST))
         rest = ("learning_rate", "weight_decay", "max_gradient_norm", "value_weight", "patience")
         check_ranges(self, batch_size=(1, np.inf), **shares, **dict.fromkeys(rest, (0.0, np.inf)))
@@ -54,7 +54,7 @@ class CloningConfig:
 class Cloning:
     """A Learner whose iteration is one epoch over all demonstrated steps.
 
-    `policy` is the one that is trained; when `finished`, with the best parameters that it had.
+    `policy` is in training; once `finished`, it has the best parameters of all epochs.
     """
 
     def __init__(
@@ -67,24 +67,24 @@ class Cloning:
         demonstrations: Sequence[Demonstration],
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Replay the demonstrations in the environments, which are not used any more then.
+        """Replay the demonstrations in the environments, which are not used afterwards.
 
         Args:
-            envs: What the demonstrations are replayed in; they decide what is observed.
+            envs: Environments to replay the demonstrations in; they define the observations.
             make_policy: Makes a new policy.
-            config: How to imitate.
-            seed: Of what is held out, of the order and of dropout.
-            demonstrations: What to imitate; see `best_demonstrations` where there are several experts.
-            progress: Told how many demonstrations are replayed.
+            config: Settings of the training.
+            seed: Seed of the held-out programs, the order of steps, and dropout.
+            demonstrations: Demonstrations to imitate; for several experts see `best_demonstrations`.
+            progress: Called with the number of replayed demonstrations.
 
         Raises:
-            InputError: there is nothing to imitate, all is held out, or a setting is out of range.
+            InputError: there is nothing to imitate, all programs are held out, or a setting is out of range.
         """
         self.envs = envs
         self.config = config = config or CloningConfig()
         self.seed = seed
         recording = record(envs.envs, demonstrations, progress)
-        self.failures = recording.failures  # demonstrations that were left out, and why
+        self.failures = recording.failures  # reasons why demonstrations were left out, by names of programs
         with seeded_torch(seed, 0):
             self.policy = make_policy()
         held_out = validation_programs(recording.steps, config.validation_share, seed)
@@ -101,11 +101,11 @@ class Cloning:
         self.finished = False
 
     def iterate(self) -> dict[str, float]:
-        """Train for an epoch; once it is finished, only measure.
+        """Train for an epoch; once finished, only validate.
 
-        Metrics: "steps" (that were trained on, in total), "episodes" (demonstrations, in total),
-        "loss/train", "loss/value" and "accuracy/train" while the epoch went on, "loss/validation" and
-        "accuracy/validation" after it, "finished" (0 or 1).
+        Metrics: "steps" (trained on, in total), "episodes" (demonstrations, in total), "loss/train",
+        "loss/value" and "accuracy/train" during the epoch, "loss/validation" and "accuracy/validation" after
+        the epoch, "finished" (0 or 1).
         """
         metrics = {} if self.finished else self._train_epoch()
         if self._validation:
@@ -120,7 +120,7 @@ class Cloning:
         return {name: float(value) for name, value in counts.items()} | metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """See Learner; the demonstrations are not in it."""
+        """See Learner; the demonstrations are not part of the state."""
         return {
             "algorithm": "cloning",
             "policy": self.policy.state_dict(),
@@ -154,7 +154,7 @@ class Cloning:
         return {"loss/train": loss, "accuracy/train": accuracy} | values
 
     def _update(self, steps: Sequence[DemonstrationStep], weights: Tensor) -> tuple[float, float, float]:
-        """Make one step of the optimizer: sums of the actor's and the critic's loss, and of the hits."""
+        """Take an optimizer step; return sums over steps of the actor's loss, critic's loss, and hits."""
         batch, mask, actions = self._batch(steps)
         value_loss = torch.zeros((), device=mask.device)
         if self.config.value_weight:
@@ -201,10 +201,10 @@ class Cloning:
 def cloning_loss(
     log_probs: Tensor, mask: Tensor, actions: Tensor, weights: Tensor, label_smoothing: float = 0.0
 ) -> Tensor:
-    """Return the mean cross-entropy, weighted.
+    """Return the weighted mean cross-entropy.
 
-    sum_i w_i ((1 - s) -log p(a_i) + s mean over legal a of -log p(a)) / B, where the weights have mean 1 over
-    all demonstrated steps, not over a batch: a batch of small weights is a small step.
+    sum_i w_i ((1 - s) -log p(a_i) + s mean over legal a of -log p(a)) / B. The weights have mean 1 over all
+    demonstrated steps, not over a batch, so a batch of small weights makes a small step.
 
     Args:
         log_probs: float32[B, n].
@@ -221,10 +221,10 @@ def cloning_loss(
 
 
 def step_weights(steps: Sequence[DemonstrationStep], weighting: str) -> Tensor:
-    """Return what each step counts, with mean 1: float32[N].
+    """Return the weights of steps, with mean 1: float32[N].
 
     Raises:
-        InputError: no demonstration gains anything, and the weights are to be the gains.
+        InputError: the weights are gains, and no demonstration gains anything.
     """
     if weighting == "none":
         return torch.ones(len(steps))
@@ -235,10 +235,10 @@ def step_weights(steps: Sequence[DemonstrationStep], weighting: str) -> Tensor:
 
 
 def validation_programs(steps: Sequence[DemonstrationStep], share: float, seed: int) -> set[str]:
-    """Draw the programs that are held out: a share of them, rounded down.
+    """Draw the programs to hold out: a share of all, rounded down.
 
     Raises:
-        InputError: that is all of them.
+        InputError: no program would be left to train on.
     """
     programs = list(dict.fromkeys(step.program for step in steps))
     count = int(share * len(programs))
@@ -250,7 +250,7 @@ def validation_programs(steps: Sequence[DemonstrationStep], share: float, seed: 
 
 @contextmanager
 def dropout(encoder: nn.Module, share: float) -> Iterator[None]:
-    """Drop a share of the elements of what an encoder returns while it trains, whatever encoder it is."""
+    """Apply dropout to an encoder's output within the context, while the encoder is in training mode."""
 
     def drop(module: nn.Module, _inputs: Any, vectors: Tensor) -> Tensor:
         return nn.functional.dropout(vectors, share, training=module.training)

@@ -1,4 +1,4 @@
-"""From traces that a search found to what a policy imitates: seeing this, with this mask, that action."""
+"""Conversion of traces that a search found to steps to imitate: observation, mask and action."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from burnish.core.trace import Trace, split_entry
 from burnish.core.view import Mask
 from burnish.envs.env import Env
 
-EQUAL = 1e-9  # relative: what two costs that are the same may differ by
+EQUAL = 1e-9  # relative difference up to which two costs are equal
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """A trace worth imitating, and what it is worth."""
+    """A trace to imitate, with its cost and a reference."""
 
     program: Program | str
-    """A name is that of one of the environments' programs: a corpus opens it when it is its turn."""
+    """A program, or the name of one of the environments' programs, which a corpus opens when needed."""
     trace: Trace
-    cost: float  # at its end
-    reference: float  # what it is compared with, say the cost at -Oz
-    expert: str = ""  # who found it
+    cost: float  # at the end of the trace
+    reference: float  # cost that it is compared with, such as that at -Oz
+    expert: str = ""  # name of the expert that found it
     idle: tuple[str, ...] = ()
-    """Actions that change nothing, for the rest of an episode: who imitates learns when it is done."""
+    """Actions without effect for the rest of an episode, from which a policy learns when to stop."""
 
     @property
     def name(self) -> str:
@@ -39,12 +39,12 @@ class Demonstration:
 
     @property
     def key(self) -> str:
-        """What tells programs apart: their digests, or their names where only those are given."""
+        """Identity of the program: its digest, or its name if only that is given."""
         return self.program if isinstance(self.program, str) else self.program.key
 
     @property
     def gain(self) -> float:
-        """log(reference / cost): above 0 where the trace is better."""
+        """log(reference / cost): above 0 if the trace is better."""
         return math.log(self.reference / self.cost)
 
 
@@ -56,22 +56,22 @@ class DemonstrationStep:
     observation: Any
     mask: Mask  # bool[n]
     action: int  # legal
-    to_go: float  # log(cost here / cost at the end of the trace): the return from here on
+    to_go: float  # return from here on: log(cost here / cost at the end of the trace)
     gain: float  # of the demonstration
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The steps of some demonstrations, in their order, and which could not be replayed."""
+    """The steps of some demonstrations, in order, and the demonstrations that could not be replayed."""
 
     steps: tuple[DemonstrationStep, ...] = field(repr=False)
-    failures: dict[str, str]  # names of programs, and why
+    failures: dict[str, str]  # reasons, by names of programs
 
 
 def best_demonstrations(demonstrations: Iterable[Demonstration]) -> tuple[Demonstration, ...]:
-    """Keep each program's best: the cheapest, then the shortest, then the first by the alphabet.
+    """Return each program's best demonstration: the cheapest, then the shortest, then the first by alphabet.
 
-    Of several experts, none the best everywhere, the policy imitates the best on each program: BC-Max
+    No expert is the best on every program, so the policy imitates the best expert on each program: BC-Max
     (Marinov et al. 2024, arXiv:2403.19462).
     """
     best: dict[str, Demonstration] = {}
@@ -84,14 +84,14 @@ def best_demonstrations(demonstrations: Iterable[Demonstration]) -> tuple[Demons
 
 
 def demonstrate(env: Env, demonstration: Demonstration) -> tuple[DemonstrationStep, ...]:
-    """Replay a demonstration in an environment and note what was seen before each of its actions.
+    """Replay a demonstration in an environment and record the observation and mask before each action.
 
     Raises:
-        UnknownName: an entry has an action, or a site, that the environment does not let choose.
-        IllegalAction: an entry does not apply where it comes.
+        UnknownName: an entry has an action or a site that the environment does not offer.
+        IllegalAction: an entry is illegal at its position.
         InputError: the trace is longer than an episode.
         CompilerCrash: the compiler died.
-        ReplayError: an exact objective ends at another cost than the demonstration's.
+        ReplayError: the objective is exact, and the final cost differs from the demonstration's.
     """
     if env.max_steps is not None and len(demonstration.trace) > env.max_steps:
         raise InputError(
@@ -103,7 +103,7 @@ def demonstrate(env: Env, demonstration: Demonstration) -> tuple[DemonstrationSt
     costs: list[float] = []
     for action in _actions(env, demonstration):
         seen.append((observation, info["mask"], action))
-        costs.append(env.cost)  # the last that was measured
+        costs.append(env.cost)  # the last measured cost
         observation, _, _, _, info = env.step(action)
         if "error" in info:
             raise CompilerCrash(f"{demonstration.name}: {info['error']}")
@@ -124,15 +124,15 @@ def record(
     demonstrations: Sequence[Demonstration],
     progress: Callable[[int], None] | None = None,
 ) -> Recording:
-    """Replay demonstrations, as many at a time as there are environments; one that cannot be is left out.
+    """Replay demonstrations in parallel, one per environment; a demonstration that fails is left out.
 
     Args:
-        envs: Their episodes are over afterwards. Each is used by one thread at a time.
-        demonstrations: What to replay.
-        progress: Told how many demonstrations are done.
+        envs: The environments, whose current episodes end. Each is used by one thread at a time.
+        demonstrations: The demonstrations.
+        progress: Called with the number of demonstrations that are done.
 
     Raises:
-        InputError: there is no step to imitate; the message has the first of the reasons.
+        InputError: there is no step to imitate; the message has the first reason.
     """
     free: SimpleQueue[Env] = SimpleQueue()
     for env in envs:
@@ -168,7 +168,7 @@ def record(
 
 
 def _actions(env: Env, demonstration: Demonstration) -> Iterator[int]:
-    """Yield the number of each entry of a trace when it is its turn, then those of idle actions."""
+    """Yield the number of each entry of a trace in its state, then those of legal idle actions in turn."""
     for entry in demonstration.trace:
         yield _number_of(env, entry)
     idle = deque(_number_of(env, entry) for entry in demonstration.idle)
@@ -177,16 +177,16 @@ def _actions(env: Env, demonstration: Demonstration) -> Iterator[int]:
         if not legal:
             return
         yield legal[0]
-        idle.remove(legal[0])  # the one after it is next
+        idle.remove(legal[0])  # move it to the end, so that the other idle actions come first
         idle.append(legal[0])
 
 
 def _number_of(env: Env, entry: str) -> int:
-    """Return the number that a trace's entry has now."""
+    """Return the action number of a trace's entry in the current state."""
     site, action = split_entry(entry)
     if action not in env.actions:
         raise UnknownName.among("action", action, env.actions)
-    places = (env.question, *env.sites[1:])  # an answer to what is asked is an action on the whole program
+    places = (env.question, *env.sites[1:])  # an answer to a question is an action on the whole program
     if site not in places:
         raise UnknownName.among("site", site, places)
     return places.index(site) * len(env.actions) + env.actions.index(action)

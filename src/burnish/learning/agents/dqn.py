@@ -1,6 +1,6 @@
-"""Deep Q-learning (Mnih et al. 2015): double (van Hasselt et al. 2016), with n-step returns and masks.
+"""Double deep Q-learning (Mnih et al. 2015; van Hasselt et al. 2016), with n-step returns and masks.
 
-Without the former two, an update is that of Stable-Baselines3, with which the tests compare parameters.
+With `double` off and 1-step returns, an update equals Stable-Baselines3's; the tests compare parameters.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from burnish.learning.agents.rollout import Act, Notes, play, summary
 
 @dataclass(frozen=True)
 class DQNConfig:
-    """What a training file's table may set."""
+    """The keys of [algorithm] in a training configuration."""
 
-    steps: int = 45  # of each environment in an iteration, at least: the last episode is played to its end
+    steps: int = 45  # fewest of each environment in an iteration; the last episode is played to its end
     act_together: int = 1  # environments that share a forward pass, and wait for each other
-    updates_per_step: float = 0.25  # of one environment
+    updates_per_step: float = 0.25  # updates per step of one environment
     batch: int = 128
     capacity: int = 100_000  # transitions
     learning_starts: int = 1_000  # steps of all environments before the first update
@@ -46,16 +46,16 @@ class DQNConfig:
     discount: float = 0.95
     n_step: int = 3
     double: bool = True
-    bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
-    tau: float = 1.0  # what share of the network the target takes over, every
-    target_interval: int = 200  # updates
-    epsilon_start: float = 1.0  # share of random actions: it falls linearly in
-    epsilon_steps: int = 10_000  # steps of all environments to
-    epsilon_end: float = 0.05
+    bootstrap: bool = True  # add the value of a truncated episode's end; False: the step limit is a true end
+    tau: float = 1.0  # share of the network's parameters in a new target; the rest is the old target's
+    target_interval: int = 200  # updates of the network between two targets
+    epsilon_start: float = 1.0  # share of random actions at first
+    epsilon_steps: int = 10_000  # steps of all environments, in which the share falls linearly
+    epsilon_end: float = 0.05  # share of random actions from then on
     max_gradient_norm: float = 10.0
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of range."""
         whole = ("steps", "act_together", "batch", "capacity", "n_step", "target_interval", "epsilon_steps")
         shares = ("discount", "tau", "epsilon_start", "epsilon_end")
         rest = ("updates_per_step", "learning_starts", "learning_rate", "max_gradient_norm")
@@ -66,17 +66,16 @@ class DQNConfig:
 def dqn_targets(
     rewards: Tensor, discounts: Tensor, values: Tensor, masks: Tensor, choosing: Tensor | None = None
 ) -> Tensor:
-    """Return what the values of the actions taken should be: float32[B].
+    """Return the targets for the values of the actions taken: float32[B].
 
-    y = R + discount * values[argmax over legal a of choosing[a]]: `values` are the target network's in the
-    state after R, `choosing` the trained network's (double Q-learning), or the target's again for None.
+    y = R + discount * values[argmax over legal a of choosing[a]], with values in the state after R.
 
     Args:
         rewards: float32[B]: R, of one or more steps.
-        discounts: float32[B]: 0 where an episode has ended.
-        values: float32[B, n].
-        masks: bool[B, n].
-        choosing: float32[B, n].
+        discounts: float32[B]: 0 if the episode has ended.
+        values: float32[B, n]: of the target network.
+        masks: bool[B, n]: legal actions.
+        choosing: float32[B, n]: of the trained network (double Q-learning); None: `values`.
     """
     best = (values if choosing is None else choosing).masked_fill(~masks, ILLEGAL).argmax(dim=1, keepdim=True)
     return rewards + discounts * values.gather(1, best).squeeze(1)
@@ -88,7 +87,7 @@ def dqn_loss(values: Tensor, actions: Tensor, targets: Tensor) -> Tensor:
 
 
 def epsilon(config: DQNConfig, steps: int) -> float:
-    """Return the share of random actions after so many steps."""
+    """Return the share of random actions after `steps` steps of all environments."""
     done = min(1.0, steps / config.epsilon_steps)
     return config.epsilon_start + done * (config.epsilon_end - config.epsilon_start)
 
@@ -99,8 +98,8 @@ SAVED = Saved("dqn", ("q", "target", "optimizer", "replay"), ("updates",))
 class DQN:
     """A learner: see burnish.learning.agents.learner.Learner.
 
-    Its policy is one whose logits are the Q-values: the most probable action is the best one. Probabilities
-    are nearly uniform, though, since values differ by less than one.
+    The logits of its policy are the Q-values, so the most probable action is the best one. But probabilities
+    are nearly uniform, because values differ by less than one.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class DQN:
         *,
         seed: int,
     ) -> None:
-        """Make a Q-network with the encoder of the policy that is made; its head is always flat."""
+        """Make a Q-network with the encoder of a new policy; its head is always flat."""
         self.envs = envs
         self.config = config or DQNConfig()
         self.seed = seed
@@ -126,7 +125,7 @@ class DQN:
         self.iterations = self.steps = self.episodes = self.updates = 0
 
     def iterate(self) -> dict[str, float]:
-        """Play episodes in all environments, and learn from what is in the replay."""
+        """Play episodes in all environments, and learn from the replay buffer."""
         config = self.config
         explore = epsilon(config, self.steps)
         self.iterations += 1
@@ -149,7 +148,7 @@ class DQN:
         return SAVED.counted(self) | summary(played) | losses | now
 
     def update(self, batch: TransitionBatch) -> dict[str, Tensor]:
-        """Take a gradient step on transitions, and sometimes move the target; return what was measured."""
+        """Take a gradient step on transitions, update the target if due, and return metrics."""
         config = self.config
         with torch.no_grad():
             following = self.q.collate(batch.next_observations)
@@ -166,15 +165,15 @@ class DQN:
         return {"loss/q": loss.detach(), "q": targets.mean(), "gradient_norm": norm}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on; most of it is the replay."""
+        """Return everything that a continuation needs; most of the state is the replay buffer."""
         return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another learner."""
         SAVED.load(self, state)
 
     def _learn(self, rng: np.random.Generator) -> dict[str, float]:
-        """Do the updates that are due, and return the means of what they measured."""
+        """Do the updates that are due, and return the means of their metrics."""
         config = self.config
         due = updates_due(self.steps, config.learning_starts, config.updates_per_step) - self.updates
         device = self.q.encoder.device
@@ -182,7 +181,7 @@ class DQN:
         return means([self.update(self.replay.sample(config.batch, rng, device)) for _ in range(due)])
 
     def _actor(self, explore: float) -> Act:
-        """Return what takes the best action, or any legal one with a probability; it notes nothing."""
+        """Return an actor without notes: the best action, or with probability `explore` a random one."""
         rngs = [generator(self.seed, self.iterations, i) for i in range(self.envs.num_envs)]
         device = self.q.encoder.device
 

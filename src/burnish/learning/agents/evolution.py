@@ -1,12 +1,12 @@
-"""Evolution strategies: climb the mean return of policies whose parameters are drawn around the present ones.
+"""Evolution strategies: gradient ascent on the mean return of policies with perturbed parameters.
 
 The gradient of E F(x + sigma e), e normal, is E F(x + sigma e) e / sigma (Salimans et al. 2017). It is
-estimated from pairs of opposite perturbations, and by ranks, so that no single return counts for more than
-another. `shaping = "ars"` is augmented random search (Mania et al. 2018): the best pairs only, in units of
-their returns' deviation. Only whole returns count: there is neither discount nor critic.
+estimated from pairs of opposite perturbations, and from ranks, so that no single return outweighs the others.
+`shaping = "ars"` is augmented random search (Mania et al. 2018): only the best pairs are used, in units of
+the deviation of their returns. Only returns of whole episodes count: there is neither discount nor critic.
 
-All perturbations are of one size, so features should be standardized: of six LLVM passes, a policy on raw
-counts learned to repeat the one that is best alone, whatever it saw.
+All parameters are perturbed by the same sigma, so features should be standardized. With raw counts and six
+LLVM passes, a policy learned to repeat the best single pass in every state.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from burnish.learning.agents.rollout import Act, Episode, Notes, draw, play, sum
 
 @dataclass(frozen=True)
 class EvolutionConfig:
-    """What a training file's table may set."""
+    """The keys of [algorithm] in a training configuration."""
 
     pairs: int = 16  # of opposite perturbations in an iteration
-    episodes: int = 1  # of each perturbed policy in each environment: all play the same programs
-    sigma: float = 0.05  # the perturbations' standard deviation
+    episodes: int = 1  # of each perturbed policy in each environment; all policies play the same programs
+    sigma: float = 0.05  # standard deviation of the perturbations
     shaping: Literal["ranks", "returns", "ars"] = "ranks"
-    top: int | None = None  # ars: of how many pairs the step is made; None: of all
+    top: int | None = None  # ars: number of pairs that a step uses; None: all
     optimizer: Literal["adam", "sgd"] = "adam"
     learning_rate: float = 0.02
-    momentum: float = 0.9  # sgd's; adam's first beta
-    weight_decay: float = 0.0  # parameters lose this times the learning rate of themselves in every step
-    sample: bool = False  # actions are drawn; otherwise the most probable ones are taken
+    momentum: float = 0.9  # of sgd; the first beta of adam
+    weight_decay: float = 0.0  # every step multiplies parameters by 1 - learning_rate * weight_decay
+    sample: bool = False  # draw actions instead of taking the most probable ones
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of range."""
         whole = dict.fromkeys(("pairs", "episodes"), (1, math.inf))
         rest = dict.fromkeys(("learning_rate", "weight_decay"), (0.0, math.inf))
         check_ranges(
@@ -58,9 +58,9 @@ class EvolutionConfig:
 
 
 def centred_ranks(fitness: Tensor) -> Tensor:
-    """Return the ranks of float32[N], from -1/2 for the least to 1/2; equal ones share the mean of theirs.
+    """Return the ranks of float32[N], from -1/2 for the least to 1/2; equal values share their mean rank.
 
-    Where all are equal, all ranks are 0: nothing is learned from a plateau.
+    If all values are equal, all ranks are 0, so nothing is learned from a plateau.
     """
     below = (fitness[:, None] > fitness[None, :]).sum(dim=1)
     equal = (fitness[:, None] == fitness[None, :]).sum(dim=1)
@@ -75,7 +75,7 @@ def gradient(noise: Tensor, plus: Tensor, minus: Tensor, sigma: float) -> Tensor
         noise: e, float32[P, d].
         plus: F(x + sigma e), float32[P].
         minus: F(x - sigma e), float32[P].
-        sigma: How far the perturbations went.
+        sigma: Standard deviation of the perturbations.
     """
     return (plus - minus) @ noise / (2 * len(noise) * sigma)
 
@@ -83,8 +83,8 @@ def gradient(noise: Tensor, plus: Tensor, minus: Tensor, sigma: float) -> Tensor
 def ars_direction(noise: Tensor, plus: Tensor, minus: Tensor, top: int) -> Tensor:
     """Return augmented random search's step: sum_i (F+_i - F-_i) e_i / (top deviation), over the `top` pairs.
 
-    Those are the ones with the largest max(F+, F-); the deviation is that of their returns. It is 0 where all
-    of those are equal.
+    The `top` pairs have the largest max(F+, F-), and the deviation is that of their returns. The step is 0 if
+    these returns are all equal.
     """
     best = torch.maximum(plus, minus).argsort(descending=True, stable=True)[:top]
     plus, minus, noise = plus[best], minus[best], noise[best]
@@ -108,7 +108,7 @@ class Evolution:
         *,
         seed: int,
     ) -> None:
-        """Make the policy; a critic, if it has one, is left alone."""
+        """Make the policy; if it has a critic, that is not trained."""
         self.envs = envs
         self.config = config = config or EvolutionConfig()
         self.seed = seed
@@ -130,7 +130,7 @@ class Evolution:
     def iterate(self) -> dict[str, float]:
         """Play with each perturbed policy, and take a step.
 
-        "return" and "length" are those of the perturbed policies.
+        "return" and "length" are means over the perturbed policies' episodes.
         """
         config = self.config
         self.iterations += 1
@@ -160,7 +160,7 @@ class Evolution:
         }
 
     def direction(self, noise: Tensor, plus: Tensor, minus: Tensor) -> Tensor:
-        """Return where the parameters should go, as `shaping` says: float32[d]; see `gradient`."""
+        """Return the ascent direction of the parameters, by `shaping`: float32[d]; see `gradient`."""
         if self.config.shaping == "ars":
             return ars_direction(noise, plus, minus, self.config.top or len(noise))
         if self.config.shaping == "ranks":
@@ -168,15 +168,15 @@ class Evolution:
         return gradient(noise, plus, minus, self.config.sigma)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on."""
+        """Return everything that a continuation needs."""
         return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another learner."""
         SAVED.load(self, state)
 
     def _noise(self) -> Tensor:
-        """Return this iteration's perturbations, each to be used with both signs: float32[pairs, d]."""
+        """Return this iteration's perturbations, each used with both signs: float32[pairs, d]."""
         rng = generator(self.seed, self.iterations, 0)
         drawn = rng.standard_normal((self.config.pairs, len(self.centre)), dtype=np.float32)
         return torch.from_numpy(drawn).to(self.centre.device)
@@ -185,7 +185,7 @@ class Evolution:
         nn.utils.vector_to_parameters(parameters, self._acting)
 
     def _play(self) -> list[Episode]:
-        """Play as the policy now is: in an iteration always the same programs, by the same random numbers."""
+        """Play with the current parameters; an iteration repeats the same programs and random numbers."""
         count = self.envs.num_envs * self.config.episodes
         first = first_program(self.seed, (self.iterations - 1) * count)
         found: list[Episode] = []
@@ -195,7 +195,7 @@ class Evolution:
         return found
 
     def _actor(self) -> Act:
-        """Return what takes the most probable actions, or draws them."""
+        """Return an actor that takes the most probable actions, or draws actions if `sample`."""
         rngs = [generator(self.seed, self.iterations, 1 + i) for i in range(self.envs.num_envs)]
 
         def act(

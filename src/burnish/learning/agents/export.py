@@ -1,6 +1,6 @@
-"""From a trained policy to a file that is used without torch: see burnish.policies.
+"""Export of a trained policy to a file that needs no torch: see burnish.policies.
 
-Perceptrons become plain arrays for numpy, every other network an ONNX file.
+Perceptrons become plain arrays for numpy; every other network becomes an ONNX file.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from burnish.policies.arrays import ArraysPolicy, Linear, Perceptron, save_array
 
 
 def export_policy(policy: Policy, folder: Path, card: Mapping[str, Any] | None = None) -> Path:
-    """Write `policy.npz`, or `policy.onnx` where the encoder is no perceptron, and return its path.
+    """Write `policy.npz` for a perceptron, or `policy.onnx` for any other encoder, and return its path.
 
     Args:
-        policy: It is left as it was.
-        folder: That is there.
-        card: What else is to be known where it is used; JSON can hold it.
+        policy: The policy, which is not changed.
+        folder: An existing folder.
+        card: Further facts to store in the file, which JSON can hold.
 
     Raises:
-        MissingTool: a package that is needed to write ONNX is not installed.
+        MissingTool: a package for writing ONNX is not installed.
     """
     if isinstance(policy.encoder, MLP):
         path = folder / "policy.npz"
         save_arrays(to_arrays(policy, card), path)
         return path
-    from burnish.learning.agents.export_onnx import export_onnx  # which needs much that perceptrons do not
+    from burnish.learning.agents.export_onnx import export_onnx  # needs packages that perceptrons do not
 
     path = folder / "policy.onnx"
     export_onnx(policy, path, card)
@@ -44,10 +44,10 @@ def export_policy(policy: Policy, folder: Path, card: Mapping[str, Any] | None =
 
 
 def to_arrays(policy: Policy, card: Mapping[str, Any] | None = None) -> ArraysPolicy:
-    """Return a policy with a perceptron as one in numpy.
+    """Return a policy with a perceptron as a numpy policy.
 
     Raises:
-        InputError: its encoder is something else.
+        InputError: the encoder is not a perceptron.
     """
     encoder, other, head = policy.encoder, policy.critic_encoder, policy.head
     if not isinstance(encoder, MLP):

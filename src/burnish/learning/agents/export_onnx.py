@@ -1,4 +1,4 @@
-"""A policy as an ONNX file, in which the numbers of environments, nodes, edges and tokens are free."""
+"""Export of a policy to an ONNX file with variable numbers of environments, nodes, edges and tokens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FREE_AXES: Final[Mapping[str, dict[int, str]]] = {
     "numbers": {0: "batch", 1: "length"},
     "rows": {0: "batch", 1: "length"},
 }
-"""Of the arrays of a batch, by the last word of their name; the others have an axis of environments."""
+"""Variable axes of a batch's arrays, by the last word of their name; other arrays have {0: "batch"}."""
 
 
 def export_onnx(policy: Policy, path: Path, card: Mapping[str, Any] | None = None) -> None:
@@ -83,7 +83,7 @@ def export_onnx(policy: Policy, path: Path, card: Mapping[str, Any] | None = Non
 
 
 class _Outputs(nn.Module):
-    """What the file computes."""
+    """The function that the file computes."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__()
@@ -96,18 +96,18 @@ class _Outputs(nn.Module):
 
 
 class _SumOfRows(Aggregation):  # type: ignore[misc]
-    """The sum of what comes to each node, by rows: ONNX's ScatterND.
+    """Sum of the messages to each node, by rows: ONNX's ScatterND.
 
-    What PyTorch Geometric does becomes ScatterElements; graphs of 18,000 nodes took 5 times as long.
+    PyTorch Geometric's own sum becomes ScatterElements, which took 5 times as long on graphs of 18,000 nodes.
     """
 
     def forward(self, x: Tensor, index: Tensor, ptr: None, dim_size: int, dim: int) -> Tensor:
-        """Return float32[dim_size, ...] of float32[E, ...] and the rows int64[E] that they are added to."""
+        """Return float32[dim_size, ...]: x, float32[E, ...], added to the rows `index`, int64[E]."""
         return x.new_zeros(dim_size, *x.shape[1:]).index_add(0, index, x)
 
 
 class _OnnxLSTM(nn.Module):
-    """ONNX's LSTM with the weights of PyTorch's; PyTorch 2.13's own may have a fixed length in ONNX."""
+    """ONNX's LSTM with PyTorch's weights; PyTorch 2.13 may export its own LSTM with a fixed length."""
 
     def __init__(self, lstm: nn.LSTM) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class _OnnxLSTM(nn.Module):
             self.register_buffer(f"bias{layer}", torch.cat(list(map(_onnx_gates, biases))).unsqueeze(0))
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
-        """Return the last layer's states float32[B, L, width] of float32[B, L, inputs]."""
+        """Return the last layer's states float32[B, L, width] for inputs float32[B, L, inputs]."""
         x = x.transpose(0, 1)
         for layer in range(self.layers):
             weights = [getattr(self, f"{name}{layer}") for name in ("input", "state", "bias")]
@@ -134,13 +134,13 @@ class _OnnxLSTM(nn.Module):
 
 
 def _onnx_gates(weight: Tensor) -> Tensor:
-    """Return a weight's blocks in ONNX's order: input, output, forget, cell; PyTorch's is i, f, g, o."""
+    """Return a weight's blocks in ONNX's order: input, output, forget, cell (PyTorch's: i, f, g, o)."""
     i, f, g, o = weight.chunk(4)
     return torch.cat([i, o, f, g])
 
 
 def _axes(batch: Batch, name: str = "features", part: str = "") -> Any:
-    """Return the free axes of a batch's arrays, in dicts like its own; each part has nodes of its own."""
+    """Return the variable axes of a batch's arrays, in the same nested dicts; names are separate per part."""
     if isinstance(batch, dict):
         prefix = re.sub(r"\W", "_", part)
         return {key: _axes(inner, key, f"{prefix}{key}_") for key, inner in batch.items()}
@@ -151,7 +151,7 @@ def _axes(batch: Batch, name: str = "features", part: str = "") -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the exporter's notes about its own future and about torchvision to itself."""
+    """Suppress the exporter's messages about its own future and about torchvision."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

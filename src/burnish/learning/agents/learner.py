@@ -1,7 +1,7 @@
-"""What every algorithm has, so that training, checkpoints and evaluation know none of them by name.
+"""Interface of all algorithms, so that training, checkpoints and evaluation need no algorithm's name.
 
-A learner draws all its random numbers from generators that it makes of its seed and of what it has counted.
-None of them outlives an iteration: a checkpoint holds parameters and counters, and goes on to the same curve.
+A learner draws all random numbers from generators that it makes from its seed and its counters. No generator
+outlives an iteration, so a checkpoint of parameters and counters continues with the same curve.
 """
 
 from __future__ import annotations
@@ -20,53 +20,53 @@ from burnish.policies.choose import Actor
 
 
 class Learner(Protocol):
-    """An algorithm in the middle of its work: made of environments, a policy's maker, a config and a seed."""
+    """A running algorithm, made from environments, a policy factory, a config and a seed."""
 
     envs: VectorEnv
 
     @property
     def policy(self) -> Actor:
-        """Return what it learns."""
+        """The policy that is trained."""
 
     def iterate(self) -> dict[str, float]:
-        """Play, learn from it, and return metrics; the environments are reset first.
+        """Reset the environments, play, learn from the episodes, and return metrics.
 
-        "steps" and "episodes" are those so far; "return" and "length" are means of this iteration's
-        episodes, where there were any; losses are named "loss/...". Times are not among them: the same
-        seed has the same metrics.
+        "steps" and "episodes" are totals so far. "return" and "length" are means over this iteration's
+        episodes, if there were any. Losses are named "loss/...". Times are not included, so the same seed
+        gives the same metrics.
         """
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on: tensors, numbers and lists, of which torch.save makes a file.
+        """Return everything that a continuation needs: tensors, numbers and lists, for torch.save.
 
         Tensors are those in use, not copies.
         """
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another learner with the same config was when it returned `state`.
+        """Continue from the state of another learner with the same config.
 
         Raises:
-            InputError: it is of another algorithm.
+            InputError: the state is of another algorithm.
         """
 
 
 def generator(seed: int, iteration: int, stream: int) -> np.random.Generator:
-    """Return the random numbers of one purpose in one iteration."""
+    """Return the random generator of one iteration and one purpose, which `stream` numbers."""
     return np.random.default_rng((seed, iteration, stream))
 
 
 @contextmanager
 def seeded_torch(seed: int, iteration: int) -> Iterator[None]:
-    """Seed torch's own generator, which makes initial weights and dropout; it is put back at the end."""
+    """Seed torch's global generator, for initial weights and dropout; its state is restored at the end."""
     with torch.random.fork_rng():
         torch.manual_seed(int(np.random.SeedSequence((seed, iteration)).generate_state(1, np.uint64)[0]))
         yield
 
 
 def first_program(seed: int, episodes: int) -> int:
-    """Return what the environments are reset with after so many episodes: no number comes twice.
+    """Return the seed of the environments' next reset after `episodes` episodes; seeds do not repeat.
 
-    In a cycle it is the number of the next program, so an iteration goes on where the last one stopped.
+    In a cycle of programs it is the next program's number, so an iteration continues after the last program.
     """
     return int(np.random.default_rng(seed).integers(2**31)) + episodes
 
@@ -74,16 +74,16 @@ def first_program(seed: int, episodes: int) -> int:
 def descend(
     optimizer: torch.optim.Optimizer, loss: Tensor, *networks: torch.nn.Module, max_norm: float
 ) -> Tensor:
-    """Take a gradient step; return the gradient's norm in the last of the networks.
+    """Take a gradient step; return the norm of the last network's gradient before clipping.
 
     Args:
-        optimizer: Of the networks.
-        loss: float32[], to go down.
-        networks: Each has its gradient clipped for itself.
-        max_norm: To this norm.
+        optimizer: The networks' optimizer.
+        loss: float32[], which is minimised.
+        networks: Networks whose gradients are clipped, each separately.
+        max_norm: Largest norm of a clipped gradient.
 
     Raises:
-        RuntimeError: a gradient is infinite or no number; nothing was changed.
+        RuntimeError: a gradient is infinite or NaN; no parameter was changed.
     """
     optimizer.zero_grad()
     loss.backward()
@@ -95,13 +95,13 @@ def descend(
 
 
 def means(measured: Sequence[Mapping[str, Tensor]]) -> dict[str, float]:
-    """Return the mean of each metric over updates; nothing where there was no update."""
+    """Return the mean of each metric over updates; an empty dict if there was no update."""
     names = measured[0] if measured else ()
     return {name: float(np.mean([float(row[name]) for row in measured])) for name in names}
 
 
 def move_towards(target: torch.nn.Module, network: torch.nn.Module, tau: float) -> None:
-    """Make a target network (1 - tau) of what it is + tau of another; buffers are copied."""
+    """Set a target network's parameters to (1 - tau) * target + tau * network; copy the buffers."""
     with torch.no_grad():
         for slow, fast in zip(target.parameters(), network.parameters(), strict=True):
             slow.lerp_(fast, tau)
@@ -116,7 +116,7 @@ def check_algorithm(state: dict[str, Any], name: str) -> None:
 
 
 def check_ranges(config: object, **ranges: tuple[float, float]) -> None:
-    """Raise InputError if a field of a config is outside of its range, bounds included; None is no number."""
+    """Raise InputError if a field of a config is not None and outside its range, bounds included."""
     for name, (low, high) in ranges.items():
         value = getattr(config, name)
         if value is not None and not low <= value <= high:

@@ -1,4 +1,4 @@
-"""Look ahead by one action: try several in forks of an environment, and value what they lead to."""
+"""Look-ahead of one action: try several in forks of an environment, and value the resulting states."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Floats = NDArray[np.float64]
 
 
 class Tried(NamedTuple):
-    """A state, and what each of k actions leads to; `taken` is the one after which the episode went on."""
+    """A state, and the outcomes of k actions in it."""
 
     observation: Any
     mask: Mask  # bool[n]
     actions: list[int]  # k, legal
     rewards: list[float]  # k
-    ongoing: list[bool]  # k: whether it has a value
-    following: list[Any]  # k: what is observed then
-    taken: int = 0  # of the k
+    ongoing: list[bool]  # k: True if the resulting state has a value
+    following: list[Any]  # k: observations of the resulting states
+    taken: int = 0  # position, among the k, of the action with which the episode continued
 
 
 def try_all(
@@ -34,16 +34,16 @@ def try_all(
     *,
     bootstrap: bool = True,
 ) -> list[Tried]:
-    """Try some legal actions in each of B environments, which stay as they are.
+    """Try some legal actions in each of B environments, whose own states do not change.
 
-    The environments' workers try their actions at the same time, one each.
+    The environments' workers run in parallel, each with one action at a time.
 
     Args:
-        envs: Forked once for each action.
-        observations: What they observe.
-        masks: What is legal, bool[B, n].
-        choices: Of each environment.
-        bootstrap: False where a state at the step limit has no value; one where nothing is legal never has.
+        envs: Environments, which are forked once for each action.
+        observations: Their current observations.
+        masks: Legal actions, bool[B, n].
+        choices: Actions to try in each environment.
+        bootstrap: Whether a state at the step limit has a value; a state without legal actions never has one.
     """
     states = zip(observations, masks, choices, strict=True)
     found = [Tried(seen, mask, list(actions), [], [], []) for seen, mask, actions in states]
@@ -61,15 +61,15 @@ def try_all(
 
 
 def ends(tried: Sequence[Tried]) -> list[Any]:
-    """Return what is observed where values are needed: after every action that is not the last, in order."""
+    """Return the observations whose values are needed, in order: after every action that is `ongoing`."""
     pairs = (pair for state in tried for pair in zip(state.following, state.ongoing, strict=True))
     return [observed for observed, ongoing in pairs if ongoing]
 
 
 def scores(tried: Sequence[Tried], values: Floats, discount: float) -> tuple[list[Floats], list[Floats]]:
-    """Return what was tried in B states is worth, r + discount V(s'), and V(s') itself: [k] each.
+    """Return the scores r + discount V(s') of the actions tried in B states, and V(s'): [k] each.
 
-    `values` are those of `ends`.
+    `values` are those of the observations that `ends` returns.
     """
     found = iter(values.tolist())
     after = [np.array([next(found) if ongoing else 0.0 for ongoing in state.ongoing]) for state in tried]

@@ -1,4 +1,4 @@
-"""MLGO's reward: how much smaller a module is than it was lately, for every one of its decisions alike."""
+"""MLGO's reward: a module's size relative to a moving average, the same for every decision of an episode."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ SHIFT = 0.01  # added to both sizes, as ml-compiler-opt does (compiler_opt/rl/co
 
 
 class MovingAverages:
-    """Rewards 1 - (size + 0.01) / (average + 0.01), by the average of each program's sizes.
+    """Rewards 1 - (size + 0.01) / (average + 0.01), with a moving average of each program's sizes.
 
-    Sizes are in units of what the program costs at first. The average begins there, and is
+    Sizes are in units of the program's initial cost. The average begins at 1, and is
     decay average + (1 - decay) size after each episode (Trofin et al. 2021, section 4.2).
     """
 
     def __init__(self, decay: float | None) -> None:
-        """Begin without any program; None leaves rewards as they are."""
+        """Start without averages; a `decay` of None leaves rewards unchanged."""
         self.decay = decay
         self.averages: dict[str, float] = {}
 
     def rewarded(self, played: Sequence[Episode]) -> list[Episode]:
-        """Return episodes with this reward at every step, and count them; those that crashed keep theirs.
+        """Return episodes with this reward at every step, and update the averages.
 
-        Their own rewards are the logs of cost before / cost after.
+        The given rewards must be log(cost before / cost after). Crashed episodes keep them and do not count.
         """
         if self.decay is None:
             return list(played)
@@ -44,9 +44,9 @@ class MovingAverages:
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on."""
+        """Return everything that a continuation needs."""
         return {"averages": dict(self.averages)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another instance."""
         self.averages = dict(state["averages"])

@@ -1,6 +1,6 @@
-"""From observations to a distribution over legal actions, and to values.
+"""Policies: networks from observations to a distribution over legal actions, and to values.
 
-Algorithms see log-probabilities float32[B, n] of the n actions, whatever the head is.
+Algorithms receive log-probabilities float32[B, n] of the n actions from every kind of head.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from burnish.learning.networks.encoder import Encoder
 from burnish.learning.networks.mlp import orthogonal
 
 ILLEGAL: Final = -1e9
-"""The logit of what is illegal: a probability of exactly 0, and products that are no NaN, as of -inf."""
+"""Logit of an illegal action: its probability is exactly 0, and unlike with -inf no product is NaN."""
 
 Head = Literal["flat", "summed", "factorised", "factorised-summed"]
 Critic = Literal["none", "shared", "separate"]
@@ -32,13 +32,13 @@ Masks = NDArray[np.bool_] | Sequence[NDArray[np.bool_]] | Tensor
 def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     """Return log-probabilities over the last axis, about ILLEGAL where `mask`, of the same shape, is False.
 
-    Where nothing is legal they are uniform: finite, and of no meaning.
+    In a row without a legal action they are uniform: finite, but meaningless.
     """
     return torch.log_softmax(logits.masked_fill(~mask, ILLEGAL), dim=-1)
 
 
 def entropy(log_probs: Tensor, mask: Tensor) -> Tensor:
-    """Return the entropy in nats of each distribution: float32[B], of float32[B, n] and bool[B, n]."""
+    """Return the entropies float32[B], in nats, of distributions float32[B, n] with masks bool[B, n]."""
     terms = log_probs.exp() * log_probs
     return -torch.where(mask, terms, torch.zeros_like(terms)).sum(dim=-1)
 
@@ -46,7 +46,8 @@ def entropy(log_probs: Tensor, mask: Tensor) -> Tensor:
 def sample(log_probs: Tensor, generator: torch.Generator) -> Tensor:
     """Draw an action from each row of float32[B, n]: int64[B]; never one with a log-probability of ILLEGAL.
 
-    It adds Gumbel noise and takes the largest. `torch.multinomial` may return what has probability 0.
+    The action with the largest sum of log-probability and Gumbel noise is drawn, because `torch.multinomial`
+    may return an action of probability 0.
     """
     noise = torch.empty(log_probs.shape, device=generator.device).exponential_(generator=generator)
     gumbel = -noise.clamp_min(torch.finfo(noise.dtype).tiny).log()
@@ -61,33 +62,33 @@ class FlatHead(nn.Module):
         self.logits: nn.Linear = orthogonal(nn.Linear(width, len(actions)), gain=0.01)
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """Return log-probabilities float32[B, n] of float32[B, width] and bool[B, n]."""
+        """Return log-probabilities float32[B, n] for vectors float32[B, width] and masks bool[B, n]."""
         return masked_log_softmax(self.logits(vectors), mask)
 
 
 class SummedHead(nn.Module):
-    """A logit for each kind of action, and for each parameter of it; an action's is their sum."""
+    """A logit for each kind of action and for each of its parameters; an action's logit is their sum."""
 
     def __init__(self, width: int, actions: Sequence[str]) -> None:
         super().__init__()
         self.logits = SummedLogits(width, actions)
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """Return log-probabilities float32[B, n] of float32[B, width] and bool[B, n]."""
+        """Return log-probabilities float32[B, n] for vectors float32[B, width] and masks bool[B, n]."""
         return masked_log_softmax(self.logits(vectors), mask)
 
 
 class FactorisedHead(nn.Module):
     """First the kind, then its parameters: log p(a) = log p(kind of a) + log p(a | kind of a).
 
-    The actions of a kind have a logit each, or `summed` ones: see sums.py. Kinds without a legal
-    action have probability 0. Kinds are in the order of their first action.
+    Each action of a kind has its own logit, or with `summed` a sum of logits: see sums.py. Kinds without a
+    legal action have probability 0. Kinds are in the order of their first action.
     """
 
-    kind: Tensor  # int64[n]: of each action
-    place: Tensor  # int64[n]: of each action among those of its kind
-    members: Tensor  # int64[kinds, most of a kind]: actions, filled up with 0
-    there: Tensor  # bool[kinds, most of a kind]: False where it is filled up
+    kind: Tensor  # int64[n]: kind of each action
+    place: Tensor  # int64[n]: position of each action among the actions of its kind
+    members: Tensor  # int64[kinds, most of a kind]: actions, padded with 0
+    there: Tensor  # bool[kinds, most of a kind]: False for padding
 
     def __init__(self, width: int, actions: Sequence[str], *, summed: bool = False) -> None:
         super().__init__()
@@ -104,14 +105,14 @@ class FactorisedHead(nn.Module):
             members[row, : len(numbers)] = torch.tensor(numbers)
             there[row, : len(numbers)] = True
         for name, value in (("kind", kind), ("place", place), ("members", members), ("there", there)):
-            self.register_buffer(name, value, persistent=False)  # it follows from the actions
+            self.register_buffer(name, value, persistent=False)  # not saved: computed from the actions
         self.kind_logits = orthogonal(nn.Linear(width, len(groups)), gain=0.01)
         self.action_logits: nn.Linear | SummedLogits = (
             SummedLogits(width, actions) if summed else orthogonal(nn.Linear(width, len(actions)), gain=0.01)
         )
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """Return log-probabilities float32[B, n] of float32[B, width] and bool[B, n]."""
+        """Return log-probabilities float32[B, n] for vectors float32[B, width] and masks bool[B, n]."""
         legal = mask[:, self.members] & self.there  # [B, kinds, most]
         of_kind = masked_log_softmax(self.kind_logits(vectors), legal.any(dim=-1))
         given_kind = masked_log_softmax(self.action_logits(vectors)[:, self.members], legal)
@@ -128,10 +129,10 @@ HEADS: dict[str, Callable[[int, Sequence[str]], FlatHead | SummedHead | Factoris
 
 
 class Policy(nn.Module):
-    """An encoder, a head for actions, and perhaps a critic.
+    """An encoder, a head for actions, and optionally a critic.
 
-    A shared critic is a head on the same vectors; a separate one has an encoder of its own, which begins
-    as a copy of the actor's.
+    A shared critic is a head on the same vectors. A separate critic has its own encoder, which begins as a
+    copy of the actor's.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Policy(nn.Module):
         """Make the heads.
 
         Raises:
-            InputError: there is no action, or an unknown head or critic.
+            InputError: `actions` is empty, or the head or critic is unknown.
         """
         super().__init__()
         if not actions:
@@ -161,27 +162,27 @@ class Policy(nn.Module):
         self.critic = None if critic == "none" else orthogonal(nn.Linear(encoder.width, 1), gain=1.0)
 
     def collate(self, observations: Sequence[Any]) -> Any:
-        """Return a batch of the observations of B environments."""
+        """Return the observations of B environments as a batch."""
         return self.encoder.collate(observations)
 
     def log_probs(self, batch: Any, mask: Tensor) -> Tensor:
-        """Return log-probabilities float32[B, n] of a batch and bool[B, n], about ILLEGAL where False."""
+        """Return log-probabilities float32[B, n] for a batch and masks bool[B, n]; False: about ILLEGAL."""
         log_probs: Tensor = self.head(self.encoder(batch), mask)
         return log_probs
 
     def values(self, batch: Any) -> Tensor:
-        """Return float32[B].
+        """Return the critic's values: float32[B].
 
         Raises:
-            InputError: there is no critic.
+            InputError: the policy has no critic.
         """
         return self._values(batch, None)
 
     def evaluate(self, batch: Any, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what `log_probs` and `values` do; a shared encoder runs once.
+        """Return the results of `log_probs` and `values`; a shared encoder runs once.
 
         Raises:
-            InputError: there is no critic.
+            InputError: the policy has no critic.
         """
         vectors = self.encoder(batch)
         return self.head(vectors, mask), self._values(batch, vectors)
@@ -189,7 +190,7 @@ class Policy(nn.Module):
     def act(
         self, observations: Sequence[Any], masks: Masks, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Choose an action for each of B environments: int64[B]; the most probable one without generator."""
+        """Choose an action for each of B environments: int64[B]; without generator the most probable."""
         with torch.no_grad():
             log_probs = self.log_probs(self.collate(observations), as_mask(masks, self.encoder.device))
             return log_probs.argmax(dim=-1) if generator is None else sample(log_probs, generator)
@@ -206,7 +207,7 @@ class Policy(nn.Module):
 
 
 class QNetwork(nn.Module):
-    """An encoder, and a value for each action."""
+    """An encoder, and a head with a value for each action."""
 
     def __init__(self, encoder: Encoder, actions: int) -> None:
         """Make the head for a number of actions."""
@@ -215,11 +216,11 @@ class QNetwork(nn.Module):
         self.head = orthogonal(nn.Linear(encoder.width, actions), gain=1.0)
 
     def collate(self, observations: Sequence[Any]) -> Any:
-        """Return a batch of the observations of B environments."""
+        """Return the observations of B environments as a batch."""
         return self.encoder.collate(observations)
 
     def forward(self, batch: Any) -> Tensor:
-        """Return float32[B, n], of illegal actions too."""
+        """Return the values of all actions, also illegal ones: float32[B, n]."""
         values: Tensor = self.head(self.encoder(batch))
         return values
 
@@ -233,7 +234,7 @@ class QNetwork(nn.Module):
     ) -> Tensor:
         """Choose the legal action of the largest value for each of B environments: int64[B].
 
-        With a generator, any legal one with probability `epsilon`.
+        With a generator, choose a random legal action with probability `epsilon`.
         """
         with torch.no_grad():
             mask = as_mask(masks, self.encoder.device)

@@ -1,7 +1,7 @@
 """Proximal policy optimization (Schulman et al. 2017), with masks.
 
-The details are those of Stable-Baselines3, with which the tests compare parameters after an update. What is
-played differs: whole episodes, so that an iteration depends on nothing that environments remember.
+The details follow Stable-Baselines3, with which the tests compare parameters after an update. Unlike there,
+whole episodes are played, so that an iteration does not depend on the environments' earlier state.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """What a training file's table may set."""
+    """The keys of [algorithm] in a training configuration."""
 
-    steps: int = 180  # of each environment in an iteration, at least: the last episode is played to its end
-    episodes: int = 1  # of all environments in an iteration, at least: played anew until there are so many
-    early_end_seconds: float | None = None  # a deadline for playing them, with MLGO's rule: see EarlyEnd
+    steps: int = 180  # fewest of each environment in an iteration; the last episode is played to its end
+    episodes: int = 1  # fewest of all environments in an iteration; further rounds are played if needed
+    early_end_seconds: float | None = None  # deadline of a round of play, with MLGO's rule: see EarlyEnd
     act_together: int = 1  # environments that share a forward pass, and wait for each other
     epochs: int = 4
     minibatch: int = 256
@@ -47,18 +47,18 @@ class PPOConfig:
     anneal_steps: int | None = None  # of all environments, in which the learning rate falls linearly to 0
     discount: float = 0.95
     gae_lambda: float = 0.95
-    bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
+    bootstrap: bool = True  # add the value of a truncated episode's end; False: the step limit is a true end
     normalize_advantages: bool = True  # in each minibatch
     clip: float = 0.2
-    value_clip: float | None = None  # how far a value may move from the one when playing; None: any
+    value_clip: float | None = None  # most that a value may move from the value during play; None: no limit
     value_coefficient: float = 0.5
     entropy_coefficient: float = 0.01
     max_gradient_norm: float = 0.5
-    moving_average: float | None = None  # see MovingAverages; with discount 0, as MLGO has it
-    target_kl: float | None = None  # an iteration's updates end where 1.5 times this is passed
+    moving_average: float | None = None  # decay: see MovingAverages; MLGO combines it with discount 0
+    target_kl: float | None = None  # an iteration's updates end when the KL divergence exceeds 1.5 times this
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of range."""
         counts = "steps episodes act_together epochs minibatch anneal_steps".split()
         shares = "discount gae_lambda clip moving_average".split()
         rest = "learning_rate value_clip value_coefficient entropy_coefficient max_gradient_norm".split()
@@ -73,29 +73,29 @@ class RolloutBatch:
     observations: Sequence[Any]  # N
     masks: Tensor  # bool[N, n]
     actions: Tensor  # int64[N]
-    log_probs: Tensor  # float32[N]: of the actions, when they were chosen
-    values: Tensor  # float32[N]: then
+    log_probs: Tensor  # float32[N]: of the actions, during play
+    values: Tensor  # float32[N]: during play
     advantages: Tensor  # float32[N]
     returns: Tensor  # float32[N]
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What happened in T steps of episodes, one after the other; the time is the first axis of all arrays."""
+    """T steps of consecutive episodes; time is the first axis of all arrays."""
 
     rewards: Floats
     values: Floats  # V(s_t)
     next_values: Floats  # V(s_{t+1})
-    terminated: NDArray[np.bool_]  # whether an episode terminated with the step,
-    over: NDArray[np.bool_]  # or was truncated
+    terminated: NDArray[np.bool_]  # an episode terminated with the step
+    over: NDArray[np.bool_]  # an episode terminated or was truncated with the step
 
 
 def gae(trajectory: Trajectory, *, discount: float, gae_lambda: float) -> Floats:
-    """Return generalized advantage estimates (Schulman et al. 2015), with the time as first axis.
+    """Return generalized advantage estimates (Schulman et al. 2015), with time as the first axis.
 
-    A_t = d_t + discount gae_lambda A_{t+1}, without the second term where an episode is `over`, and
-    d_t = r_t + discount V(s_{t+1}) - V(s_t), without the second term where it `terminated`. After the last
-    step, and where an episode was truncated, `next_values` therefore stand for all that would follow.
+    A_t = d_t + discount gae_lambda A_{t+1}, without the second term if an episode is `over`, and
+    d_t = r_t + discount V(s_{t+1}) - V(s_t), without the second term if it `terminated`. After the last step
+    and after a truncation, `next_values` therefore stand for all later rewards.
     """
     following_values = trajectory.next_values * ~trajectory.terminated
     deltas = trajectory.rewards + discount * following_values - trajectory.values
@@ -115,7 +115,7 @@ def policy_loss(log_probs: Tensor, before: Tensor, advantages: Tensor, clip: flo
 
 
 def value_loss(values: Tensor, before: Tensor, returns: Tensor, clip: float | None) -> Tensor:
-    """Return the mean squared error of values that count as no further from those `before` than `clip`."""
+    """Return the mean squared error of values, clipped to a distance of `clip` from the values `before`."""
     if clip is not None:
         values = before + (values - before).clamp(-clip, clip)
     return torch.nn.functional.mse_loss(values, returns)
@@ -128,7 +128,7 @@ def kl_divergence(log_probs: Tensor, before: Tensor) -> Tensor:
 
 
 def normalized(advantages: Tensor) -> Tensor:
-    """Return them with mean 0 and deviation 1; a single one as it is."""
+    """Return advantages scaled to mean 0 and deviation 1; a single one is returned as it is."""
     if len(advantages) < 2:
         return advantages
     return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
@@ -159,7 +159,7 @@ class PPO:
         self.iterations = self.steps = self.episodes = 0
 
     def iterate(self) -> dict[str, float]:
-        """Play episodes in all environments, and learn from them for some epochs."""
+        """Play episodes in all environments, and train on them for some epochs."""
         self._set_learning_rate()
         self.iterations += 1
         with seeded_torch(self.seed, self.iterations):
@@ -174,9 +174,9 @@ class PPO:
         return SAVED.counted(self) | summary(played) | losses | {"learning_rate": rate}
 
     def batch(self, played: Sequence[Episode]) -> RolloutBatch:
-        """Return what there is to learn from episodes whose notes are log-probability and value."""
+        """Return the training batch of episodes whose notes are log-probability and value."""
         notes = np.concatenate([episode.notes for episode in played])
-        values = notes[:, 1] * (self.config.value_coefficient > 0)  # without a critic, they are 0
+        values = notes[:, 1] * (self.config.value_coefficient > 0)  # an untrained critic's values count as 0
         last = np.cumsum([len(episode) for episode in played]) - 1
         terminated, over = np.zeros((2, len(values)), dtype=bool)
         over[last] = True
@@ -202,7 +202,7 @@ class PPO:
         )
 
     def update(self, batch: RolloutBatch, rng: np.random.Generator) -> dict[str, float]:
-        """Take a gradient step on each minibatch of each epoch; return the means of what was measured."""
+        """Take a gradient step on each minibatch of each epoch; return the means of the metrics."""
         config, seen, size = self.config, [], len(batch.actions)
         rows = self._rows(batch.observations)
         stop = False
@@ -223,11 +223,11 @@ class PPO:
         return means(seen) | {"explained_variance": explained, "updates": float(len(seen))}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on."""
+        """Return everything that a continuation needs."""
         return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another learner."""
         SAVED.load(self, state)
 
     def _play(self) -> list[Episode]:
@@ -243,7 +243,7 @@ class PPO:
     def _actor(
         self,
     ) -> Callable[[Sequence[int], list[Any], NDArray[np.bool_]], tuple[NDArray[np.int64], Notes]]:
-        """Return what draws actions and notes their log-probabilities and the values."""
+        """Return an actor that draws actions and notes their log-probabilities and the values."""
         rngs = [generator(self.seed, self.iterations, i) for i in range(self.envs.num_envs)]
         device = self.policy.encoder.device
 
@@ -270,7 +270,7 @@ class PPO:
             )
 
     def _rows(self, observations: Sequence[Any]) -> Callable[[Tensor], Any]:
-        """Return what makes a batch of some of them; where batches are rows of a tensor, it is made once."""
+        """Return a function from indices to a batch; if batches are rows of one tensor, that is made once."""
         first = observations[0]
         if isinstance(first, np.ndarray) and all(row.shape == first.shape for row in observations):
             whole = self.policy.collate(observations)

@@ -1,4 +1,4 @@
-"""Replay buffers: transitions that were played, kept to learn from them again."""
+"""Replay buffer of transitions."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Floats = NDArray[np.float64]
 
 
 class Transition(NamedTuple):
-    """A step, and what came of it within n steps."""
+    """A step, and its outcome after up to n steps."""
 
     observation: Any
     mask: Mask  # bool[n]
     action: int
     reward: float  # discounted sum of up to n rewards
-    next_observation: Any  # after those
+    next_observation: Any  # after these rewards
     next_mask: Mask  # bool[n]
-    discount: float  # of the next state's value; 0 where there is nothing more to come
+    discount: float  # of the next state's value; 0 if the episode has ended
 
 
 @dataclass(frozen=True)
 class TransitionBatch:
-    """B transitions; the observations are made a batch of by whoever knows the network."""
+    """B transitions; the observations are not batched, because batching depends on the network."""
 
     observations: Sequence[Any]  # B
     masks: torch.Tensor  # bool[B, n]
@@ -43,12 +43,12 @@ class TransitionBatch:
 
 
 def updates_due(steps: int, learning_starts: int, per_step: float) -> int:
-    """Return how many updates there should have been after so many steps."""
+    """Return the total number of updates due after `steps` steps."""
     return int(max(0, steps - learning_starts) * per_step)
 
 
 def n_step_returns(rewards: Floats, steps: int, discount: float) -> tuple[Floats, NDArray[np.int64]]:
-    """Return discounted sums of up to `steps` rewards from each of float64[L] on, and of how many: int64[L].
+    """Return n-step returns R of rewards float64[L], and the number m of rewards in each: int64[L].
 
     R_t = r_t + discount r_{t+1} + ... of m_t = min(steps, L - t) rewards.
     """
@@ -59,13 +59,13 @@ def n_step_returns(rewards: Floats, steps: int, discount: float) -> tuple[Floats
 
 
 def transitions(episode: Episode, *, steps: int, discount: float, bootstrap: bool) -> list[Transition]:
-    """Return an episode's transitions over up to so many steps.
+    """Return an episode's transitions, with n-step returns.
 
     Args:
-        episode: It is over.
-        steps: Those of n-step returns.
-        discount: Of each step.
-        bootstrap: Whether an episode that was truncated goes on in the value of what it ended in.
+        episode: An episode that is over.
+        steps: n, the most rewards of a return.
+        discount: Discount per step.
+        bootstrap: Whether to add the value of the last state of a truncated episode.
     """
     sums, counts = n_step_returns(np.array(episode.rewards), steps, discount)
     ended = episode.terminated or not bootstrap
@@ -87,18 +87,18 @@ def transitions(episode: Episode, *, steps: int, discount: float, bootstrap: boo
 
 
 class Replay:
-    """The last `capacity` transitions, with observations as they came."""
+    """The last `capacity` transitions, with their observations unbatched."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self._kept: list[Transition] = []
-        self._next = 0  # what is overwritten next, once it is full
+        self._next = 0  # next transition to overwrite, once the buffer is full
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def extend(self, new: Sequence[Transition]) -> None:
-        """Keep transitions, in place of the oldest ones where it is full."""
+        """Add transitions; a full buffer drops the oldest ones."""
         for transition in new:
             if len(self._kept) < self.capacity:
                 self._kept.append(transition)
@@ -107,7 +107,7 @@ class Replay:
                 self._next = (self._next + 1) % self.capacity
 
     def sample(self, count: int, rng: np.random.Generator, device: torch.device) -> TransitionBatch:
-        """Draw transitions, each independently of the others."""
+        """Draw transitions independently, with replacement."""
         drawn = [self._kept[i] for i in rng.integers(len(self._kept), size=count).tolist()]
         seen, masks, actions, rewards, following, next_masks, discounts = zip(*drawn, strict=True)
         return TransitionBatch(
@@ -121,10 +121,10 @@ class Replay:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what is kept."""
+        """Return the transitions and the next position."""
         return {"transitions": [tuple(transition) for transition in self._kept], "next": self._next}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Keep what another one kept, of the same capacity."""
+        """Load the state of another buffer of the same capacity."""
         self._kept = [Transition(*transition) for transition in state["transitions"]]
         self._next = state["next"]

@@ -1,8 +1,8 @@
-"""Whole episodes of many environments, of which none waits for the slowest.
+"""Whole episodes of many environments, without waiting for the slowest environment.
 
-Passes differ a hundredfold in time. What a seed leads to must not depend on that, though, and a network's
-last bits depend on how many rows it is given. So environments act in groups that are always the same, each as
-soon as all of its members are ready, and what is played is told apart by environment, not by time.
+The times of passes differ a hundredfold. The results of a seed must not depend on these times, but the last
+bits of a network's output depend on the number of rows in its batch. So environments act in fixed groups,
+each group as soon as all its members are ready, and episodes are ordered by environment, not by time.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from burnish.envs.vector import VectorEnv
 
 Notes = NDArray[np.float64]
 Act = Callable[[Sequence[int], list[Any], NDArray[np.bool_]], tuple[NDArray[np.int64], Notes]]
-"""From the numbers of B environments, what they observe and bool[B, n]: to int64[B] and notes [B, k]."""
+"""From the numbers, observations and masks bool[B, n] of B environments to actions int64[B], notes [B, k]."""
 
 
 @dataclass
 class Episode:
-    """One program from its beginning to its end, in L steps."""
+    """An episode of L steps on one program."""
 
     program: str  # its name
-    observations: list[Any]  # L + 1; the last one is what it ended in
+    observations: list[Any]  # L + 1; the last one is of the final state
     masks: list[Mask]  # L + 1
     actions: list[int] = field(default_factory=list)  # L
     rewards: list[float] = field(default_factory=list)  # L
-    notes: list[Notes] = field(default_factory=list)  # L: what was said beside the actions, [k]
-    terminated: bool = False  # nothing was legal any more, or the compiler crashed
+    notes: list[Notes] = field(default_factory=list)  # L: the actor's notes on each action, [k]
+    terminated: bool = False  # no action was legal any more, or the compiler crashed
     truncated: bool = False
     crashed: bool = False
 
@@ -46,35 +46,35 @@ class Episode:
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing more to come."""
+        """True if the episode has ended."""
         return self.terminated or self.truncated
 
 
 @dataclass(frozen=True)
 class EarlyEnd:
-    """When what is slow is not waited for: as EarlyExitChecker in ml-compiler-opt's rl/data_collector.py.
+    """Rule for abandoning slow environments: EarlyExitChecker in ml-compiler-opt's rl/data_collector.py.
 
-    What is played then depends on time, and no longer on the seed alone.
+    With it, the episodes depend on time, and no longer on the seed alone.
     """
 
     deadline_seconds: float = 30.0
     waits: tuple[tuple[float, float], ...] = ((0.9, 0.0), (0.8, 0.5), (0.0, 1.0))
-    """Pairs: where at least such a share is done, the end is after such a share of the deadline."""
+    """Pairs (share of environments that are done at least, share of the deadline after which to end)."""
 
     def __post_init__(self) -> None:
-        """Raise InputError for a deadline that is over at once."""
+        """Raise InputError if the deadline is not above 0."""
         if not self.deadline_seconds > 0:
             raise InputError(f"an early end after {self.deadline_seconds} seconds; expected more than 0")
 
     def after(self, share: float) -> float:
-        """Return after how many seconds a batch ends of which such a share is done; perhaps never."""
+        """Return the seconds after which to end if `share` of the environments are done; perhaps infinity."""
         return min(
             (part * self.deadline_seconds for least, part in self.waits if share >= least), default=math.inf
         )
 
     @classmethod
     def within(cls, seconds: float | None) -> EarlyEnd | None:
-        """Return the rule with a deadline; None without one: all is waited for."""
+        """Return the rule with a deadline in seconds; None for None, which waits for all environments."""
         return None if seconds is None else cls(seconds)
 
 
@@ -87,16 +87,16 @@ def play(
     together: int = 1,
     early_end: EarlyEnd | None = None,
 ) -> list[Episode]:
-    """Reset the environments and play whole episodes: in each at least so many steps, then to the end.
+    """Reset the environments and play whole episodes, until each environment has played `steps` steps.
 
     Args:
-        envs: They have to end every episode: their `max_steps` is finite.
-        act: Chooses, for a group of environments that are ready.
-        steps: Of each environment, at least.
-        seed: Of the first environment's first program; the others' are those in a row.
-        together: How many environments a group has.
-        early_end: By the share of environments that are done: the episodes that others are in are then left
-            out, and their compilers killed. Where none is over yet, the first is waited for.
+        envs: The environments; they must end every episode, so their `max_steps` is finite.
+        act: Chooses actions for a group of environments that are ready.
+        steps: Fewest steps of each environment; the last episode is played to its end.
+        seed: Seed of the first environment's first program; the other environments have the next numbers.
+        together: Number of environments in a group.
+        early_end: Rule that ends the play early. Unfinished episodes are then left out and their compilers
+            killed. The first finished episode is always awaited.
 
     Returns:
         Episodes in the order of their environments, then of time.
@@ -116,7 +116,7 @@ def play(
         _go_on(envs, act, group, ready, played)
 
     def end() -> float:
-        """Return when those that are not done are waited for no longer."""
+        """Return the time, by time.monotonic(), at which unfinished environments are abandoned."""
         if not early_end or not any(_over(played)):
             return math.inf
         return begin + early_end.after(1 - sum(map(len, groups)) / envs.num_envs)
@@ -127,7 +127,7 @@ def play(
             if not _record(played[i], step):
                 ready.add(i)
             elif sum(map(len, played[i])) < steps:
-                envs.send(i, 0)  # which begins the next episode
+                envs.send(i, 0)  # begins the next episode
             else:
                 group.remove(i)
             _go_on(envs, act, group, ready, played)
@@ -140,7 +140,7 @@ def _over(played: Sequence[Sequence[Episode]]) -> Iterator[Episode]:
 
 
 def summary(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Return the metrics of what was played: means of return and length, and how many crashed."""
+    """Return the metrics of episodes: means of return and length, and the number of crashes."""
     return {
         "return": float(np.mean([sum(episode.rewards) for episode in episodes])),
         "length": float(np.mean([len(episode) for episode in episodes])),
@@ -149,12 +149,12 @@ def summary(episodes: Sequence[Episode]) -> dict[str, float]:
 
 
 def draw(log_probs: NDArray[np.float32], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Draw from each row of log-probabilities [B, n] by a number from [0, 1): int64[B].
+    """Draw an action from each row of log-probabilities [B, n] with a number from [0, 1): int64[B].
 
-    What has probability 0 is never drawn.
+    An action of probability 0 is never drawn.
     """
     ends = np.cumsum(np.exp(log_probs.astype(np.float64)), axis=1)
-    threshold = (1 - uniform) * ends[:, -1]  # in (0, all]: a row's first 0 is below it, its last end is not
+    threshold = (1 - uniform) * ends[:, -1]  # in (0, total]: above a leading 0, at most the last end
     drawn: NDArray[np.int64] = (ends < threshold[:, None]).sum(axis=1)
     return drawn
 
@@ -166,7 +166,7 @@ def _begin(observation: Any, mask: Mask, program: str) -> Episode:
 
 
 def _record(episodes: list[Episode], step: Next) -> bool:
-    """Add a step to the last episode, or the episode that a reset began; return whether it is over."""
+    """Add a step to the last episode, or a new episode after a reset; return whether it is over."""
     observation, reward, terminated, truncated, info = step
     episode = episodes[-1]
     if episode.over:
@@ -180,7 +180,7 @@ def _record(episodes: list[Episode], step: Next) -> bool:
 
 
 def _go_on(envs: VectorEnv, act: Act, group: list[int], ready: set[int], played: list[list[Episode]]) -> None:
-    """Act in a group if all of its members are ready."""
+    """Act in a group of environments if all its members are ready."""
     if not group or len(ready) < len(group):
         return
     ready.clear()

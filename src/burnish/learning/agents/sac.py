@@ -1,7 +1,7 @@
 """Soft actor-critic for discrete actions (Christodoulou 2019, arXiv:1910.07207), with masks.
 
-Expectations over actions are exact sums over the legal ones, not samples. What is illegal has probability 0
-and a finite logarithm, so no sum and no gradient is NaN.
+Expectations over actions are exact sums over the legal ones, not samples. An illegal action has probability 0
+and a finite log-probability, so no sum and no gradient is NaN.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from burnish.learning.agents.rollout import Act, Notes, draw, play, summary
 
 @dataclass(frozen=True)
 class SACConfig:
-    """What a training file's table may set."""
+    """The keys of [algorithm] in a training configuration."""
 
-    steps: int = 45  # of each environment in an iteration, at least: the last episode is played to its end
+    steps: int = 45  # fewest of each environment in an iteration; the last episode is played to its end
     act_together: int = 1  # environments that share a forward pass, and wait for each other
-    updates_per_step: float = 0.25  # of one environment
+    updates_per_step: float = 0.25  # updates per step of one environment
     batch: int = 128
     capacity: int = 100_000  # transitions
-    learning_starts: int = 1_000  # steps of all environments before the first update; they are random
+    learning_starts: int = 1_000  # random steps of all environments before the first update
     policy_learning_rate: float = 3e-4
     critic_learning_rate: float = 3e-4
     temperature_learning_rate: float = 1e-3
     discount: float = 0.95
-    bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
-    reward_scale: float = 10.0  # a pass gains a few percent; too little of it drowns in the entropy's value
-    tau: float = 0.005  # what share of the critics the targets take over in each update
+    bootstrap: bool = True  # add the value of a truncated episode's end; False: the step limit is a true end
+    reward_scale: float = 10.0  # a pass gains a few percent, which without scaling the entropy term outweighs
+    tau: float = 0.005  # share of the critics' parameters that moves into the targets in each update
     initial_temperature: float = 0.1
-    target_entropy: float = 0.3  # share of the largest possible one, log(legal actions), in each state
+    target_entropy: float = 0.3  # share of the largest possible entropy, log(legal actions), in each state
     max_gradient_norm: float = 10.0  # of the policy, and of each critic
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of range."""
         rates = [f"{name}_learning_rate" for name in ("policy", "critic", "temperature")]
         rest = ("updates_per_step", "learning_starts", "reward_scale", "max_gradient_norm", *rates)
         whole = ("steps", "act_together", "batch", "capacity")
@@ -77,14 +77,14 @@ def sac_targets(
     masks: Tensor,
     temperature: Tensor,
 ) -> Tensor:
-    """Return what both critics should say of the actions taken: R + discount * V(next state), float32[B].
+    """Return the targets of both critics for the actions taken: R + discount * V(next state), float32[B].
 
     Args:
         rewards: float32[B].
-        discounts: float32[B]: 0 where an episode has ended.
-        log_probs: float32[B, n]: of the policy in the next state.
-        values: Of both target critics there, float32[B, n]; the smaller one of each action counts.
-        masks: bool[B, n]: there.
+        discounts: float32[B]: 0 if the episode has ended.
+        log_probs: float32[B, n]: the policy's in the next state.
+        values: Both target critics' values in the next state, float32[B, n]; the smaller counts.
+        masks: bool[B, n]: legal actions in the next state.
         temperature: float32[].
     """
     return rewards + discounts * soft_values(log_probs, torch.min(*values), masks, temperature)
@@ -98,14 +98,14 @@ def critic_loss(values: Tensor, actions: Tensor, targets: Tensor) -> Tensor:
 def actor_loss(
     log_probs: Tensor, values: tuple[Tensor, Tensor], masks: Tensor, temperature: Tensor
 ) -> Tensor:
-    """Return the mean of -V(s), by the smaller one of both critics' values."""
+    """Return the mean of -V(s), with the smaller of both critics' values for each action."""
     return -soft_values(log_probs, torch.min(*values), masks, temperature).mean()
 
 
 def temperature_loss(log_temperature: Tensor, entropies: Tensor, masks: Tensor, share: float) -> Tensor:
     """Return log(temperature) * mean(entropy - share * log(legal actions)).
 
-    Its gradient lowers the temperature while the policy is more random than it should be.
+    Its gradient lowers the temperature while the entropy is above the target.
     """
     wanted = share * masks.sum(dim=1).clamp_min(1).float().log()
     return log_temperature * (entropies - wanted).mean().detach()
@@ -119,7 +119,7 @@ SAVED = Saved(
 class SAC:
     """A learner: see burnish.learning.agents.learner.Learner.
 
-    Policy and critics have an encoder each, made alike; a critic of the policy's own is not used.
+    The policy and each critic have separate encoders of the same kind; the policy's own critic is not used.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class SAC:
         self.iterations = self.steps = self.episodes = self.updates = 0
 
     def iterate(self) -> dict[str, float]:
-        """Play episodes in all environments, and learn from what is in the replay."""
+        """Play episodes in all environments, and learn from the replay buffer."""
         config = self.config
         self.iterations += 1
         with seeded_torch(self.seed, self.iterations):
@@ -171,7 +171,7 @@ class SAC:
         return SAVED.counted(self) | summary(played) | losses | {"replay": float(len(self.replay))}
 
     def update(self, batch: TransitionBatch) -> dict[str, Tensor]:
-        """Take a gradient step of critics, policy and temperature; return what was measured."""
+        """Take a gradient step of critics, policy and temperature; return metrics."""
         config = self.config
         temperature = self.log_temperature.detach().exp()
         seen = self.policy.collate(batch.observations)
@@ -208,19 +208,19 @@ class SAC:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on; most of it is the replay."""
+        """Return everything that a continuation needs; most of the state is the replay buffer."""
         return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another learner."""
         SAVED.load(self, state)
 
     def _step(self, name: str, loss: Tensor, *networks: torch.nn.Module) -> None:
-        """Take a gradient step, with the gradient of each network clipped for itself."""
+        """Take a gradient step, with each network's gradient clipped separately."""
         descend(self.optimizers[name], loss, *networks, max_norm=self.config.max_gradient_norm)
 
     def _learn(self, rng: np.random.Generator) -> dict[str, float]:
-        """Do the updates that are due, and return the means of what they measured."""
+        """Do the updates that are due, and return the means of their metrics."""
         config = self.config
         due = updates_due(self.steps, config.learning_starts, config.updates_per_step) - self.updates
         device = self.policy.encoder.device
@@ -229,7 +229,7 @@ class SAC:
         return means([self.update(self.replay.sample(config.batch, rng, device)) for _ in range(due)])
 
     def _actor(self) -> Act:
-        """Return what draws actions: of the policy, or before it learns, of all that are legal."""
+        """Return an actor that draws actions: uniformly before learning starts, then from the policy."""
         rngs = [generator(self.seed, self.iterations, i) for i in range(self.envs.num_envs)]
         device = self.policy.encoder.device
         learning = self.steps >= self.config.learning_starts

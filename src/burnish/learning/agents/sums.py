@@ -1,7 +1,7 @@
-"""Logits of actions as sums: of their kind's and of each of their parameters' logits.
+"""Logits of actions as sums of factors: one for the kind, and one for each parameter.
 
-`tile(0, 32)` has those of `tile`, of `tile` at 0, and of `tile` by 32: what is learned of a size counts at
-every place. As F @ logits, with F of zeros and ones, they are a linear layer, too.
+The logit of `tile(0, 32)` is the sum of those of `tile`, of `tile` at 0, and of `tile` by 32, so knowledge
+about a size applies at every place. The sum is F @ logits, with F of zeros and ones, and thus a linear layer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from burnish.core.action import Action
 from burnish.learning.networks.mlp import orthogonal
 
 Factor = tuple[str, int, str]
-"""A kind, and a parameter's place and text; (kind, -1, "") is the kind's own."""
+"""A kind, and a parameter's position and text; (kind, -1, "") is the factor of the kind itself."""
 
 
 class SummedLogits(nn.Module):
-    """A layer from vectors to the logits of actions, through those of their factors."""
+    """A layer from vectors to logits of factors, and from these to logits of actions."""
 
-    parts: Tensor  # float32[n, factors]: 1 where an action has a factor
+    parts: Tensor  # float32[n, factors]: 1 if an action has a factor
 
     def __init__(self, width: int, actions: Sequence[str]) -> None:
         """Make the layer for actions whose texts `Action.parse` reads."""
@@ -32,11 +32,11 @@ class SummedLogits(nn.Module):
         parts = torch.zeros(len(actions), len(self.names))
         for row, factors in zip(parts, of_actions, strict=True):
             row[[index[factor] for factor in factors]] = 1
-        self.register_buffer("parts", parts, persistent=False)  # it follows from the actions
+        self.register_buffer("parts", parts, persistent=False)  # not saved: computed from the actions
         self.factors = orthogonal(nn.Linear(width, len(self.names)), gain=0.01)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return float32[B, n] of float32[B, width]."""
+        """Return logits float32[B, n] for vectors float32[B, width]."""
         logits: Tensor = self.factors(vectors) @ self.parts.T
         return logits
 
@@ -50,6 +50,6 @@ class SummedLogits(nn.Module):
 
 
 def factors_of(action: str) -> list[Factor]:
-    """Return what an action's logit is the sum of; a site is part of the kind."""
+    """Return the factors whose logits sum to an action's; a site is part of the kind."""
     parsed = Action.parse(action)
     return [(parsed.kind, -1, ""), *((parsed.kind, i, text) for i, text in enumerate(parsed.parameters))]

@@ -1,7 +1,7 @@
 """Q-learning with a table: Watkins's Q(lambda) (1989), for problems with few states.
 
-A state is what is observed, whatever that is: counts, a graph, the last actions. By LLVM's `trace`
-observation every sequence of actions is a state of its own; by its counts many sequences meet.
+A state is an observation of any kind: counts, a graph, the last actions. With LLVM's `trace` observation
+every sequence of actions is a separate state; with counts, many sequences lead to the same state.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TabularQConfig:
-    """What a training file's table may set."""
+    """The keys of [algorithm] in a training configuration."""
 
-    steps: int = 180  # of each environment in an iteration, at least: the last episode is played to its end
-    learning_rate: float = 0.5  # 1 is right where nothing is random
-    discount: float = 0.99  # below 1, or an action without effect is worth as much as what can follow it
+    steps: int = 180  # fewest of each environment in an iteration; the last episode is played to its end
+    learning_rate: float = 0.5  # 1 is right if nothing is random
+    discount: float = 0.99  # at 1, an action without effect has the same value as the best later action
     trace_decay: float = 0.9  # lambda
-    bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
-    initial_value: float = 0.0  # of what was never tried; a large one makes it tried
-    epsilon_start: float = 1.0  # share of random actions: it falls linearly in
-    epsilon_steps: int = 10_000  # steps of all environments to
-    epsilon_end: float = 0.05
+    bootstrap: bool = True  # add the value of a truncated episode's end; False: the step limit is a true end
+    initial_value: float = 0.0  # of actions never tried; a large value makes the policy try them
+    epsilon_start: float = 1.0  # share of random actions at first
+    epsilon_steps: int = 10_000  # steps of all environments, in which the share falls linearly
+    epsilon_end: float = 0.05  # share of random actions from then on
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of range."""
         names = ("learning_rate", "discount", "trace_decay", "epsilon_start", "epsilon_end")
         whole = dict.fromkeys(("steps", "epsilon_steps"), (1, math.inf))
         check_ranges(self, **whole, **dict.fromkeys(names, (0.0, 1.0)))
@@ -51,16 +51,16 @@ class TabularQConfig:
 def lambda_returns(
     rewards: Floats, next_values: Floats, explored: Mask, *, discount: float, trace_decay: float
 ) -> Floats:
-    """Return an episode's lambda-returns, cut where what follows was not the best that was known.
+    """Return an episode's lambda-returns, cut before every exploratory action.
 
-    G_t = r_t + discount ((1 - lambda) V_{t+1} + lambda G_{t+1}), with V_{t+1} for G_{t+1} at the end and
-    where action t + 1 was explored: what follows says nothing then of the policy that is learned about.
+    G_t = r_t + discount ((1 - lambda) V_{t+1} + lambda G_{t+1}). V_{t+1} replaces G_{t+1} at the end, and
+    if action t + 1 was exploratory, because the greedy policy that is learned would not have taken it.
 
     Args:
         rewards: r, [L].
-        next_values: V_{t+1}, [L]: of the state after each step; 0 where nothing can follow.
-        explored: bool[L]: whether each action was one that the policy would not take.
-        discount: Of what comes a step later.
+        next_values: V_{t+1}, [L]: of the state after each step; 0 if no action can follow.
+        explored: bool[L]: True if the action was exploratory (not greedy).
+        discount: Discount per step.
         trace_decay: lambda.
     """
     returns = np.zeros(len(rewards))
@@ -74,12 +74,12 @@ def lambda_returns(
 
 
 def falling(start: float, end: float, share: float) -> float:
-    """Return a number on the straight line from `start` to `end`, which it reaches at a share of 1."""
+    """Return the linear interpolation from `start`, at a share of 0, to `end`, at 1 and above."""
     return end + (start - end) * max(0.0, 1.0 - share)
 
 
 class QTable:
-    """A value for every legal action of every state that was seen; an Actor."""
+    """A table of action values by state, for the states that were visited; an Actor."""
 
     def __init__(self, actions: int, initial_value: float = 0.0) -> None:
         """Make an empty table."""
@@ -91,16 +91,16 @@ class QTable:
         return len(self._rows)
 
     def row(self, observation: Any) -> Floats:
-        """Return the values of the actions in a state, float64[n], to look at."""
+        """Return the values of the actions in a state, float64[n], which must not be modified."""
         row = self._rows.get(state_key(observation))
         return np.full(self.actions, self.initial_value) if row is None else row
 
     def best(self, observation: Any, mask: Mask) -> float:
-        """Return the largest value of a legal action; 0 where nothing is legal."""
+        """Return the largest value of a legal action; 0 if no action is legal."""
         return float(self.row(observation)[mask].max(initial=-np.inf)) if mask.any() else 0.0
 
     def move(self, observation: Any, action: int, target: float, rate: float) -> float:
-        """Move a value by a share of its distance from a target; return that distance."""
+        """Move a value towards a target by the share `rate` of the difference; return the difference."""
         row = self._rows.setdefault(state_key(observation), np.full(self.actions, self.initial_value))
         error = target - float(row[action])
         row[action] += rate * error
@@ -114,9 +114,9 @@ class QTable:
         *,
         epsilon: float = 0.0,
     ) -> Tensor:
-        """Choose the legal action of the largest value, the first of equal ones, in B states: int64[B].
+        """Choose the legal action of the largest value in B states: int64[B]; the first of equal ones.
 
-        With a generator, any legal one with probability `epsilon`, and any of equal ones.
+        With a generator, choose a random legal action with probability `epsilon`, and break ties randomly.
         """
         rng = None
         if generator is not None:
@@ -130,7 +130,7 @@ class QTable:
     def choose(
         self, observation: Any, mask: Mask, rng: np.random.Generator | None, epsilon: float
     ) -> tuple[int, bool]:
-        """Return an action, as `act` says, and whether it is one that has not the largest value."""
+        """Return an action as `act` does, and whether it was exploratory (not greedy)."""
         row = np.where(mask, self.row(observation), -np.inf)
         best = np.flatnonzero(row == row.max())
         if rng is None:
@@ -140,17 +140,17 @@ class QTable:
         return action, action not in best
 
     def as_policy(self, actions: tuple[str, ...], card: Mapping[str, Any]) -> TablePolicy:
-        """Return the table as what is used without torch."""
+        """Return the table as a policy that needs no torch."""
         return TablePolicy(actions, self._rows, self.initial_value, card)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the states' keys, uint8[N, KEY_BYTES], and values, float64[N, n]."""
+        """Return the N states' keys, uint8[N, KEY_BYTES], and values, float64[N, n]."""
         keys = np.frombuffer(b"".join(self._rows), dtype=np.uint8).reshape(-1, KEY_BYTES)
         values = np.array(list(self._rows.values())).reshape(-1, self.actions)
         return {"keys": torch.from_numpy(keys.copy()), "values": torch.from_numpy(values)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Become the table that `state` is of."""
+        """Replace the table's content with that of `state`."""
         pairs = zip(state["keys"].numpy(), state["values"].numpy(), strict=True)
         self._rows = {key.tobytes(): row.copy() for key, row in pairs}
 
@@ -164,7 +164,7 @@ class TabularQ:
     def __init__(
         self, envs: VectorEnv, make_policy: object = None, config: TabularQConfig | None = None, *, seed: int
     ) -> None:
-        """Make an empty table; it needs no maker of policies."""
+        """Make an empty table; `make_policy` is not used."""
         self.envs = envs
         self.config = config or TabularQConfig()
         self.seed = seed
@@ -191,7 +191,7 @@ class TabularQ:
         }
 
     def learn(self, episode: Episode) -> list[float]:
-        """Move the values of an episode's actions; return how far they were from their returns: [L]."""
+        """Move the values of an episode's actions towards their returns; return the differences: [L]."""
         config, table = self.config, self.policy
         states = zip(episode.observations[1:], episode.masks[1:], strict=True)
         next_values = np.array([table.best(*state) for state in states])
@@ -208,15 +208,15 @@ class TabularQ:
         return [table.move(*step, config.learning_rate) for step in steps]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on."""
+        """Return everything that a continuation needs."""
         return SAVED.state_of(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another learner."""
         SAVED.load(self, state)
 
     def _actor(self, epsilon: float) -> Act:
-        """Return what takes the best actions or random ones, and notes which are not the best."""
+        """Return an actor that takes greedy or random actions, and notes which are exploratory."""
         rngs = [generator(self.seed, self.iterations, i) for i in range(self.envs.num_envs)]
 
         def act(

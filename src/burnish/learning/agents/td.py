@@ -1,15 +1,15 @@
-"""Temporal-difference learning of state values, and look-ahead by one action to choose by them.
+"""Temporal-difference learning of state values, with a look-ahead of one action that chooses by these values.
 
-A value network alone chooses nothing: every legal action, or those that the actor thinks likeliest, is tried
-in a fork of the environment, and the best r + discount V(s') is taken. V is learned by TD(lambda) (Sutton
-1988), with Watkins's cuts, from the last states that were looked ahead from: as all that was tried there is
-kept, today's values can say what would have been best. The actor learns to say at once what the look-ahead
-finds, so that the trained policy can do without forks, and a look-ahead among many actions can be narrow.
+Every legal action, or the actor's most probable ones, is tried in a fork of the environment, and the action
+with the largest r + discount V(s') is taken. V is learned by TD(lambda) (Sutton 1988), with Watkins's cuts,
+from the latest states. The outcomes of all actions tried there are kept, so the best action can be recomputed
+with current values. The actor learns to predict the result of the look-ahead, so that the trained policy
+needs no forks, and a look-ahead among many actions can be narrow.
 
-Two things to know. Values have errors, and an action without effect costs only the discount's share of a
-value: where that is less than the errors, the look-ahead puts off what is best, so the discount should not be
-near 1. And the values are those of going on for ever: where a step limit is to be a true end (`bootstrap =
-False`), states have to tell how many steps are left, as LLVM's `trace` does.
+Two things to know. First, values have errors, and an action without effect costs only a share of 1 - discount
+of a value. If that is less than the errors, the look-ahead postpones the best action, so the discount should
+not be near 1. Second, values assume that an episode never ends. If a step limit is a true end (`bootstrap =
+False`), observations must contain the number of steps left, as LLVM's `trace` does.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ from burnish.learning.agents.tabular import falling
 
 @dataclass(frozen=True)
 class TDConfig:
-    """What a training file's table may set."""
+    """The keys of [algorithm] in a training configuration."""
 
-    steps: int = 45  # of each environment in an iteration, at least: the last episode is played to its end
+    steps: int = 45  # fewest of each environment in an iteration; the last episode is played to its end
     breadth: int | None = (
-        None  # actions that are tried in each state, the likeliest and a random one; None: all
+        None  # most actions that are tried in each state, the most probable, beside a random one; None: all
     )
     discount: float = 0.8  # see above
     trace_decay: float = 0.9  # lambda
-    bootstrap: bool = True  # what is truncated goes on in its value; False: the step limit is a true end
-    epsilon_start: float = 0.5  # share of random actions: it falls linearly in
-    epsilon_steps: int = 10_000  # steps of all environments to
-    epsilon_end: float = 0.1
-    capacity: int = 2000  # states to learn from; each is kept with what every action that was tried led to
+    bootstrap: bool = True  # add the value of a truncated episode's end; False: the step limit is a true end
+    epsilon_start: float = 0.5  # share of random actions at first
+    epsilon_steps: int = 10_000  # steps of all environments, in which the share falls linearly
+    epsilon_end: float = 0.1  # share of random actions from then on
+    capacity: int = 2000  # states to learn from; each is kept with the outcomes of all actions tried there
     epochs: int = 8
     minibatch: int = 256
     learning_rate: float = 1e-3
     actor_coefficient: float = (
-        0.5  # of the cross-entropy to what the look-ahead found; the values' error has 1
+        0.5  # weight of the actor's cross-entropy to the look-ahead's action; the values' error has 1
     )
     max_gradient_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of range."""
         names = ("steps", "breadth", "epsilon_steps", "capacity", "epochs", "minibatch")
         shares = ("discount", "trace_decay", "epsilon_start", "epsilon_end")
         rest = ("learning_rate", "actor_coefficient", "max_gradient_norm")
@@ -71,17 +71,17 @@ class TDConfig:
 def value_targets(
     rewards: Floats, next_values: Floats, best: Floats, explored: Mask, *, discount: float, trace_decay: float
 ) -> Floats:
-    """Return what the values of an episode's states should be: T, [L].
+    """Return the targets for the values of an episode's states: T, [L].
 
     T_t = r_t + discount ((1 - lambda) V_{t+1} + lambda T_{t+1}), the lambda-return, with V_{t+1} for T_{t+1}
-    at the end. Where another action than the best was taken, what came of it does not count: T_t = best_t.
+    at the end. If the action taken was not the best, its outcome does not count: T_t = best_t.
 
     Args:
         rewards: r, [L].
-        next_values: V_{t+1}, [L]: of the state after each step; 0 where nothing can follow.
-        best: The largest r + discount V(s') of all that was tried, [L].
-        explored: bool[L]: whether each action was not the best.
-        discount: Of what comes a step later.
+        next_values: V_{t+1}, [L]: of the state after each step; 0 if no action can follow.
+        best: The largest r + discount V(s') of the actions tried, [L].
+        explored: bool[L]: True if the action taken was not the best.
+        discount: Discount per step.
         trace_decay: lambda.
     """
     targets = np.zeros(len(rewards))
@@ -100,7 +100,7 @@ def best_and_targets(
     discount: float,
     trace_decay: float,
 ) -> tuple[list[int], Floats]:
-    """Return an episode's best actions, L, and its values' targets, [L], by what `scores` says."""
+    """Return an episode's best actions, L, and value targets, [L], from the results of `scores`."""
     best = [int(row.argmax()) for row in worth]
     targets = value_targets(
         np.array([state.rewards[state.taken] for state in episode]),
@@ -117,7 +117,7 @@ SAVED = Saved("td", ("policy", "optimizer"), ("tried",))
 
 
 class TD:
-    """A learner: see burnish.learning.agents.learner.Learner. `choose` looks ahead, `policy` says at once."""
+    """A learner: see burnish.learning.agents.learner.Learner. `choose` looks ahead; `policy` does not."""
 
     def __init__(
         self,
@@ -138,10 +138,10 @@ class TD:
         self.iterations = self.steps = self.episodes = self.tried = 0
 
     def iterate(self) -> dict[str, float]:
-        """Play episodes by looking ahead, and learn from what is kept for some epochs.
+        """Play episodes with look-ahead, and train on the kept states for some epochs.
 
-        "tried" are the actions that were tried in forks, in total; "agreement" is the share of states where
-        the actor thinks best what the look-ahead does.
+        "tried" is the number of actions tried in forks, in total. "agreement" is the share of states in which
+        the actor's most probable action is the look-ahead's.
         """
         config = self.config
         self.iterations += 1
@@ -151,7 +151,7 @@ class TD:
             self.policy.eval()
             first = first_program(self.seed, self.episodes)
             actor = self._actor(epsilon, states)
-            together = self.envs.num_envs  # or their workers would not try at the same time
+            together = self.envs.num_envs  # so that their workers try actions at the same time
             played = play(self.envs, actor, steps=config.steps, seed=first, together=together)
             in_order = (state for of_one in states for state in of_one)
             self._keep([[next(in_order) for _ in episode.actions] for episode in played])
@@ -167,9 +167,9 @@ class TD:
         masks: NDArray[np.bool_],
         forced: Sequence[int | None] = (),
     ) -> tuple[NDArray[np.int64], list[Tried]]:
-        """Look ahead in B environments: the best actions int64[B], and what was tried.
+        """Look ahead in B environments: (best actions int64[B], states with the outcomes of tried actions).
 
-        Where an action is `forced`, it is tried, too, and taken.
+        A `forced` action is tried, too, and taken.
         """
         forced = forced or [None] * len(envs)
         choices = self._choices(observations, masks)
@@ -187,17 +187,17 @@ class TD:
         return np.array([state.actions[state.taken] for state in tried], dtype=np.int64), tried
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on."""
+        """Return everything that a continuation needs."""
         episodes = [[tuple(state) for state in episode] for episode in self.replay]
         return SAVED.state_of(self) | {"replay": episodes}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another learner."""
         SAVED.load(self, state)
         self.replay = deque([Tried(*kept) for kept in episode] for episode in state["replay"])
 
     def _actor(self, epsilon: float, states: list[list[Tried]]) -> Act:
-        """Return what looks ahead, or takes a random action, and adds what was tried to `states`."""
+        """Return an actor that looks ahead or takes a random action, and adds outcomes to `states`."""
         rngs = [generator(self.seed, self.iterations, i) for i in range(self.envs.num_envs)]
 
         def act(
@@ -216,7 +216,7 @@ class TD:
         return act
 
     def _choices(self, observations: Sequence[Any], masks: NDArray[np.bool_]) -> list[list[int]]:
-        """Return the legal actions of each environment; of more than `breadth`, the likeliest."""
+        """Return the legal actions of each environment; if there are too many, the `breadth` likeliest."""
         legal = [np.flatnonzero(mask).tolist() for mask in masks]
         breadth = self.config.breadth
         if breadth is None or max(map(len, legal)) <= breadth:
@@ -228,26 +228,26 @@ class TD:
         return [row[: min(breadth, len(actions))].tolist() for row, actions in zip(order, legal, strict=True)]
 
     def _batches(self, observations: Sequence[Any]) -> list[Any]:
-        """Return observations as batches of the size of a minibatch."""
+        """Return observations in batches of at most a minibatch."""
         size = self.config.minibatch
         parts = [observations[i : i + size] for i in range(0, len(observations), size)]
         return [self.policy.collate(part) for part in parts]
 
     def _values(self, batches: Sequence[Any]) -> Floats:
-        """Return V of all that is in some batches: float64[M]."""
+        """Return the values V of the M observations in some batches: float64[M]."""
         with torch.no_grad():
             found = [self.policy.values(batch).cpu().numpy() for batch in batches]
         return np.concatenate([np.zeros(0), *found])
 
     def _keep(self, episodes: Iterable[list[Tried]]) -> None:
-        """Keep episodes, and of older ones as many states as there is room for."""
+        """Add episodes, and drop the oldest ones while more than `capacity` states are kept."""
         self.replay.extend(episodes)
         states = sum(map(len, self.replay))
         while len(self.replay) > 1 and states > self.config.capacity:
             states -= len(self.replay.popleft())
 
     def _learn(self) -> dict[str, float]:
-        """Take a gradient step on each minibatch of each epoch; return the means of what was measured."""
+        """Take a gradient step on each minibatch of each epoch; return the means of the metrics."""
         config, device = self.config, self.policy.encoder.device
         states = [state for episode in self.replay for state in episode]
         masks = as_mask([state.mask for state in states], device)
@@ -268,7 +268,7 @@ class TD:
         return {"loss/value": value_loss, "loss/actor": actor_loss, "agreement": agreement}
 
     def _best_and_targets(self, states: Sequence[Tried], values: Floats) -> tuple[Tensor, Tensor]:
-        """Return the best actions in the N states that are kept, int64[N], and targets, float32[N]."""
+        """Return the best actions in the N kept states, int64[N], and value targets, float32[N]."""
         config, device = self.config, self.policy.encoder.device
         worth, after = scores(states, values, config.discount)
         actions: list[int] = []
@@ -284,7 +284,7 @@ class TD:
     def _update(
         self, log_probs: Tensor, values: Tensor, best: Tensor, targets: Tensor
     ) -> tuple[float, float, float]:
-        """Make one step of the optimizer; return the critic's loss, the actor's, and its agreement."""
+        """Take an optimizer step; return the critic's loss, the actor's loss, and its agreement."""
         value_loss = nn.functional.mse_loss(values, targets)
         actor_loss = nn.functional.nll_loss(log_probs, best)
         loss = value_loss + self.config.actor_coefficient * actor_loss

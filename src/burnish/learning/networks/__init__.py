@@ -1,1 +1,1 @@
-"""Networks that turn observations into vectors; `build.build_encoder` makes them of a table."""
+"""Networks that turn observations into vectors; `from_table.build_encoder` makes them from a table."""

@@ -1,4 +1,4 @@
-"""What the elements of sequences are, and the vectors that they become, behind a mark of its own."""
+"""Elements of sequences, and their embeddings, which begin every sequence with a mark, a learned vector."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from burnish.policies.batches import Rows, Sequences
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers below `size`; `padding` at a sequence's end means nothing."""
+    """Numbers below `size`; `padding` at a sequence's end is ignored."""
 
     size: int
     padding: int | None = None
 
     def inputs(self, length: int) -> Sequences:
-        """Return how sequences are batched, of which the last `length` count."""
+        """Return the batching of sequences, of which the last `length` numbers are used."""
         return Sequences(length, self.padding)
 
     def example(self) -> list[Any]:
-        """Return three sequences of the largest number, which is no padding."""
+        """Return three sequences of the largest number, which must not be the padding."""
         return [np.full(length, self.size - 1, dtype=np.int64) for length in (2, 3, 5)]
 
     def embedding(self, width: int) -> NumberEmbedding:
-        """Return new weights."""
+        """Return an embedding with new weights."""
         return NumberEmbedding(self.size, width)
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Rows of floats; those that have 0 in the column `there`, where there is one, are none."""
+    """Rows of floats; if a column `there` is given, rows with 0 in that column are ignored."""
 
     columns: int
     there: int | None = None
 
     def inputs(self, length: int) -> Rows:
-        """Return how sequences are batched, of which the last `length` count."""
+        """Return the batching of sequences, of which the last `length` rows are used."""
         return Rows(self.columns, length, self.there)
 
     def example(self) -> list[Any]:
@@ -49,19 +49,19 @@ class Vectors:
         return [np.ones((length, self.columns), dtype=np.float32) for length in (2, 3, 5)]
 
     def embedding(self, width: int) -> VectorEmbedding:
-        """Return new weights."""
+        """Return an embedding with new weights."""
         return VectorEmbedding(self.columns, width)
 
 
 class NumberEmbedding(nn.Embedding):
-    """A vector for each number; the last one is the mark's."""
+    """A vector for each number; the last vector is the mark."""
 
     def __init__(self, size: int, width: int) -> None:
         super().__init__(size + 1, width)
         self.mark = size
 
     def begun(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return float32[B, 1 + L, width] of what `Sequences.batch` describes."""
+        """Return the mark and the elements of a batch of `Sequences.batch`: float32[B, 1 + L, width]."""
         found: Tensor = self(nn.functional.pad(batch["numbers"], (1, 0), value=self.mark))
         return found
 
@@ -83,12 +83,12 @@ class VectorEmbedding(nn.Module):
         self.register_buffer("deviation", torch.ones(columns))
 
     def begun(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return float32[B, 1 + L, width] of what `Rows.batch` describes."""
+        """Return the mark and the elements of a batch of `Rows.batch`: float32[B, 1 + L, width]."""
         found = self.linear((batch["rows"] - self.mean) / self.deviation)
         return torch.cat([self.mark.expand(found.shape[0], 1, -1), found], dim=1)
 
     def standardize(self, rows: Sequence[Any]) -> None:
-        """Take each column's mean and deviation from rows [N, columns]; a constant one is only shifted."""
+        """Set each column's mean and deviation from rows [N, columns]; a constant column is only shifted."""
         seen = torch.from_numpy(np.concatenate(rows)).double()
         if not len(seen):
             return

@@ -1,4 +1,4 @@
-"""What every encoder can do: batch observations, and turn a batch into vectors."""
+"""Interface of all encoders: batch observations, and turn a batch into vectors."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from burnish.policies.batches import Batch, Inputs
 class Encoder(nn.Module):
     """A network from observations to float32[B, width].
 
-    Parameters are drawn from torch's default generator: seed it before making one.
+    Initial parameters are drawn from torch's default generator, which must be seeded before.
     """
 
-    width: int  # of what it returns
-    inputs: Inputs  # how observations are batched
+    width: int  # of the output vectors
+    inputs: Inputs  # the batching of observations
 
     @property
     def device(self) -> torch.device:
-        """Where its parameters are, hence where `collate` puts a batch."""
+        """Device of the parameters, to which `collate` moves batches."""
         return next(self.parameters()).device
 
     def collate(self, observations: Sequence[Any]) -> Any:
-        """Return a batch for `forward` of what B environments observe: a tensor, or a dict of such."""
+        """Return B observations as a batch for `forward`: a tensor, or a nested dict of tensors."""
         return to_tensors(self.inputs.batch(observations), self.device)
 
     def example(self) -> list[Any]:
-        """Return three observations; no axis of their batch is shorter than 2. Exporters need to see one."""
+        """Return three observations for exporters, whose batch has no axis shorter than 2."""
         raise NotImplementedError
 
     def forward(self, batch: Any) -> Tensor:
@@ -39,7 +39,7 @@ class Encoder(nn.Module):
 
 
 def to_tensors(batch: Batch, device: torch.device) -> Any:
-    """Return arrays, or the arrays in dicts, as tensors of the same types and shapes."""
+    """Return an array, or the arrays in nested dicts, as tensors of the same types and shapes."""
     if isinstance(batch, dict):
         return {name: to_tensors(part, device) for name, part in batch.items()}
     return torch.from_numpy(batch).to(device)

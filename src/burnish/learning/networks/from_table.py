@@ -1,4 +1,4 @@
-"""An encoder from a table, as TOML files of trainings have it.
+"""Encoders from a table of a training configuration.
 
     kind = "mixture"
     width = 128
@@ -11,7 +11,7 @@
     kind = "mlp"
 
 Kinds are mlp, gatv2, gine, lstm, transformer and mixture. The other keys are the fields of the kind's
-configuration. An `mlp` of several observations takes their numbers one after another.
+configuration. An `mlp` of several observations concatenates their numbers.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from burnish.learning.networks.mixture import Mixture
 from burnish.learning.networks.mlp import MLP, MLPConfig
 from burnish.learning.networks.sequence import LSTM, LSTMConfig, Transformer, TransformerConfig
 
-PRESENT = "is there"  # the column that is 0 in rows that are none
+PRESENT = "is there"  # the column that is 0 in empty rows
 T = TypeVar("T")
 Table = Mapping[str, Any]
 
 
 def build_encoder(config: Table, task: Task, observation: str | Sequence[str] | None = None) -> Encoder:
-    """Build the encoder of what environments of a task observe.
+    """Build the encoder for the observations of a task's environments.
 
     Args:
-        config: The table; without a kind it is an mlp.
-        task: Whose observations and actions they are.
-        observation: As `Env` takes it: a name, or names of what is then a dict; None: the task's first.
+        config: The table; the default kind is mlp.
+        task: The task, which defines observations and actions.
+        observation: As in `Env`: a name, or several names for a dict; None: the task's first observation.
 
     Raises:
-        UnknownName: there is no such kind, key or observation.
-        InputError: the kind cannot take the observation, or a value is not what was expected.
+        UnknownName: a kind, key or observation is unknown.
+        InputError: the kind cannot take the observation, or a value has the wrong type or range.
     """
     if isinstance(observation, str) or observation is None:
         return _of_one(config, task, task.observation(observation))
@@ -94,7 +94,7 @@ def _mlp(config: Table, task: Task, observation: Observation) -> Encoder:
 def _graph(config: Table, task: Task, observation: Observation) -> Encoder:
     if observation.kind != "graph":
         raise _unfit(config["kind"], observation)
-    # Here, since PyTorch Geometric takes longer to import than torch.
+    # Imported here, because PyTorch Geometric takes longer to import than torch.
     from burnish.learning.networks.graph_encoder import GraphConfig, GraphEncoder
 
     return GraphEncoder(_config(GraphConfig, config, layer=config["kind"]), observation.columns)
@@ -124,9 +124,9 @@ def _features(observation: Observation) -> int:
 
 
 def _elements(kind: str, task: Task, observation: Observation) -> Numbers | Vectors:
-    """Return what a sequence is of: numbers of a language, or the rows of numbers of a matrix."""
+    """Return the elements of a sequence: numbers of a vocabulary, or the rows of a matrix."""
     if observation.name == "trace":
-        return Numbers(int(observation.high) + 1, padding=0)  # of all actions, also where some are left out
+        return Numbers(int(observation.high) + 1, padding=0)  # for all actions, even if some are left out
     rows = {"sequence": 1, "array": 2}.get(observation.kind)
     if rows and len(observation.shape) == rows and len(observation.columns) == observation.shape[-1]:
         columns = observation.columns
@@ -144,7 +144,7 @@ def _unfit(kind: str, observation: Observation) -> InputError:
 
 
 def _config(kind: type[T], table: Table, **derived: Any) -> T:
-    """Return a configuration of a table's keys, but for its `kind`."""
+    """Return a configuration from a table's keys other than `kind`."""
     known = {field.name for field in fields(kind)} - derived.keys()  # type: ignore[arg-type]
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
     values.pop("kind", None)

@@ -21,19 +21,19 @@ from burnish.llvm.representations.vocabulary import SIZE
 from burnish.policies.batches import Graphs
 
 CLASSES = {"kind": 32, "stage": 8}
-"""Columns whose numbers name classes, and how many of them are told apart; the last one has the others."""
+"""Columns whose numbers name classes, and the number of classes; the last one includes all larger numbers."""
 
 
 @dataclass(frozen=True)
 class GraphConfig:
-    """The layers, what they know of edges, and how nodes become one vector."""
+    """The layers, their edge features, and the pooling of nodes to one vector."""
 
     layer: Literal["gatv2", "gine"] = "gatv2"
     width: int = 64
     layers: int = 3
     heads: int = 4  # of gatv2; they share the width
     edge_width: int = 16
-    both_ways: bool = True  # messages go against the edges, too, as other kinds of edges
+    both_ways: bool = True  # add reversed edges, as separate kinds of edges
     pool: Literal["mean", "max", "attention"] = "mean"
 
     def __post_init__(self) -> None:
@@ -50,10 +50,10 @@ class GraphConfig:
 class GraphEncoder(Encoder):
     """Embed nodes and edges, pass messages, pool.
 
-    A node with a token is the sum of the embeddings of its kind and its token; of other graphs, a linear
-    function of log(1 + its columns), plus the embeddings of those that are CLASSES. An edge is the sum of the
-    embedding of its flow (and direction) and its position's sines. Layers are x + relu(layer(norm(x),
-    edges)). What is pooled is joined by log(1 + nodes), which a mean cannot tell.
+    In graphs with tokens, a node is the sum of the embeddings of its kind and its token. In other graphs, it
+    is a linear function of log(1 + its columns), plus the embeddings of the columns in CLASSES. An edge is
+    the sum of the embedding of its flow (and direction) and the sinusoidal encoding of its position. Layers
+    are x + relu(layer(norm(x), edges)). Pooled vectors get log(1 + nodes) as an element, which a mean lacks.
     """
 
     def __init__(self, config: GraphConfig, columns: Sequence[str]) -> None:
@@ -76,11 +76,11 @@ class GraphEncoder(Encoder):
         return [GraphArrays(np.zeros((size, self.columns), dtype=np.int64), edges) for size in (2, 3, 4)]
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return float32[B, width] of what `Graphs.batch` describes."""
+        """Return float32[B, width] for a batch that `Graphs.batch` made."""
         links, edges = self._edges(batch)
         x: Tensor = self.nodes(batch["nodes"])
-        # A node before the others, in no graph, with an edge to itself: of no edges at all, the maximum that
-        # attention takes fails in ONNX files.
+        # Add a first node that belongs to no graph, with an edge to itself, because attention's maximum over
+        # no edges at all fails in ONNX files.
         x, edges = nn.functional.pad(x, (0, 0, 1, 0)), nn.functional.pad(edges, (0, 0, 1, 0))
         links = nn.functional.pad(links + 1, (1, 0))
         for norm, layer in zip(self.norms, self.layers, strict=True):
@@ -92,7 +92,7 @@ class GraphEncoder(Encoder):
         return vectors
 
     def _edges(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Return links int64[2, E] and what edges are float32[E, edge_width]; E doubles with both ways."""
+        """Return links int64[2, E] and edge features float32[E, edge_width]; `both_ways` doubles E."""
         links, flow, position = batch["links"], batch["flow"], batch["position"]
         places = sinusoidal(position, self.config.edge_width)
         edges = self.flow(flow) + places
@@ -102,7 +102,7 @@ class GraphEncoder(Encoder):
         return links, edges
 
     def _pooled(self, x: Tensor, graph: Tensor, sizes: Tensor) -> Tensor:
-        """Return float32[B, width] of nodes float32[N, width]; 0 for a graph without nodes."""
+        """Return pooled vectors float32[B, width] of nodes float32[N, width]; 0 for a graph without nodes."""
         graphs = sizes.shape[0]
         if self.config.pool == "max":
             largest: Tensor = scatter(x, graph, dim_size=graphs, reduce="max")
@@ -142,7 +142,7 @@ class _CountNodes(nn.Module):
 
 
 def _layer(config: GraphConfig) -> nn.Module:
-    """Return a layer; none adds loops, since a node's own vector is added to what it returns."""
+    """Return a layer without self-loops, because its result is added to the node's own vector."""
     width = config.width
     if config.layer == "gine":
         update = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))

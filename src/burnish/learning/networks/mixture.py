@@ -1,4 +1,4 @@
-"""Several encoders as one: a graph, AutoPhase's features and the actions so far, say."""
+"""Mixture of encoders of several observations, such as a graph, AutoPhase's features and earlier actions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from burnish.policies.batches import Parts
 
 
 class Mixture(Encoder):
-    """An encoder for each of the observations in a dict; their vectors are joined by a layer."""
+    """An encoder for each of the observations in a dict; a layer joins their vectors."""
 
     def __init__(self, parts: Mapping[str, Encoder], width: int) -> None:
-        """Join encoders by the names of what they observe.
+        """Join encoders, given by the names of their observations.
 
         Raises:
-            InputError: there is none, or the width is none.
+            InputError: there are no parts, or the width is below 1.
         """
         super().__init__()
         if not parts or width < 1:
@@ -37,7 +37,7 @@ class Mixture(Encoder):
         return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
-        """Return float32[B, width] of each name's batch."""
+        """Return float32[B, width] for a batch of each observation, by name."""
         vectors = [part(batch[name]) for name, part in zip(self.names, self.parts, strict=True)]
         joined: Tensor = self.join(torch.cat(vectors, dim=1))
         return joined

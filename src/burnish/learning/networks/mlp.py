@@ -1,4 +1,4 @@
-"""A multi-layer perceptron on feature vectors."""
+"""Multi-layer perceptron on feature vectors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from burnish.policies.batches import Features
 
 @dataclass(frozen=True)
 class MLPConfig:
-    """The layers, and what is done to the features before the first one."""
+    """The layers, and the scaling of the features before the first layer."""
 
     hidden: tuple[int, ...] = (256, 256)
     scale: Literal["log1p", "none", "quantiles"] = "log1p"
-    """log1p: sign(x) log(1 + |x|); counts of programs span five orders of magnitude. quantiles: each feature
-    becomes four numbers by the quantiles of what was observed, as ml-compiler-opt's vocabularies have it: the
-    share q of them that it reaches, q * q, the root of q, and the feature itself, standardized by them."""
+    """log1p: sign(x) log(1 + |x|), because counts span five orders of magnitude. quantiles: each feature
+    becomes four numbers, as with ml-compiler-opt's vocabularies: the share q of observed quantiles that it
+    reaches, q * q, the root of q, and the feature, standardized by the quantiles' mean and deviation."""
     layer_norm: bool = False  # before each activation
-    quantiles: int = 1000  # of each feature, where that is the scale
+    quantiles: int = 1000  # number of quantiles of each feature, for the scale "quantiles"
 
     def __post_init__(self) -> None:
         if not self.hidden or min(self.hidden) < 1:
@@ -37,24 +37,24 @@ class MLPConfig:
 
 
 class MLP(Encoder):
-    """Layers with ReLU between them and after the last one, on float32[B, features].
+    """Linear layers, each followed by ReLU, on float32[B, features].
 
-    Features are scaled as the configuration says, then standardized by `mean` and `deviation`, which are 0
-    and 1 until `standardize` sets them.
+    Features are scaled by `config.scale`, then standardized by `mean` and `deviation`, which are 0 and 1
+    until `standardize` sets them.
     """
 
     inputs: Features
     mean: Tensor
     deviation: Tensor
-    boundaries: Tensor  # [features, quantiles], where the scale is quantiles
+    boundaries: Tensor  # [features, quantiles], only for the scale "quantiles"
 
     def __init__(self, config: MLPConfig, features: int, names: tuple[str, ...] = ()) -> None:
         """Make the layers.
 
         Args:
-            config: What they are like.
-            features: How many there are.
-            names: Of the observations they are of, one after another, where those are a dict.
+            config: Configuration of the layers.
+            features: Number of features.
+            names: Names of the observations to concatenate, if observations are dicts.
         """
         super().__init__()
         self.inputs = Features(names)
@@ -78,7 +78,7 @@ class MLP(Encoder):
     def example(self) -> list[Any]:
         """See Encoder."""
         row: Any = np.zeros(self.features, dtype=np.float32)
-        if self.inputs.names:  # how many are whose is not known here
+        if self.inputs.names:  # the first has all features here, because the numbers by name are unknown
             row = {name: row[: 0 if number else None] for number, name in enumerate(self.inputs.names)}
         return [row] * 3
 
@@ -92,10 +92,10 @@ class MLP(Encoder):
         return vectors
 
     def standardize(self, observations: Sequence[Any]) -> None:
-        """Take each scaled feature's mean and deviation from observations; a constant one is only shifted.
+        """Set each scaled feature's mean and deviation from observations; a constant feature is only shifted.
 
-        Where the scale is quantiles, take those, as ml-compiler-opt's generate_vocab.py does, and their mean
-        and deviation, as its feature_ops.py does.
+        For the scale "quantiles", set the quantiles, as ml-compiler-opt's generate_vocab.py does, and use
+        their mean and deviation, as its feature_ops.py does.
         """
         scaled = self._scaled(self.collate(observations)).double()
         if self.config.scale == "quantiles":
@@ -110,9 +110,9 @@ class MLP(Encoder):
         return torch.sign(batch) * torch.log1p(batch.abs()) if self.config.scale == "log1p" else batch
 
     def _shares(self, batch: Tensor) -> Tensor:
-        """Return the share of each feature's quantiles that are not above it: float32[B, features]."""
+        """Return the share of each feature's quantiles that are not above its value: float32[B, features]."""
         steps = self.config.quantiles
-        if torch.compiler.is_exporting():  # ONNX has no search, and sums of ones are exact
+        if torch.compiler.is_exporting():  # ONNX has no searchsorted; sums of ones are exact, too
             below = (batch[:, :, None] >= self.boundaries).to(batch.dtype).sum(dim=2)
             return below / steps
         found = torch.searchsorted(self.boundaries, batch.T.contiguous(), right=True)
@@ -120,7 +120,7 @@ class MLP(Encoder):
 
 
 def orthogonal(layer: nn.Linear, gain: float) -> nn.Linear:
-    """Start a layer with orthogonal rows and no bias, as policy gradients like it (arXiv:2006.05990)."""
+    """Initialise a layer with orthogonal rows and zero bias, as suits policy gradients (arXiv:2006.05990)."""
     nn.init.orthogonal_(layer.weight, gain)
     nn.init.zeros_(layer.bias)
     return layer

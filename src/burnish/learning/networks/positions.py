@@ -1,4 +1,4 @@
-"""Places in an order as vectors."""
+"""Positional encoding."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 
 def sinusoidal(positions: Tensor, width: int) -> Tensor:
-    """Return float32[..., width] of int64[...]: the sines, then the cosines, of p / 10000^(2i / width).
+    """Encode positions p, int64[...]: the sines, then the cosines, of p / 10000^(2i / width).
 
-    Vaswani et al. 2017, section 3.5; `width` is even.
+    Vaswani et al. 2017, section 3.5. The result is float32[..., width]; `width` is even.
     """
     exponents = torch.arange(0, width, 2, device=positions.device) / width
     angles = positions.unsqueeze(-1) * 10000.0**-exponents

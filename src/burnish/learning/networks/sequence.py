@@ -1,6 +1,6 @@
-"""Networks on sequences: tokens of a program, the actions so far, rows of numbers such as a program's ops.
+"""Networks on sequences: tokens of a program, earlier actions, rows of numbers such as a program's ops.
 
-A sequence begins with a mark of its own, so that an empty one is a sequence, too.
+Every sequence begins with a mark, a learned vector, so that an empty sequence has an element, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LSTMConfig:
 
     width: int = 64
     layers: int = 1
-    length: int = 256  # of a longer sequence its end counts
+    length: int = 256  # only the end of a longer sequence is used
 
     def __post_init__(self) -> None:
         _check_at_least_one(self.width, self.layers, self.length)
@@ -37,7 +37,7 @@ class TransformerConfig:
     width: int = 64
     layers: int = 2
     heads: int = 4  # they share the width
-    length: int = 256  # of a longer sequence its end counts
+    length: int = 256  # only the end of a longer sequence is used
 
     def __post_init__(self) -> None:
         _check_at_least_one(self.width, self.layers, self.heads, self.length)
@@ -46,10 +46,10 @@ class TransformerConfig:
 
 
 class LSTM(Encoder):
-    """The state after the last number."""
+    """The LSTM's state after the last element of a sequence."""
 
     def __init__(self, config: LSTMConfig, elements: Numbers | Vectors) -> None:
-        """Make the layers for sequences of such elements."""
+        """Make the layers for sequences of `elements`."""
         super().__init__()
         self.config = config
         self.elements = elements
@@ -63,7 +63,7 @@ class LSTM(Encoder):
         return self.elements.example()
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return float32[B, width] of what `inputs.batch` describes; what follows an end has no effect."""
+        """Return float32[B, width] for a batch that `inputs.batch` made; padding has no effect."""
         states, _ = self.lstm(self.embedding.begun(batch))
         last = batch["lengths"].view(-1, 1, 1).expand(-1, 1, self.width)
         vectors: Tensor = states.gather(1, last).squeeze(1)
@@ -74,7 +74,7 @@ class Transformer(Encoder):
     """The mean of a sequence's vectors after the layers."""
 
     def __init__(self, config: TransformerConfig, elements: Numbers | Vectors) -> None:
-        """Make the layers for sequences of such elements."""
+        """Make the layers for sequences of `elements`."""
         super().__init__()
         self.config = config
         self.elements = elements
@@ -89,10 +89,10 @@ class Transformer(Encoder):
         return self.elements.example()
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Return float32[B, width] of what `inputs.batch` describes; what follows an end has no effect."""
+        """Return float32[B, width] for a batch that `inputs.batch` made; padding has no effect."""
         x = self.embedding.begun(batch)
         places = torch.arange(x.shape[1], device=x.device)
-        there = places <= batch["lengths"].unsqueeze(1)  # the mark is one more
+        there = places <= batch["lengths"].unsqueeze(1)  # <=, because the mark is an additional element
         x = x + sinusoidal(places, self.width)
         for layer in self.layers:
             x = layer(x, there)
@@ -115,7 +115,7 @@ class Attention(nn.Module):
         )
 
     def forward(self, x: Tensor, there: Tensor) -> Tensor:
-        """Return float32[B, L, width] of the same shape; nothing attends to where bool[B, L] is False."""
+        """Return float32[B, L, width] for `x` of that shape; elements with False in `there` are ignored."""
         split = self.queries_keys_values(self.norm(x)).unflatten(-1, (3, self.heads, -1))
         queries, keys, values = split.permute(2, 0, 3, 1, 4).unbind()  # [B, heads, L, width / heads]
         attended = scaled_dot_product_attention(queries, keys, values, attn_mask=there[:, None, None, :])

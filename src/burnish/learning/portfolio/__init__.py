@@ -1,9 +1,9 @@
-"""A portfolio of sequences, and which of them pays on what: the policies that come with burnish.
+"""Training of sequence-value policies, the kind that comes with burnish: a portfolio, and when each pays.
 
-policy: in use, without torch. All else is its training, stage by stage (training, plan):
+burnish.policies.sequence_values applies such policies, without torch. Stages of training (training, plan):
 
-- costs: a table of what traces cost on programs, each measured in a worker process (measure);
-- evolve: a portfolio is evolved on many programs (portfolio, candidates, prior), chosen greedily (cover);
-- suffixes: what to try at single functions behind the best of it;
-- network: which programs gain by the same sequences; seconds: what the sequences take.
+- costs: a table of the costs of traces on programs, each measured in a worker process (measure);
+- evolve: a portfolio of sequences, evolved on many programs (portfolio, candidates, prior, cover);
+- suffixes: short traces to try at single functions after the portfolio's best sequences;
+- network: a distance between programs by their gains; seconds: the time that sequences take.
 """

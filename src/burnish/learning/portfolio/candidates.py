@@ -1,4 +1,4 @@
-"""The next candidates for a portfolio: what those that add most are varied to."""
+"""Next candidates for a portfolio: variations of the sequences that add most."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from burnish.learning.portfolio.portfolio import Portfolio
 from burnish.learning.portfolio.prior import fit_prior
 from burnish.search.mutation import cross, mutate
 
-CANDIDATES = 96  # of a generation, of which so many are kept
-TRIES = 50  # at a child that nobody has tried
-PARENTS = 64  # sequences of the portfolio that candidates are made of
-LONGEST = 14  # entries
-MOST_CHANGES = 2  # of entries of a parent
+CANDIDATES = 96  # of a generation; up to twice as many if entries are removed
+TRIES = 50  # draws per candidate, to find sequences that were not tried yet
+PARENTS = 64  # sequences of the portfolio that are varied, beside the reference
+LONGEST = 14  # entries of a candidate
+MOST_CHANGES = 2  # changed entries of a parent
 
 
 def next_candidates(
     actions: Sequence[str], portfolio: Portfolio, rng: np.random.Generator
 ) -> tuple[list[int], list[Trace]]:
-    """Return sequences that nobody has tried, and the numbers of those that they come from.
+    """Return the parents' numbers in the portfolio, and untried sequences that vary those parents.
 
-    Parents are those that add most, and the reference: what begins with it takes little time.
+    Parents are the sequences that add most, and the reference, because sequences that begin with the
+    reference take little time.
     """
     numbers, added = portfolio.numbers(PARENTS)
     numbers, added = [0, *numbers], [max(added, default=1.0), *added]
@@ -50,7 +51,7 @@ def next_candidates(
     variation = Variation(fit_prior(actions, zip(parents, added, strict=True)), rng)
     shares = np.array(added) + 0.03 * max(added)
     shares /= shares.sum()
-    for _ in range(TRIES * CANDIDATES):  # of few actions and short parents there are not that many
+    for _ in range(TRIES * CANDIDATES):  # few actions and short parents may not have enough variations
         if len(candidates) == CANDIDATES:
             break
         parent, other = rng.choice(len(parents), size=2, p=shares)
@@ -60,7 +61,7 @@ def next_candidates(
 
 @dataclass(frozen=True)
 class Variation:
-    """What sequences are varied with: actions by their kinds, and which one follows which."""
+    """Random variation of sequences, with a prior over successive actions."""
 
     prior: Prior
     rng: np.random.Generator
@@ -74,7 +75,7 @@ class Variation:
         return kinds
 
     def candidate(self, parent: Trace, other: Trace) -> Trace:
-        """Cross two sequences, join them, or change one or two entries of the one."""
+        """Cross or join two sequences, or change one or two entries of `parent`."""
         kind = self.rng.random()
         if kind < 0.1:
             return parent + other
@@ -84,7 +85,7 @@ class Variation:
         return self.mutant(parent)
 
     def mutant(self, trace: Trace) -> Trace:
-        """Insert, remove, replace or move an entry, or choose another of the same kind; once or twice."""
+        """Insert, remove, replace or move an entry, or choose another action of its kind; once or twice."""
         longest = len(trace) + MOST_CHANGES
         return mutate(trace, self._draw, self.rng, longest=longest, most=MOST_CHANGES, by_kind=self.by_kind)
 

@@ -1,4 +1,4 @@
-"""The table of what many traces cost on many programs: it grows both ways, and is kept."""
+"""Table of the costs of many traces on many programs, kept in a file to which both can be added."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from burnish.workers.worker import Worker
 
 @dataclass(frozen=True)
 class CostTable:
-    """Costs of traces on programs, and what is known of the programs.
+    """Costs of traces on programs, with references and features of the programs.
 
     Attributes:
-        programs: Their names.
+        programs: Names of the programs.
         traces: The columns.
         objectives: The last axis.
-        references: float64[programs, objectives], what the task's reference costs.
-        costs: float64[programs, traces, objectives]; infinite where the compiler did not survive.
-        seconds: float64[programs, traces], of applying the trace.
-        reference_seconds: float64[programs], of applying the reference.
-        features: float64[programs, features], of the programs as they are opened.
+        references: float64[programs, objectives], costs under the task's reference.
+        costs: float64[programs, traces, objectives]; infinite if the trace failed.
+        seconds: float64[programs, traces], time of applying the trace.
+        reference_seconds: float64[programs], time of applying the reference.
+        features: float64[programs, features], observed before anything is applied.
     """
 
     programs: tuple[str, ...]
@@ -54,12 +54,12 @@ class CostTable:
     features: NDArray[np.float64]
 
     def log_ratios(self, objective: str) -> NDArray[np.float64]:
-        """Return log(reference / cost), float64[programs, traces]: above 0 is better, -inf a crash."""
+        """Return log(reference / cost), float64[programs, traces]: above 0 is better, -inf is a crash."""
         at = self.objectives.index(objective)
         return log_ratios(self.references[:, at, None], self.costs[:, :, at])
 
     def relative_seconds(self) -> NDArray[np.float64]:
-        """Return what trying the traces takes, in units of what the reference takes: [P, K]."""
+        """Return the times of trying the K traces on P programs, in units of the reference's time: [P, K]."""
         return relative_seconds(self.traces, self.seconds.T, self.reference_seconds).T
 
     def select(self, columns: Sequence[int]) -> CostTable:
@@ -73,7 +73,7 @@ class CostTable:
 
 
 def log_ratios(references: NDArray[np.float64], costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log(reference / cost): above 0 is better, -inf where the compiler did not survive."""
+    """Return log(reference / cost): above 0 is better, -inf is a crash."""
     with np.errstate(divide="ignore"):
         ratios: NDArray[np.float64] = np.log(references / costs.clip(min=1e-9))
     return ratios
@@ -81,12 +81,12 @@ def log_ratios(references: NDArray[np.float64], costs: NDArray[np.float64]) -> N
 
 @dataclass(frozen=True)
 class TableSetup:
-    """What a table has of each program, and how many are measured at a time."""
+    """Settings of a table's measurements."""
 
-    task: Task  # whose traces
+    task: Task  # the task of the traces
     objectives: Sequence[str]
-    observations: Sequence[str]  # arrays that are observed before anything is applied: the features
-    jobs: int = 1  # programs at a time, a process each
+    observations: Sequence[str]  # arrays observed before anything is applied: the features
+    jobs: int = 1  # programs in parallel, one process each
 
 
 def fill(
@@ -97,19 +97,19 @@ def fill(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> CostTable:
-    """Apply traces to programs and measure; what the state file has is not measured again.
+    """Measure traces on programs, except the pairs that the state file already has.
 
-    The table is of all programs, also of earlier calls, on which every one of the traces was measured.
+    The table has every program on which all the traces were measured, also in earlier calls.
 
     Args:
-        setup: What to measure.
-        programs: Those that cannot be opened are left out.
+        setup: Settings of the measurements.
+        programs: Programs to measure on; a program that cannot be opened is left out.
         traces: The columns.
-        state: JSON lines: what is known of a program, or what some traces cost on it.
-        progress: Told how many programs are done, and of how many.
+        state: File of JSON lines: a program's references and features, or the costs of some traces on it.
+        progress: Called with the number of finished programs, and of all.
 
     Raises:
-        InputError: the state file is of other objectives or observations.
+        InputError: the state file has other objectives or observations.
     """
     head = {"objectives": list(setup.objectives), "observations": list(setup.observations)}
     known = read_json_lines(state, json_object, appended=True) or [head]
@@ -151,12 +151,12 @@ def fill(
 
 @dataclass
 class _Row:
-    """What is known of a program."""
+    """A program's row of the table."""
 
     features: list[float]
     references: list[float]
     reference_seconds: float
-    costs: dict[str, tuple[list[float | None], float]]  # by trace: the costs, and the seconds it took
+    costs: dict[str, tuple[list[float | None], float]]  # by trace: (costs, seconds)
 
 
 def _add(rows: dict[str, _Row], line: dict[str, Any]) -> None:
@@ -171,7 +171,7 @@ def _table(
     rows: Mapping[str, _Row], traces: Sequence[Trace], names: Sequence[str], objectives: Sequence[str]
 ) -> CostTable:
     measured = [[row.costs[name] for name in names] for row in rows.values()]
-    costs = np.array([[costs for costs, _ in row] for row in measured], dtype=np.float64)  # None becomes nan
+    costs = np.array([[costs for costs, _ in row] for row in measured], dtype=np.float64)  # None becomes NaN
     return CostTable(
         programs=tuple(rows),
         traces=tuple(traces),
@@ -187,7 +187,7 @@ def _table(
 def _measured(
     setup: TableSetup, program: Program, traces: Sequence[Trace], *, opened: bool
 ) -> list[dict[str, Any]]:
-    """Return the lines that a state file gets: what is known of the program, unless it was, and the costs."""
+    """Return new lines of the state file: the program's features and references if not `opened`; costs."""
     lines: list[dict[str, Any]] = []
     task, objectives = setup.task, setup.objectives
     with closing(Worker(LIMITS)) as worker:

@@ -1,10 +1,10 @@
-"""A portfolio of sequences, evolved on many programs at once.
+"""Evolution of a portfolio of sequences on many programs at once.
 
-What a search finds on one program may be worth nothing on the next. Here a sequence is worth what it adds, on
-the mean over programs, to the best of those chosen before it (the marginal contribution of Xu, Hoos and
-Leyton-Brown's Hydra, 2010), by the time that it takes. Those that add most are the parents of the next
-candidates; every other generation is they themselves without one of their entries: sequences grow otherwise.
-Candidates race (Maron and Moore 1994): only those that are worth most on a few programs are tried on all.
+A sequence found on one program may gain nothing on the next. So a sequence is valued by its marginal gain per
+time: what it adds, in the mean over programs, to the best of the sequences chosen before it (the marginal
+contribution of Xu, Hoos and Leyton-Brown's Hydra, 2010). The sequences that add most are the parents of the
+next candidates. Every other generation removes single entries, because sequences would only grow otherwise.
+Candidates race (Maron and Moore 1994): only those best on a few programs are tried on all programs.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from burnish.learning.portfolio.seconds import relative_seconds
 from burnish.learning.training.collect import LIMITS
 from burnish.workers.worker import Worker
 
-SURVIVORS = 24
+SURVIVORS = 24  # most candidates that are tried on all programs
 SCREEN = 32  # programs that all candidates are tried on; the survivors are then tried on the others
-CARRIED = 200  # sequences that are tried on programs that come later
-CHUNK = 16  # programs that are looked at together, until there are enough
+CARRIED = 200  # most sequences that are tried on programs added later
+CHUNK = 16  # programs that are checked together, until there are enough
 
 
 @dataclass(frozen=True)
 class PortfolioSetup:
-    """What sequences are tried by, for, and on how many programs at a time."""
+    """Settings of the measurements."""
 
     task: Task
     objective: str
-    jobs: int
-    left_out: tuple[str, ...] = ()  # beginnings of actions that no sequence has: they are for single sites
+    jobs: int  # programs in parallel
+    left_out: tuple[str, ...] = ()  # prefixes of actions that no sequence may have: they are for single sites
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -56,11 +56,11 @@ class PortfolioSetup:
         return self.without([*self.task.actions])
 
     def without(self, entries: Sequence[str]) -> Trace:
-        """Return entries less those of actions that are left out."""
+        """Return the entries whose actions are not left out."""
         return tuple(text for text in entries if not text.startswith(self.left_out))
 
     def suitable(self, programs: Sequence[Program], count: int, slowest: float) -> list[tuple[str, float]]:
-        """Return the first programs that will do, by name, and what the reference costs there."""
+        """Return the first `count` programs whose reference takes at most `slowest` seconds: (name, cost)."""
 
         def one(program: Program) -> tuple[str, float] | None:
             try:
@@ -79,7 +79,7 @@ class PortfolioSetup:
         return found[:count]
 
     def measure(self, programs: Sequence[Program], traces: Sequence[Trace]) -> Generation:
-        """Try sequences on programs."""
+        """Measure sequences on programs."""
 
         def one(program: Program) -> list[CostsAndSeconds]:
             with closing(Worker(LIMITS)) as worker:
@@ -94,12 +94,12 @@ class PortfolioSetup:
 
 @dataclass(frozen=True)
 class PortfolioEffort:
-    """On which programs to evolve, and for how long."""
+    """Number of programs to evolve on, and of generations."""
 
-    count: int  # of the programs: the first that can be opened, and on which
-    slowest: float  # the reference takes no more seconds
-    generations: int  # those of the state file counted in
-    seed: int = 0  # of what is evolved
+    count: int  # programs: the first that can be opened and are not too slow
+    slowest: float  # seconds that the reference may take on a program
+    generations: int  # including those in the state file
+    seed: int = 0  # of the candidates
 
 
 def evolve(
@@ -109,21 +109,21 @@ def evolve(
     state: Path,
     effort: PortfolioEffort,
 ) -> Iterator[Portfolio]:
-    """Try some sequences on some programs, then evolve; yield the same portfolio after every generation.
+    """Measure a first generation of sequences, then evolve; yield one growing portfolio every generation.
 
-    A killed run goes on after its last generation. Where the state file is of fewer programs than asked for,
-    what is best on those is the first generation on all of them. Two runs differ where the time of a sequence
-    decides.
+    A killed run continues after its last generation. If the state file has fewer programs than
+    `effort.count`, its best sequences are the first generation on all programs. Two runs may differ, because
+    choices depend on measured times.
 
     Args:
-        setup: By what, and for what.
-        programs: Of the training split.
-        first: The first generation, the reference before all others.
-        state: JSON lines: what is known of the programs, then one of each generation.
-        effort: On how many of the programs, and for how long.
+        setup: Settings of the measurements.
+        programs: Programs of the training split.
+        first: The first generation, beginning with the reference.
+        state: File of JSON lines: one with the programs and their references, then one for each generation.
+        effort: Numbers of programs and generations.
 
     Raises:
-        InputError: the state file is of other programs or another objective.
+        InputError: the state file has other programs or another objective.
     """
     known = read_json_lines(state, json_object, appended=True)
     head, *rows = known or [{"count": 0, "programs": []}]
@@ -157,7 +157,7 @@ def _widened(
     programs: Sequence[Program],
     effort: PortfolioEffort,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the lines of a state file of more programs, in which the best of one of fewer are tried."""
+    """Return the lines of a state file with more programs, on which the best sequences so far are tried."""
     others = [program for program in programs if program.name not in head["programs"]]
     found = setup.suitable(others, effort.count - len(head["programs"]), effort.slowest)
     if not head["programs"] and not found:
@@ -187,7 +187,7 @@ def _widened(
 
 
 def _portfolio(head: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Portfolio:
-    """Return what is known so far."""
+    """Return the portfolio that a state file's lines hold."""
     nothing = np.zeros((0, len(head["programs"])))
     portfolio = Portfolio(head["programs"], np.array(head["references"]), [], nothing, nothing)
     for row in rows:
@@ -196,7 +196,7 @@ def _portfolio(head: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Portfoli
 
 
 def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> list[Program]:
-    """Return the programs of some names."""
+    """Return the programs with the given names."""
     wanted, found = set(names), dict[str, Program]()
     for program in programs:
         if program.name in wanted:
@@ -210,7 +210,7 @@ def _named(programs: Sequence[Program], names: Sequence[str], state: Path) -> li
 def _race(
     setup: PortfolioSetup, portfolio: Portfolio, programs: Sequence[Program], rng: np.random.Generator
 ) -> Generation:
-    """Try candidates on some of the programs, and the best of them on the others."""
+    """Measure candidates on some of the programs, and the best candidates on the others."""
     parents_of, candidates = next_candidates(setup.actions, portfolio, rng)
     if len(programs) <= SCREEN:
         return setup.measure(programs, candidates)
@@ -233,13 +233,15 @@ def _race(
 def _worth(
     portfolio: Portfolio, tried: Generation, parents_of: Sequence[int], few: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Return what n sequences are worth for their time, as the portfolio's next or in the parent's place.
+    """Return the larger of n sequences' marginal gains per time, as an addition or in the parent's place.
+
+    In the parent's place, the parent's own marginal gain per time is subtracted.
 
     Args:
-        portfolio: What there is.
-        tried: The sequences, on some of the programs.
-        parents_of: n numbers of sequences of the portfolio.
-        few: Which programs.
+        portfolio: The portfolio so far.
+        tried: The n sequences, measured on some of the programs.
+        parents_of: The n parents' numbers in the portfolio.
+        few: Indices of those programs.
     """
     known = portfolio.log_ratios[:, few].clip(0, MOST)
     time = OVERHEAD + portfolio.relative_seconds[:, few].mean(axis=1)

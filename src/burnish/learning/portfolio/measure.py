@@ -1,4 +1,4 @@
-"""Measuring what traces cost on a program, in a worker process: those that fail, too."""
+"""Measurement of the costs of traces on a program, in a worker process; failures are recorded."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from burnish.learning.training.collect import LIMITS
 from burnish.workers.worker import Worker
 
 CostsAndSeconds = tuple[tuple[float, ...] | None, float]
-"""What a trace costs by each objective, None where it fails, and the seconds of applying it."""
+"""A trace's cost by each objective, or None if it fails; and the seconds of applying it."""
 
 
 def measure_reference(
     task: Task, program: Program, objectives: Sequence[str], worker: Worker
 ) -> tuple[tuple[float, ...], float]:
-    """Return what the task's reference costs by each objective, and the seconds that applying it takes.
+    """Return the reference's cost by each objective, and the seconds of applying it.
 
     Raises:
         ProgramError: the program cannot be opened.
-        CompilerCrash: the reference does not survive it.
+        CompilerCrash: the compiler crashes under the reference.
     """
     opener = task.open if task.initial_traces else task.baseline(task.reference)
     call = _first, opener, program, [task.first_trace], tuple(objectives)
@@ -37,7 +37,7 @@ def measure_reference(
 def measure_traces(
     task: Task, program: Program, traces: Sequence[Trace], objectives: Sequence[str], worker: Worker
 ) -> list[CostsAndSeconds]:
-    """Measure traces, one after the other.
+    """Measure traces one after the other; a trace that crashes the compiler takes the time limit.
 
     Raises:
         ProgramError: the program cannot be opened.
@@ -56,14 +56,14 @@ def measure_traces(
 def _first(
     opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
 ) -> tuple[tuple[float, ...], float]:
-    """Measure one trace."""
+    """Measure the first trace."""
     return next(_measure(opener, program, traces, objectives))
 
 
 def _measure(
     opener: Callable[[Program], Session], program: Program, traces: Sequence[Trace], objectives: Sequence[str]
 ) -> Iterator[tuple[tuple[float, ...], float]]:
-    """Yield what each trace costs by each objective, and the seconds that it took."""
+    """Yield each trace's cost by each objective, and the seconds of applying it."""
     root = opener(program)
     for trace in traces:
         begin = time.perf_counter()

@@ -1,9 +1,9 @@
-"""Sequence-value learning: which of some strong sequences is worth trying first on a program.
+"""Sequence-value learning: prediction of the gains of some strong sequences on a program.
 
-The sequences were found by search over the training split, and each was applied to every training program:
-a table of values. What is learned is a distance between programs under which a program's values are the
-weighted mean of its neighbours' (attention over a support set: Vinyals et al. 2016, equation 1), fitted with
-the programs of the same project left out, since it will be asked about projects that it has never seen.
+The sequences were found by search over the training split, and each was applied to every training program,
+which gives a table of values. The network learns a distance between programs under which a program's values
+are the weighted mean of its neighbours' values (attention over a support set: Vinyals et al. 2016, equation
+1). A program's neighbours exclude its own project, because the policy will be applied to unseen projects.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-SELF = -1e9  # score of a program that may not be looked at
+SELF = -1e9  # score of a hidden program, which excludes it from the softmax
 
 
 @dataclass(frozen=True)
 class SequenceValuesConfig:
-    """How the distance is learned."""
+    """Hyperparameters of the network and its training."""
 
     width: int = 32  # of the hidden layer
-    dimensions: int = 8  # of the space that programs are put into
+    dimensions: int = 8  # of the space that programs are mapped to
     dropout: float = 0.2  # of the features, and of the hidden layer
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
@@ -34,10 +34,10 @@ class SequenceValuesConfig:
 
 
 class SequenceValueNetwork(nn.Module):
-    """Features to a point: [B, F] -> [B, dimensions]."""
+    """Map from features to a point: [B, F] -> [B, dimensions]."""
 
     def __init__(self, features: NDArray[np.float32], config: SequenceValuesConfig) -> None:
-        """Make the network; `features`, [P, F], say how to standardise."""
+        """Make the network; mean and deviation of log(1 + `features`), [P, F], standardise its input."""
         super().__init__()
         logs = np.log1p(features)
         self.mean: Tensor
@@ -49,7 +49,7 @@ class SequenceValueNetwork(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return where each program is."""
+        """Return the point of each program."""
         inputs = self.dropout((torch.log1p(features) - self.mean) / self.deviation)
         point: Tensor = self.output(self.dropout(torch.tanh(self.hidden(inputs))))
         return point
@@ -61,7 +61,7 @@ def attention(queries: Tensor, keys: Tensor, hidden: Tensor | None = None) -> Te
     Args:
         queries: [B, D].
         keys: [P, D].
-        hidden: bool[B, P]; True where a query may not look at a key.
+        hidden: bool[B, P]; True: the query must not use the key.
     """
     scores = -torch.square(queries[:, None] - keys[None]).sum(dim=-1)
     if hidden is not None:
@@ -81,7 +81,7 @@ def value_loss(weights: Tensor, gains: Tensor, targets: Tensor) -> Tensor:
 
 
 class SequenceValueLearner:
-    """Fits the distance, an epoch an iteration."""
+    """Training of the network; an iteration is an epoch."""
 
     def __init__(
         self,
@@ -92,14 +92,14 @@ class SequenceValueLearner:
         *,
         seed: int,
     ) -> None:
-        """Take the table.
+        """Make the network and its optimizer.
 
         Args:
             features: [P, F], counts.
             gains: [P, K], log(reference / cost).
-            projects: Of the P programs; none is predicted from its own project.
-            config: How.
-            seed: Of the weights and of dropout.
+            projects: Projects of the P programs; no program is predicted from its own project.
+            config: Hyperparameters.
+            seed: Seed of the weights and of dropout.
         """
         self.config = config
         self.seed = seed
@@ -116,7 +116,7 @@ class SequenceValueLearner:
         )
 
     def iterate(self) -> dict[str, float]:
-        """Make one step on all programs."""
+        """Make one optimizer step on all programs."""
         self.network.train()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed * 1_000_003 + self.epoch)
@@ -144,12 +144,12 @@ class SequenceValueLearner:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on."""
+        """Return everything that a continuation needs."""
         state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
         return copy.deepcopy(state) | {"epoch": self.epoch}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another learner."""
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(copy.deepcopy(state["optimizer"]))
         self.epoch = state["epoch"]

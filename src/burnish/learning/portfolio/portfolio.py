@@ -1,4 +1,4 @@
-"""Sequences, and what they gain on some programs."""
+"""Portfolio of sequences, with their costs and times on some programs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from burnish.learning.portfolio.seconds import relative_seconds
 
 @dataclass
 class Portfolio:
-    """Sequences, and what they gain on some programs.
+    """N sequences, with their costs and times on P programs.
 
     Attributes:
-        programs: Their names.
-        references: float64[P], what the task's reference costs.
-        traces: N of them; the reference is the first.
-        costs: float64[N, P], infinite where one fails.
-        seconds: float64[N, P], of applying it.
-        dropped: Others, which were tried on some of the programs.
-        generations: How many made them.
+        programs: Names of the programs.
+        references: float64[P], costs under the task's reference.
+        traces: The N sequences; the first is the reference.
+        costs: float64[N, P], infinite if a sequence fails.
+        seconds: float64[N, P], time of applying a sequence.
+        dropped: Other sequences, which were tried on only some of the programs.
+        generations: Number of generations so far.
     """
 
     programs: list[str]
@@ -37,12 +37,12 @@ class Portfolio:
     generations: int = 0
 
     def chosen(self, size: int) -> tuple[list[Trace], list[float]]:
-        """Choose greedily, by gain for time: sequences, and what each adds to the mean log ratio."""
+        """Choose at most `size` sequences by gain per time: (sequences, what each adds to mean log ratio)."""
         order, added = self.numbers(size)
         return [self.traces[i] for i in order], added
 
     def numbers(self, size: int) -> tuple[list[int], list[float]]:
-        """Choose likewise, and return the rows of the sequences."""
+        """Choose as `chosen` does, but return the rows of the sequences."""
         return by_gain_for_time(self.log_ratios, self.relative_seconds, size)
 
     @property
@@ -52,11 +52,11 @@ class Portfolio:
 
     @property
     def relative_seconds(self) -> NDArray[np.float64]:
-        """What trying a sequence takes, in units of what the reference takes, float64[N, P]."""
+        """Times of trying a sequence, in units of the reference's time, float64[N, P]."""
         return relative_seconds(self.traces, self.seconds, self.seconds[0])
 
     def add(self, generation: Generation) -> None:
-        """Take in another generation."""
+        """Add a generation."""
         self.traces += generation.traces
         self.costs = np.vstack([self.costs, generation.costs])
         self.seconds = np.vstack([self.seconds, generation.seconds])
@@ -66,7 +66,7 @@ class Portfolio:
 
 @dataclass(frozen=True)
 class Generation:
-    """Sequences that were tried on all programs, float64[n, P], and those that were not."""
+    """n sequences tried on all P programs, float64[n, P], and those dropped after some programs."""
 
     traces: list[Trace]
     costs: NDArray[np.float64]
@@ -74,7 +74,7 @@ class Generation:
     dropped: list[Trace] = field(default_factory=list)
 
     def line(self) -> dict[str, Any]:
-        """Return it as JSON has it: None where a sequence fails."""
+        """Return the generation as JSON values; the cost of a failed sequence is None."""
         finite = np.where(np.isfinite(self.costs), self.costs, None)  # type: ignore[call-overload]
         return {
             "traces": self.traces,
@@ -85,9 +85,9 @@ class Generation:
 
     @classmethod
     def read(cls, line: dict[str, Any], programs: int) -> Generation:
-        """Read what `line` returned, of so many programs."""
+        """Read a generation that `line` returned; `programs` is the number of programs."""
         shape = (len(line["traces"]), programs)
-        costs = np.array(line["costs"], dtype=np.float64).reshape(shape)  # None becomes nan
+        costs = np.array(line["costs"], dtype=np.float64).reshape(shape)  # None becomes NaN
         return cls(
             [tuple(trace) for trace in line["traces"]],
             np.where(np.isnan(costs), np.inf, costs),

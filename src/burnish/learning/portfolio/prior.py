@@ -1,4 +1,4 @@
-"""How probable each action is after another one, in traces that were worth it."""
+"""Bigram model of actions, fitted to traces with a gain."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from burnish.core.guide import Prior
 from burnish.core.trace import Trace
 
-UNIFORM = 0.1  # of every probability: nothing is impossible
-PSEUDOCOUNT = 4.0  # how many observations the mean over all predecessors is worth
+UNIFORM = 0.1  # share of the uniform distribution in every row, so that no action has probability 0
+PSEUDOCOUNT = 4.0  # weight of the unigram distribution in every row, in observations
 
 
 def fit_prior(actions: Sequence[str], traces: Iterable[tuple[Trace, float]]) -> Prior:
@@ -20,8 +20,8 @@ def fit_prior(actions: Sequence[str], traces: Iterable[tuple[Trace, float]]) -> 
 
     Args:
         actions: The n actions.
-        traces: Each with its weight, such as its log ratio; the mean weight counts as one observation; those
-            of 0 and below do not count.
+        traces: Each with its weight, such as its log ratio. The mean weight counts as one observation; traces
+            with a weight of 0 or below are ignored.
     """
     index = {action: i for i, action in enumerate(actions)}
     kept = [(trace, weight) for trace, weight in traces if weight > 0]

@@ -1,4 +1,4 @@
-"""Times of sequences, relative to the reference, and what is reached in them."""
+"""Times of sequences relative to the reference, and the gain that a policy reaches within a time."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from burnish.core.trace import Trace
 from burnish.policies.sequence_values import SequenceValues, size_of
 
-LEAST_TIME = 0.02  # of what the reference takes: what a clock can tell
-SHORT = 5.0  # times what the reference takes: how long validation may try sequences
+LEAST_TIME = 0.02  # in units of the reference's time: the resolution of the measurement
+SHORT = 5.0  # time limit of validation, in units of the reference's time
 
 
 def relative_seconds(
     traces: Sequence[Trace], seconds: NDArray[np.float64], references: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return what trying traces takes, in units of what the reference takes: float64[N, P], above 0.
+    """Return the times of trying traces, in units of the reference's time: float64[N, P], above 0.
 
-    The reference is tried before all others and the state it leads to is kept: a trace that begins with it
-    takes the rest only.
+    The reference is tried first and its final state is kept, so a trace that begins with the reference takes
+    only the time of its remaining entries.
 
     Args:
-        traces: N of them, the reference before all others.
-        seconds: float64[N, P], of applying them to P programs.
-        references: float64[P], of applying the reference.
+        traces: N traces, the first of which is the reference.
+        seconds: float64[N, P], times of applying the traces to P programs.
+        references: float64[P], times of applying the reference.
     """
     relative = seconds / references.clip(min=1e-9)
     reference = traces[0]
@@ -38,11 +38,11 @@ def relative_seconds(
 
 
 def fit_time(features: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Fit what sequences take by the size of the program: least squares of logarithms, slopes 0 and above.
+    """Fit the times of sequences as functions of program size: least squares of logarithms, slopes >= 0.
 
     Args:
-        features: [P, F], of the programs.
-        seconds: [P, K], of the sequences, in units of what the reference takes there; above 0.
+        features: [P, F], features of the programs.
+        seconds: [P, K], times of the sequences, in units of the reference's time on that program; above 0.
 
     Returns:
         [2, K]: SequenceValues.time.
@@ -60,14 +60,16 @@ def reached(
     gains: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> float:
-    """Return the geometric mean, over programs, of the best that is tried within SHORT, or the reference.
+    """Return the geometric mean over programs of the best reference / cost that trials within SHORT reach.
+
+    The reference is the first trial.
 
     Args:
-        policy: Which sequences, and in which order.
-        weights: For each of the P programs, how it resembles those of the policy.
-        expected: For each of them, what the K sequences are expected to take.
+        policy: The policy, which chooses and orders the sequences.
+        weights: For each of the P programs, its similarity to the policy's training programs.
+        expected: For each of the P programs, the expected times of the K sequences.
         gains: [P, K], log(reference / cost).
-        seconds: [P, K], in units of what the reference takes.
+        seconds: [P, K], in units of the reference's time.
     """
     best = []
     for shares, guess, gain, time in zip(weights, expected, gains, seconds, strict=True):

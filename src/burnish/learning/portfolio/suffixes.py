@@ -1,8 +1,8 @@
-"""Which short traces are worth trying on every function, after the whole program was optimized.
+"""Learning of suffixes: short traces to try on every function after the whole program was optimized.
 
-What is done to one function costs or gains at that function alone, so one evaluation of a suffix on a program
-is an experiment on each of its functions: thousands of them an hour. Suffixes that gained what no other one
-gained are tried on the next programs, and varied.
+A function's actions change the cost of that function only. So one evaluation of a suffix on a program is an
+independent experiment on each of its functions, which makes thousands of experiments an hour. Suffixes that
+gained more than all others somewhere are tried on the next programs, and varied.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from burnish.search.mutation import draw_suffix
 from burnish.search.problem import Problem
 from burnish.search.space import Batch
 
-POOL = 32  # of the best suffixes so far, tried on every program, and
-NEW = 32  # variations and random ones
-ROUNDS = 3  # each from the state that the last one's best suffixes lead to
-KEPT = 8  # suffixes of a round that are credited
-LONGEST = 6
-RANDOM = 0.3  # of the new ones, with at most
-LONGEST_RANDOM = 4  # entries
+POOL = 32  # the best suffixes so far that are tried on every program
+NEW = 32  # variations and random suffixes that are tried on a program in every round
+ROUNDS = 3  # rounds per program; each starts from the best state of the round before
+KEPT = 8  # most suffixes of a round that are credited
+LONGEST = 6  # entries of a suffix
+RANDOM = 0.3  # share of random suffixes among the new ones
+LONGEST_RANDOM = 4  # entries of a random suffix
 
 
 @dataclass(frozen=True)
 class SuffixSetup:
-    """What suffixes are learned for."""
+    """Settings of the learning of suffixes."""
 
     task: Task
     objective: str
     prefixes: tuple[Trace, ...]
-    """What comes before: the best of them on each program."""
+    """Traces of the whole program; suffixes follow the best of these on each program."""
     actions: tuple[str, ...]  # legal at a single site
     always: tuple[Trace, ...] = ()
     """Suffixes that are tried on every program, beside the best so far."""
@@ -65,16 +65,16 @@ def learn_suffixes(
 ) -> dict[Trace, float]:
     """Try suffixes on program after program: {suffix: credit}, the best first.
 
-    The credit is the sum, over programs, of the share of the program's cost that the suffix saved beyond what
-    better suffixes of the same round saved. A killed run goes on with the programs that are missing.
+    The credit is the sum, over programs, of the share of the program's cost that the suffix saved beyond the
+    savings of better suffixes of the same round. A killed run continues with the missing programs.
 
     Args:
-        setup: What for.
-        programs: Of the training split.
-        state: JSON lines, one of each program.
-        jobs: Programs at a time.
-        seed: Of the variations.
-        progress: Told the program, the share that was saved, and how many programs there are now.
+        setup: Settings of the learning.
+        programs: Programs of the training split.
+        state: File of JSON lines, one for each program.
+        jobs: Programs in parallel.
+        seed: Seed of the variations.
+        progress: Called with a program's name, the share of its cost saved, and the number of rows so far.
     """
     rows = read_json_lines(state, json_object, appended=True)
     file = LineFile(state, keep=True)
@@ -158,9 +158,10 @@ def _try(
 
 
 def attributes_first(suffixes: Iterable[Trace], left: Collection[Trace]) -> tuple[Trace, ...]:
-    """Return suffixes, those first that are one of the actions left to sites: of each pass the first.
+    """Return suffixes in another order: first, for each pass, the first suffix that is in `left`.
 
-    They are tried before anything else, and cost no more than code generation.
+    `left` has the single actions that only sites may have. They are tried before anything else, because they
+    cost no more than code generation.
     """
     every, passes = tuple(suffixes), dict[str, Trace]()
     for suffix in every:

@@ -1,14 +1,14 @@
-"""The training of sequence values: find sequences, apply them everywhere, learn when which one pays.
+"""Training of sequence values: find sequences, measure them on all programs, learn where each pays.
 
-Four stages, each kept in a file of the run's folder, program by program:
+Four stages, each of which keeps its results, program by program, in files of the run's folder:
 
-1. found.jsonl: strong traces of some programs, by search (burnish.learning.training.collect);
-2. portfolio-OBJECTIVE.jsonl: a portfolio, evolved from them on many programs (evolve);
-3. table.jsonl, validation.jsonl: that and the strongest traces of all, on many programs, large ones too
-   (costs); what adds something there, for its time, is the policy's portfolio;
-4. suffixes-OBJECTIVE.jsonl: what to try at functions behind the best of them (suffixes).
+1. found.jsonl: strong traces of some programs, found by search (burnish.learning.training.collect);
+2. portfolio-OBJECTIVE.jsonl: a portfolio, evolved from these traces on many programs (evolve);
+3. table.jsonl, validation.jsonl: costs of that portfolio and of the strongest traces on many programs, large
+   ones included (costs); the sequences with the largest marginal gains per time are the policy's portfolio;
+4. suffixes-OBJECTIVE.jsonl: suffixes to try at functions after the best of these sequences (suffixes).
 
-Then the network is fitted (network), and all of it is one small file.
+Then the network is fitted (network), and the whole policy is written to one small file.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SequenceValuesTraining:
         """Choose the programs.
 
         Raises:
-            InputError: the configuration does not fit.
+            InputError: the configuration does not fit the task or the programs.
         """
         self.config, self.folder, self.note = config, folder, note
         torch.set_num_threads(config.run.threads)
@@ -80,7 +80,7 @@ class SequenceValuesTraining:
         self.jobs = self.plan.jobs or os.cpu_count() or 1
         self.learner: SequenceValueLearner | None = None
         self._saved: Mapping[str, Any] = {}
-        self._policy: SequenceValues | None = None  # all but the network
+        self._policy: SequenceValues | None = None  # complete except for the network's current weights
         self._held: CostTable | None = None
         self._stages = self._run()
 
@@ -89,7 +89,7 @@ class SequenceValuesTraining:
         return next(self._stages)
 
     def validate(self) -> Mapping[str, float]:
-        """Return what the sequences reach that fit into SHORT times the reference's own time."""
+        """Return the metrics of sequences tried within SHORT times the reference's time."""
         if not (self.learner and self._policy and self._held):
             return {SCORE: NOTHING_YET}
         policy, held = self._with_network(), self._held
@@ -106,7 +106,7 @@ class SequenceValuesTraining:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the network; the stages before are files."""
+        """Return the network's state; the earlier stages keep theirs in files."""
         return {"learner": self.learner.state_dict() if self.learner else self._saved}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -141,7 +141,7 @@ class SequenceValuesTraining:
         self._stages.close()
 
     def _run(self) -> Generator[Mapping[str, float], None, None]:
-        """Do the stages, one after the other; what their files have is not done again."""
+        """Run the stages one after the other, without repeating the work that their files already have."""
         plan = self.plan
         found: list[Found] = []
         for part in _parts(self.programs, plan.searched, plan.chunk):
@@ -221,7 +221,7 @@ class SequenceValuesTraining:
         return table
 
     def _candidates(self, found: Sequence[Found]) -> Generator[Mapping[str, float], None, tuple[Trace, ...]]:
-        """Evolve a portfolio from what was found, and add the strongest; the reference is the first."""
+        """Return the reference, a portfolio evolved from the found traces, and the strongest of these."""
         reference = self.task.first_trace
         first = [reference, *(item.trace for item in found if item.ratio >= self.plan.worth)]
         chosen: Sequence[Trace] = ()
@@ -248,7 +248,7 @@ class SequenceValuesTraining:
         return tuple(dict.fromkeys(map(setup.without, candidates)))
 
     def _of_policy(self, name: str) -> tuple[Trace, ...]:
-        """Return the sequences of a policy of this kind.
+        """Return the sequences of another sequence-value policy.
 
         Raises:
             UnknownName, InputError: there is no such policy, or it is of another kind.
@@ -259,14 +259,14 @@ class SequenceValuesTraining:
         return guide_for[0].traces
 
     def _portfolio(self, table: CostTable) -> list[int]:
-        """Return the columns of the reference, and of what adds something to it for its time."""
+        """Return the columns of the reference and of the sequences chosen by gain per time."""
         gains, seconds = table.log_ratios(self.objective), table.relative_seconds()
         order, _ = by_gain_for_time(gains.T, seconds.T, self.plan.size)
         reference = table.traces.index(self.task.first_trace)
         return list(dict.fromkeys([reference, *order]))
 
     def _best(self, table: CostTable, gains: NDArray[np.float64]) -> tuple[Trace, ...]:
-        """Return the few sequences that suffixes are learned behind."""
+        """Return the reference and at most six sequences, after which suffixes are learned."""
         order, _ = greedy_cover(gains.clip(min=0).T, 6)
         return tuple(dict.fromkeys([table.traces[0], *(table.traces[i] for i in order)]))
 
@@ -288,7 +288,7 @@ class SequenceValuesTraining:
 
 
 def _parts(programs: Chosen, count: int, chunk: int) -> Iterator[Sequence[Program]]:
-    """Yield the first `count` programs in parts; one that is empty where there are none."""
+    """Yield the first `count` programs in parts of `chunk`; one empty part if there are no programs."""
     most = min(count, len(programs))
     for begin in range(0, most or 1, chunk):
         yield programs[begin : min(begin + chunk, most)]

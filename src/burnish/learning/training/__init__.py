@@ -1,1 +1,1 @@
-"""Learning from a corpus: what `burnish train` runs."""
+"""Training on a corpus of programs, as `burnish train` runs it."""

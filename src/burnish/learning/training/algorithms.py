@@ -1,4 +1,4 @@
-"""The algorithms by name; their modules, and torch, are imported when one is asked for."""
+"""Training algorithms by name; an algorithm's module, and torch, are imported on first use."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Where a learner and its configuration are."""
+    """Location of a learner and its configuration."""
 
     module: str
     learner: str
-    imitates: bool = False  # and is made with demonstrations
+    imitates: bool = False  # it learns from demonstrations
 
     @property
     def settings(self) -> str:
-        """The name of its configuration's dataclass, whose fields are the keys of [algorithm]."""
+        """Name of the configuration's dataclass, whose fields are the keys of [algorithm]."""
         return f"{self.learner}Config"
 
 
@@ -45,25 +45,25 @@ LEARNERS: dict[str, Algorithm] = {
 }
 
 OF_LEARNERS = "burnish.learning.training.learning:PolicyTraining"
-"""What trains them: "module:function" of (config, folder, note) -> Training."""
+"""The training of LEARNERS, as "module:function" of (config, folder, note) -> Training."""
 
 TRAININGS: dict[str, str] = {
     "sequence-values": "burnish.learning.portfolio.training:SequenceValuesTraining",
 }
-"""Other kinds of training, by name; tasks have kinds of their own."""
+"""Other kinds of training, by name; a task may define further kinds."""
 
 
 def trainings_of(task: Task) -> dict[str, str]:
-    """Return what can be trained for a task, and where: by its name, "module:function"."""
+    """Return the trainings that a task offers: "module:function" by algorithm name."""
     return {**dict.fromkeys(LEARNERS, OF_LEARNERS), **TRAININGS, **task.policies.trainings}
 
 
 def open_training(config: Config, folder: Path, note: Note) -> Training:
-    """Make what a configuration trains.
+    """Open the training that a configuration names.
 
     Raises:
-        UnknownName: there is no such algorithm, or no such task.
-        InputError: the configuration does not fit.
+        UnknownName: there is no such algorithm or task.
+        InputError: the configuration does not fit the training.
     """
     name = config.algorithm["name"]
     known = trainings_of(named_task(config))
@@ -75,11 +75,11 @@ def open_training(config: Config, folder: Path, note: Note) -> Training:
 
 
 def settings_of(config: Config) -> tuple[Algorithm, Any]:
-    """Return a learner, and its settings by the keys of [algorithm].
+    """Return a learner's location, and its settings from the keys of [algorithm].
 
     Raises:
-        UnknownName: there is no such key.
-        InputError: a value is not what was expected.
+        UnknownName: a key is unknown.
+        InputError: a value has the wrong type or range.
     """
     table = dict(config.algorithm)
     algorithm = LEARNERS[table.pop("name")]
@@ -88,5 +88,5 @@ def settings_of(config: Config) -> tuple[Algorithm, Any]:
 
 
 def without_torch() -> MissingTool:
-    """Say how to get torch."""
+    """Return the error for a missing torch, which names the command to install it."""
     return MissingTool(f"training needs torch, which is not installed: {install('train')}")

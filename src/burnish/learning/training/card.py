@@ -1,4 +1,4 @@
-"""Cards of trained policies: what one is, in a JSON file beside it."""
+"""Cards of trained policies: a JSON file beside each policy that describes it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKAGES = ("torch", "numpy", "gymnasium")
 
 
 def card_path(policy: Path) -> Path:
-    """Return where the card of a policy's file is."""
+    """Return the path of the card of a policy's file."""
     return policy.with_suffix(".card.json")
 
 
@@ -35,12 +35,12 @@ def write_card(
     """Write the card of a policy.
 
     Args:
-        policy: Its file.
-        config: What it was trained by.
-        best: Which of its iterations it is, and how that validates.
-        last: Where the training ended.
-        more: What the training says of itself: task, actions, observation, programs, ...
-        command: That trained it.
+        policy: The policy's file.
+        config: The training's configuration.
+        best: Iteration and validation metrics of the policy.
+        last: State at the end of the training.
+        more: Entries from the training: task, actions, observation, programs, ...
+        command: The command that trained it.
     """
     card = {
         "card": CARD_VERSION,
@@ -63,7 +63,7 @@ def write_card(
 
 
 def versions(own: Mapping[str, str]) -> dict[str, str]:
-    """Return the versions of what trained, the task's own tools among them."""
+    """Return the versions of burnish, Python, PACKAGES and the task's own tools."""
     found = {"burnish": burnish.__version__, **own, "python": platform.python_version()}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):

@@ -1,4 +1,4 @@
-"""The checkpoint of a training run: one file that is there whole or not at all."""
+"""Checkpoint of a training run: one file, which is always complete."""
 
 from __future__ import annotations
 
@@ -27,52 +27,52 @@ class Best:
 
     iteration: int
     metrics: dict[str, float]  # of its validation
-    policy: dict[str, Any]  # its state
+    policy: dict[str, Any]  # its state_dict
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that is needed to go on to the same curve."""
+    """The complete state of a run: from it, training continues with the same curve."""
 
     config: dict[str, Any]  # Config.to_dict()
     iteration: int
     steps: int
-    seconds: float  # of work so far, whatever it was interrupted by
-    log_bytes: int  # how long the log was: lines behind it are of iterations that will be done again
+    seconds: float  # of work so far, without interruptions
+    log_bytes: int  # length of the log then: later lines are of iterations that will be repeated
     stale: int  # validations since the best one
     state: dict[str, Any]  # the training's
     best: Best | None = None
-    finished: str = ""  # why, where the run is over
+    finished: str = ""  # the reason why the run is over; "" if it is not
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write the checkpoint of a run's folder, which is `locked`; a kill leaves the old one or this one.
+    """Write the checkpoint of a run's `locked` folder; a kill leaves either the old or the new checkpoint.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     content = {name: getattr(checkpoint, name) for name in _names(Checkpoint)}
     best = checkpoint.best
     content["best"] = best and {name: getattr(best, name) for name in _names(Best)}
     path, partial = folder / FILE, folder / f".{FILE}.partial"
     try:
-        with partial.open("wb") as file:  # not by way of bytes: a replay buffer is large
+        with partial.open("wb") as file:  # not via bytes in memory, because a replay buffer is large
             torch.save({"format": FORMAT, **content}, file)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except (OSError, RuntimeError) as error:  # the latter is torch's word for a full disk
+    except (OSError, RuntimeError) as error:  # torch raises RuntimeError if the disk is full
         partial.unlink(missing_ok=True)
         raise InputError(f"{path}: cannot write there: {error}") from None
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
-    """Read the checkpoint of a run's folder; None where there is none.
+    """Read the checkpoint of a run's folder; None if the folder has no checkpoint.
 
-    Nothing in the file is run: it may come from somebody else.
+    No code in the file is executed, because the file may come from an untrusted source.
 
     Raises:
-        InputError: it is damaged, or another version of burnish wrote it.
+        InputError: the file is damaged, or another version of burnish wrote it.
     """
     path = folder / FILE
     if not path.exists():
@@ -90,7 +90,7 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
 
 
 def diverged(what: str) -> InputError:
-    """Say that a training cannot go on from here, but from its checkpoint."""
+    """Return the error for a diverged training, which can continue only from its checkpoint."""
     return InputError(
         f"training diverged: {what}; the last checkpoint is kept; a smaller algorithm.learning_rate may help"
     )
@@ -98,10 +98,10 @@ def diverged(what: str) -> InputError:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other processes from training in the same folder; the lock ends with the process.
+    """Lock a folder so that no other process trains there; the lock ends with the process.
 
     Raises:
-        InputError: another one does already.
+        InputError: another process already trains there.
     """
     with (folder / ".lock").open("w") as file:
         try:
@@ -112,13 +112,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _plain() -> list[Any]:
-    """Return what may be in a checkpoint beside tensors, numbers and lists: arrays and graphs of a replay."""
+    """Return the types that a replay buffer adds to tensors, numbers and lists: arrays and graphs."""
     array = np.zeros(1)
     dtypes = {
         type(np.dtype(name)) for name in ("bool", "int64", "int32", "uint8", "float16", "float32", "float64")
     }
     makers = [array.__reduce__()[0], array[0].__reduce__()[0]]
-    return [np.ndarray, np.dtype, *dtypes, *makers, bytes, GraphInstance]  # bytes: of an empty array
+    return [np.ndarray, np.dtype, *dtypes, *makers, bytes, GraphInstance]  # bytes: for empty arrays
 
 
 def _names(kind: type[Any]) -> list[str]:

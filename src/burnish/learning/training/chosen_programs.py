@@ -19,24 +19,23 @@ from burnish.llvm.corpora.store import Corpus
 
 @dataclass(frozen=True)
 class SourcePrograms:
-    """What one source stands for."""
+    """The programs of one source."""
 
     source: Source
     programs: Sequence[Program] = field(repr=False)
-    change: Callable[[Program], Program] | None = None  # to another variant
+    change: Callable[[Program], Program] | None = None  # makes the variant of a program
 
     def program(self, number: int) -> Program:
-        """Return one of the programs, or a variant of it, which has a name of its own."""
+        """Return one program; a variant's name ends with the name of the variant."""
         program = self.programs[number]
         if not self.change:
             return program
         return replace(self.change(program), name=f"{program.name} {self.source.variant}")
 
     def describe(self) -> dict[str, Any]:
-        """Return what a card says of it: reference, how many, which splits, digest.
+        """Return the source's entry in a card: reference, number of programs, variant, splits, digest.
 
-        The digest is a corpus' own, over contents; of others it is over names, since those are made when they
-        are asked for.
+        A corpus has its own digest, over contents. Programs that are made on demand have a digest over names.
         """
         programs = self.programs
         said = {"use": self.source.use, "count": len(programs)}
@@ -51,10 +50,10 @@ class SourcePrograms:
 
 @dataclass(frozen=True)
 class Chosen(Sequence[Program]):
-    """Programs of several parts in a random order; each is opened when it is asked for."""
+    """Programs of several parts in a random order; each is opened on access."""
 
     parts: tuple[SourcePrograms, ...]
-    order: tuple[tuple[int, int], ...] = field(repr=False)  # part, and number in it
+    order: tuple[tuple[int, int], ...] = field(repr=False)  # (part, number in the part)
 
     def __len__(self) -> int:
         return len(self.order)
@@ -71,17 +70,17 @@ class Chosen(Sequence[Program]):
 
 
 def choose(sources: Sequence[Source], where: str, task: Task) -> Chosen:
-    """Return the programs of some sources, in an order that depends on their seeds only.
+    """Return the programs of some sources, in a random order that depends only on the sources' seeds.
 
-    Neighbours in a corpus are of one project: whoever takes them in turn should not see them in a row.
+    Neighbours in a corpus belong to one project, and environments should not play them one after the other.
 
     Args:
-        sources: Which.
+        sources: The sources.
         where: The table of the configuration, for errors: "programs".
-        task: Whose source reads them, and whose variants they may be.
+        task: The task that opens the programs and defines their variants.
 
     Raises:
-        InputError: a reference stands for nothing, or sizes are asked for of what is no corpus.
+        InputError: a reference has no programs, or a source that is not a corpus has limits on sizes.
         UnknownName: the task has no such variant.
     """
     parts = tuple(

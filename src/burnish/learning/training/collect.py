@@ -1,8 +1,8 @@
-"""Find strong traces, file by file; what was found on earlier files is where the next search begins.
+"""Collection of strong traces, file by file; each search begins with the best traces of earlier files.
 
 The idea of a lifelong search is old (a portfolio grown greedily: Xu, Hoos and Leyton-Brown's Hydra, 2010;
 for pass sequences, Purini and Jain 2013). Here it is one loop: search a file for some seconds, drop the
-entries that its best trace does not need, and let the next files begin with it.
+entries that its best trace does not need, and start the searches of the next files with that trace.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from burnish.search import Budget, search
 from burnish.search.problem import Problem
 from burnish.workers.worker import Limits, Worker
 
-LIMITS = Limits(deadline_seconds=20)  # of all that tries traces on many programs
-RECENT = 12  # traces of the last files that begin a search, and
-STRONGEST = 8  # of the files on which the gain was the largest
-WORTH_KEEPING = 1.005  # reference / cost from which a trace is tried on other files
+LIMITS = Limits(deadline_seconds=20)  # for everything that tries traces on many programs
+RECENT = 12  # initial traces of a search from the latest files
+STRONGEST = 8  # initial traces of a search from the files with the largest gains
+WORTH_KEEPING = 1.005  # least reference / cost of a trace that is tried on other files
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Found:
     program: str
     digest: str
     objective: str
-    reference: float  # what the task's reference costs
+    reference: float  # cost under the task's reference
     cost: float
     trace: Trace
     evaluations: int
@@ -52,15 +52,15 @@ class Found:
         return self.reference / self.cost
 
     def to_json(self) -> str:
-        """Write it on one line."""
+        """Return the object as one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, line: str) -> Found:
-        """Read what to_json wrote.
+        """Read a line that `to_json` wrote.
 
         Raises:
-            InputError: it is not that.
+            InputError: the line has another form.
         """
         row = json_object(line, "a row of collected traces")
         try:
@@ -70,7 +70,7 @@ class Found:
 
 
 def problems_of(task: Task, programs: Iterable[Program], objectives: Sequence[str]) -> Iterator[Problem]:
-    """Yield a problem for each program, for one of the objectives, by its digest."""
+    """Yield a problem for each program, with an objective chosen by the program's digest."""
     for program in programs:
         objective = objectives[_seed(program) % len(objectives)]
         yield Problem(task, program, objective, limits=LIMITS)
@@ -84,20 +84,20 @@ def collect(
     jobs: int,
     progress: Callable[[Found, int], None] | None = None,
 ) -> list[Found]:
-    """Search every program that the state file does not have, and append the best.
+    """Search every program that the state file lacks, append the best traces, and return all results.
 
-    A killed run goes on with the files that are missing. Two runs find the same only one job at a time, and
-    under a budget in evaluations.
+    A killed run continues with the missing files. Two runs find the same traces only with `jobs` = 1 and a
+    budget in evaluations.
 
     Args:
-        problems: Of the training split.
-        state: JSON lines, one of each file.
-        budget: Of the search of each file.
-        jobs: Files at a time, one process each.
-        progress: Told of each file, and how many there are now.
+        problems: Programs of the training split, with objectives.
+        state: File of JSON lines, one for each file searched.
+        budget: Budget of each file's search.
+        jobs: Number of files searched in parallel, one process each.
+        progress: Called with each result and the number of results so far.
     """
     known = read_found(state)
-    file = LineFile(state, keep=True)  # a line that was cut off when the run was killed is searched again
+    file = LineFile(state, keep=True)  # drops a last line that a kill cut off; its file is searched again
     done = {found.program for found in known}
     lock = Lock()
 
@@ -127,11 +127,11 @@ def collect(
 def best_of(
     problem: Problem, budget: Budget, *, method: str, seed: int, guide_for: GuideFor | None = None
 ) -> Found:
-    """Search one program, in one process by default, and shorten what is found.
+    """Search one program, in one process by default, and shorten the best trace.
 
     Raises:
-        ProgramError: it cannot be read.
-        CompilerCrash: the reference does not survive it.
+        ProgramError: the program cannot be read.
+        CompilerCrash: the compiler crashes on it under the reference or the best trace.
     """
     budget = replace(budget, workers=budget.workers or 1)
     found = search(problem, budget, method=method, seed=seed, guide_for=guide_for)
@@ -154,7 +154,7 @@ def _seed(program: Program) -> int:
 
 
 def _initial_traces(task: Task, known: Sequence[Found], objective: str) -> tuple[Trace, ...]:
-    """Return the reference, the last good traces for this objective, and the strongest for any."""
+    """Return the reference, the latest good traces for this objective, and the strongest for any."""
     good = [found for found in known if found.ratio >= WORTH_KEEPING]
     recent = [found.trace for found in good if found.objective == objective][-RECENT:]
     strongest = sorted(good, key=lambda found: -found.ratio)[:STRONGEST]
@@ -162,9 +162,9 @@ def _initial_traces(task: Task, known: Sequence[Found], objective: str) -> tuple
 
 
 def read_found(state: Path) -> list[Found]:
-    """Read what `collect` has written so far; nothing where there is no such file.
+    """Read the results that `collect` has written so far; none if there is no such file.
 
     Raises:
-        InputError: a line is not of that kind.
+        InputError: a line has another form.
     """
     return read_json_lines(state, Found.from_json, appended=True)

@@ -1,6 +1,6 @@
-"""What a training run is made of: a TOML file, read into frozen dataclasses.
+"""Configuration of a training run: a TOML file, read into frozen dataclasses.
 
-    burnish train ppo-autophase            # one of burnish/training/configs
+    burnish train ppo-autophase            # one of burnish/learning/training/configs
     burnish train mine.toml                # a file
 
 docs/training.md lists the keys.
@@ -25,15 +25,15 @@ SHIPPED = Path(__file__).parent / "configs"
 
 @dataclass(frozen=True)
 class Source:
-    """Programs: a reference, and which of what it stands for."""
+    """A reference to programs, and a selection among them."""
 
     use: str  # "corpus:train", "random:0..99", a file: see burnish.llvm.corpora.references
-    count: int | None = None  # so many of them, drawn with the seed; all by default
-    smallest: int = 1  # IR instructions; of a corpus only
+    count: int | None = None  # number of programs, drawn with the seed; all by default
+    smallest: int = 1  # fewest IR instructions; only for a corpus, as are `largest` and `even`
     largest: int | None = None
-    even: bool = False  # as many from every doubling of size as possible
-    seed: int = 0  # of the choice
-    variant: str = ""  # one of the task's variants, in place of the programs themselves
+    even: bool = False  # take equally many from each power-of-two range of sizes, as far as possible
+    seed: int = 0  # for drawing `count` programs, and for their order
+    variant: str = ""  # use this variant of the task instead of the programs themselves
 
     def __post_init__(self) -> None:
         if self.count is not None and self.count < 1:
@@ -44,17 +44,17 @@ class Source:
 
 @dataclass(frozen=True)
 class Environment:
-    """What the environments are: see docs/environments.md."""
+    """Settings of the environments: see docs/environments.md."""
 
     observation: str | tuple[str, ...] | None = None  # the task's first one by default
     actions: tuple[str, ...] | None = None  # all by default
-    sites: int = 0  # that can be acted on, beside the whole program
+    sites: int = 0  # number of sites that can be acted on, beside the whole program
     max_steps: int | None = None  # the task's own number by default
     reward: str = "log"
-    failure_reward: FailureReward = FAILURE_REWARD  # what a crash costs, also by class of failure
-    dense: bool | None = None  # as the objective says by default
-    count: int = 4  # environments, a worker process each
-    deadline_seconds: float = 60.0  # of one pass
+    failure_reward: FailureReward = FAILURE_REWARD  # reward of a crash: one for all, or by class of failure
+    dense: bool | None = None  # reward after every step; by default as the objective defines
+    count: int = 4  # environments, one worker process each
+    deadline_seconds: float = 60.0  # time limit of one pass
 
     def __post_init__(self) -> None:
         if self.count < 1:
@@ -65,20 +65,20 @@ class Environment:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """How long, and what is kept. It ends at the first of the limits that are set."""
+    """Limits and intervals of a run, which ends at the first limit that it reaches."""
 
     iterations: int | None = None
     steps: int | None = None  # of all environments together
     seconds: float | None = None
     seed: int = 0
-    standardize_steps: int = 1000  # of play at first, to know features' means; 0: as they are
+    standardize_steps: int = 1000  # steps played first, for the means and deviations of features; 0: none
     standardize_on: str = "random"
-    """Who plays them: "random", or "default", the compiler itself on the programs to learn from; or a file of
-    that, say of `burnish inliner decisions`."""
-    threads: int = 1  # of torch; the compilers want the other cores
+    """Decisions in those steps: "random"; "default" for the compiler's own on the training programs; or a
+    file of the compiler's decisions, such as one that `burnish inliner decisions` wrote."""
+    threads: int = 1  # of torch; the compilers use the other cores
     validate_every: int = 10  # iterations
     checkpoint_every: int = 10  # iterations
-    patience: int | None = None  # validations in a row without a better one, until it stops early
+    patience: int | None = None  # validations in a row without a new best, after which the run stops
 
     def __post_init__(self) -> None:
         if self.iterations is self.steps is self.seconds is None:
@@ -91,12 +91,12 @@ class RunConfig:
 
 @dataclass(frozen=True)
 class Expert:
-    """Who shows an algorithm that imitates what to do: a search, or what one has found."""
+    """Source of the demonstrations for algorithms that imitate: a search, or a file of earlier results."""
 
-    search: str = "genetic"  # see burnish.search; or "mixed@shipped": guided by a policy
+    search: str = "genetic"  # see burnish.search; "mixed@shipped" is a search that a policy guides
     evaluations: int = 200  # for each program
     demonstrations: str = ""  # a file of traces that training.collect wrote, instead of a search
-    idle: tuple[str, ...] = ()  # actions that change nothing, for the rest of an episode: when it is done
+    idle: tuple[str, ...] = ()  # actions without effect that fill an episode after its demonstration ends
 
     def __post_init__(self) -> None:
         if self.evaluations < 1:
@@ -105,7 +105,7 @@ class Expert:
 
 @dataclass(frozen=True)
 class Track:
-    """Where the metrics go, beside the JSON lines."""
+    """Destinations of the metrics, beside the JSON lines."""
 
     tensorboard: bool = True
     mlflow: str = ""  # a tracking URI, such as "sqlite:///runs.db"
@@ -121,19 +121,19 @@ class Config:
     programs: tuple[Source, ...]  # to learn from
     run: RunConfig
     validation: tuple[Source, ...] = (Source("corpus:val", count=40, largest=2000, even=True),)
-    task: str = ""  # burnish's first one by default
+    task: str = ""  # the default task if empty
     objective: str | None = None  # the task's first one by default
     options: Mapping[str, Any] = field(default_factory=dict)
     """The task's settings, as on the command line: `without = ["outline*"]`."""
     description: str = ""
     environment: Environment = Environment()
-    network: Mapping[str, Any] = field(default_factory=dict)  # the encoder's: see burnish.learning.networks
+    network: Mapping[str, Any] = field(default_factory=dict)  # the encoder: see burnish.learning.networks
     policy: Mapping[str, Any] = field(default_factory=dict)  # head and critic: see agents.policy
-    start_from: str = ""  # the folder of a run whose best policy this one begins with
+    start_from: str = ""  # folder of a run whose best policy provides the initial weights
     expert: Expert = Expert()
     track: Track = Track()
     name: str = field(default="", compare=False)
-    """Of the file, for errors and for the folder of the run."""
+    """Name of the file, for errors and for the run's folder."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm.get("name"), str):
@@ -142,29 +142,29 @@ class Config:
             raise InputError("programs: expected at least one table")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `config_of` makes the same configuration of; JSON can hold it."""
+        """Return a table that JSON can hold, from which `config_of` makes the same configuration."""
         return {name: value for name, value in _listed(asdict(self)).items() if name != "name"}
 
     def with_limits_of(self, other: Config) -> Config:
-        """Return this configuration with what may differ between a run and its continuation."""
+        """Return this configuration with another's CONTINUABLE limits, trackers and description."""
         mine = {name: getattr(other.run, name) for name in CONTINUABLE}
         return replace(self, run=replace(self.run, **mine), track=other.track, description=other.description)
 
 
 CONTINUABLE = ("iterations", "steps", "seconds", "patience", "checkpoint_every")
-"""Keys of [run] that change how long a curve is, not how it goes."""
+"""Keys of [run] that change the length of a training curve but not its course."""
 
 
 def read_config(name: str, changes: Iterable[str] = ()) -> Config:
-    """Read a file, or one of those that are shipped by its bare name.
+    """Read a configuration file, or a shipped configuration by its bare name.
 
     Args:
-        name: A path, or such as "ppo-autophase".
-        changes: Such as "run.iterations=20": keys with values as TOML writes them; quotes may be missing.
+        name: A path, or a bare name such as "ppo-autophase".
+        changes: Keys and values such as "run.iterations=20", in TOML's notation; texts need no quotes.
 
     Raises:
-        UnknownName: there is no such file; or an unknown key in it.
-        InputError: it is not TOML, or a value is not what was expected.
+        UnknownName: there is no such file, or it has an unknown key.
+        InputError: the file is not TOML, or a value has the wrong type or range.
     """
     path = find_config(name)
     try:
@@ -177,11 +177,11 @@ def read_config(name: str, changes: Iterable[str] = ()) -> Config:
 
 
 def config_of(table: Mapping[str, Any], where: str) -> Config:
-    """Make a configuration of what a TOML file says; `where` is its name.
+    """Make a configuration from the table of a TOML file; `where` is the file's name.
 
     Raises:
         UnknownName: a key is not known; the message names the file, the table and the nearest keys.
-        InputError: a value is not what was expected.
+        InputError: a value has the wrong type or range.
     """
     table = dict(table)
     for name in ("programs", "validation"):
@@ -191,7 +191,7 @@ def config_of(table: Mapping[str, Any], where: str) -> Config:
 
 
 def named_task(config: Config) -> Task:
-    """Return the task that a configuration names, without its options; the default task where it names none.
+    """Return the task that a configuration names, or the default task, without the configured options.
 
     Raises:
         UnknownName: there is no such task.
@@ -205,10 +205,10 @@ def shipped() -> dict[str, Path]:
 
 
 def find_config(name: str) -> Path:
-    """Return the path of a file, or of a shipped one by its bare name.
+    """Return the path of a configuration file, or of a shipped configuration by its bare name.
 
     Raises:
-        UnknownName: there is neither.
+        UnknownName: there is neither such a file nor such a shipped configuration.
     """
     path = Path(name)
     if path.is_file():
@@ -222,7 +222,7 @@ def find_config(name: str) -> Path:
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return the keys, with dots, in which two tables differ."""
+    """Return the dotted keys in which two nested tables differ."""
     keys = []
     for key in dict.fromkeys([*old, *new]):
         a, b = old.get(key), new.get(key)
@@ -234,10 +234,10 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "")
 
 
 def change_table(table: dict[str, Any], change: str) -> None:
-    """Change a key of a table, such as "run.iterations=20".
+    """Set one key of a nested table, given a text such as "run.iterations=20".
 
     Raises:
-        InputError: it is not written like that.
+        InputError: the text has another form, or a key before the last is not a table.
     """
     key, equals, text = change.partition("=")
     *tables, last = key.strip().split(".")
@@ -258,7 +258,7 @@ def change_table(table: dict[str, Any], change: str) -> None:
 
 
 def _listed(value: Any) -> Any:
-    """Return tuples as lists, everywhere, and without what is None: as TOML and JSON would give it back."""
+    """Return a value as JSON would read it back: nested tuples as lists, without keys whose value is None."""
     if isinstance(value, Mapping):
         return {key: _listed(item) for key, item in value.items() if item is not None}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Demonstrations by an expert: traces that a search found for the training programs, to be imitated."""
+"""Expert demonstrations: traces that a search found for the training programs, for imitation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEMONSTRATIONS = "demonstrations.jsonl"
 
 @dataclass(frozen=True)
 class ExpertSetup:
-    """Which search finds the demonstrations, and of what."""
+    """Settings of the search that finds the demonstrations."""
 
     task: Task
     objective: str
@@ -40,11 +40,11 @@ class ExpertSetup:
 
 
 def open_search(expert: Expert, task: Task, objective: str) -> tuple[str, GuideFor | None]:
-    """Return the name of the expert's search, and the policy that guides it, as `mixed@shipped` names both.
+    """Return the name of the expert's search and its guide: `mixed@shipped` names both.
 
     Raises:
         UnknownName: there is no such search or policy.
-        InputError: the policy is of another task, or none is shipped for this one.
+        InputError: the policy is for another task, or no policy is shipped for this task.
     """
     method, at, policy = expert.search.partition(policies.AT)
     if method not in SEARCHES:
@@ -58,10 +58,10 @@ def open_search(expert: Expert, task: Task, objective: str) -> tuple[str, GuideF
 
 
 def check_expert(expert: Expert, task: Task, objective: str, where: str) -> None:
-    """Look up all names before anything is computed; `where` is the configuration's name.
+    """Check all names of an expert before anything is computed; `where` is the configuration's name.
 
     Raises:
-        UnknownName, InputError: see `open_search`.
+        UnknownName, InputError: see `open_search`; or an idle action is unknown.
     """
     for name in expert.idle:
         if name not in task.actions:
@@ -77,23 +77,23 @@ def check_expert(expert: Expert, task: Task, objective: str, where: str) -> None
 def make_demonstrations(
     path: Path, programs: Sequence[Program], setup: ExpertSetup, note: Callable[[str], None]
 ) -> list[Demonstration]:
-    """Search every program, and keep what is found in a file: a killed run searches only what is missing.
+    """Search every program, and append each result to a file, so a restarted run searches only the rest.
 
-    The budget is in evaluations, so the same seed finds the same. Entries without which a trace costs no more
-    are dropped.
+    The budget is in evaluations, so the same seed finds the same traces. Entries without which a trace costs
+    no more are dropped.
 
     Args:
-        path: Of the file, JSON lines as `burnish.learning.training.collect` writes them.
-        programs: To learn from.
-        setup: Which search, and of what.
-        note: Told how many are done.
+        path: File of JSON lines, in the format of `burnish.learning.training.collect`.
+        programs: Training programs.
+        setup: Settings of the search.
+        note: Called with a text that reports how many programs are done.
 
     Raises:
         UnknownName, InputError: see `open_search`.
     """
     method, guide_for = open_search(setup.expert, setup.task, setup.objective)
     known = {found.digest: found for found in read_found(path)}
-    file = LineFile(path, keep=True)  # a line that was cut off when the run was killed is searched again
+    file = LineFile(path, keep=True)  # drops a last line that a kill cut off; its program is searched again
     demonstrations = []
     with closing(file):
         for number, program in enumerate(programs):
@@ -107,7 +107,7 @@ def make_demonstrations(
                     guide_for=guide_for,
                 )
                 trace = found.trace
-                if setup.task.max_steps is None:  # where a compiler asks, all answers are shown
+                if setup.task.max_steps is None:  # the compiler asks questions: demonstrate every answer
                     trace = completed(setup.task, program, trace, setup.limits)
             except (CompilerCrash, ProgramError):
                 continue  # nothing to learn from
@@ -120,10 +120,10 @@ def make_demonstrations(
 
 
 def read_demonstrations(expert: Expert, programs: Sequence[Program], objective: str) -> list[Demonstration]:
-    """Read the file that an expert names, and return what it has of the programs and the objective.
+    """Read an expert's file, and return its demonstrations for the given programs and objective.
 
     Raises:
-        InputError: there is no such file, or nothing of these programs and this objective in it.
+        InputError: there is no such file, or it has no such demonstration.
     """
     path = Path(expert.demonstrations)
     if not path.exists():
@@ -136,18 +136,18 @@ def read_demonstrations(expert: Expert, programs: Sequence[Program], objective: 
 
 
 def demonstration_of(found: Found, program: Program, idle: tuple[str, ...] = ()) -> Demonstration:
-    """Return what was found for a program as a demonstration, with idle actions after it."""
+    """Return the trace that was found for a program as a demonstration, followed by idle actions."""
     return Demonstration(program, found.trace, found.cost, found.reference, idle=idle)
 
 
 def completed(task: Task, program: Program, trace: Trace, limits: Limits) -> Trace:
-    """Return all answers to what is asked under some of them, in the compiler's order.
+    """Return a trace of the answers to all questions, in the compiler's order, given a trace of some answers.
 
-    What a search leaves open is answered by the compiler itself; a policy is to learn those answers, too.
+    The compiler itself answers questions that a search leaves open; a policy must learn these answers, too.
 
     Raises:
         ProgramError, CompilerCrash: see Session.replay.
-        InputError: the task cannot tell which answers the compiler gives.
+        InputError: the task does not provide the compiler's own answers.
     """
     worker = Worker(limits)
     try:

@@ -1,4 +1,4 @@
-"""The best policy as a file that is used without torch, and played once more as that."""
+"""Export of the best policy to a file that needs no torch, and validation of that file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from burnish.policies.value_table import save_table
 
 
 class Exported:
-    """An exported policy as what acts."""
+    """An exported policy as an Actor."""
 
     def __init__(self, policy: ActionPolicy) -> None:
         self.policy = policy
@@ -36,14 +36,14 @@ def export(
     described: Mapping[str, Any],
     play: Callable[[Actor], list[Played]],
 ) -> tuple[Path, dict[str, Any]]:
-    """Write a policy and play the file: (its path, what the card says of that).
+    """Write a policy and validate the file: (path, the results for the card).
 
     Args:
-        policy: What was trained.
-        actions: What it chooses among.
-        folder: Where to.
-        described: What else is to be known where it is used.
-        play: Plays the validation programs.
+        policy: The trained policy.
+        actions: The actions that it chooses among.
+        folder: The folder of the file.
+        described: Further facts to store in the file.
+        play: Plays the validation programs with an actor.
     """
     if isinstance(policy, QTable):
         path = folder / "policy.npz"

@@ -1,4 +1,4 @@
-"""Greedy play: the most probable action in every state, without standing still."""
+"""Greedy play: the most probable action in every state, without repeating actions that change nothing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from burnish.core.view import Mask
 from burnish.policies.choose import Actor
 
-HISTORY = "trace"  # the observation that differs after every action
+HISTORY = "trace"  # the observation that changes with every action, even one without effect
 
 
 class Greedy:
-    """Plays one episode.
+    """Greedy player of one episode.
 
-    A policy that takes an action after which everything looks as before would take it again for ever. So an
-    action is not taken again until something looks different, or another question is asked.
+    After an action that leaves the observation unchanged, a greedy policy would repeat that action for ever.
+    So such an action is excluded until the observation or the question changes.
     """
 
     def __init__(self, actor: Actor) -> None:
@@ -27,12 +27,12 @@ class Greedy:
         self._futile: set[int] = set()
 
     def choose(self, observation: Any, mask: Mask, question: str = "") -> int:
-        """Return a legal action; where all changed nothing, they are all possible again.
+        """Return a legal action; once all legal actions are excluded, all are allowed again.
 
         Args:
-            observation: What is seen now.
-            mask: bool[n], one of them True.
-            question: The site that is asked about; "" where nothing is asked.
+            observation: The current observation.
+            mask: bool[n]; True: legal. At least one is.
+            question: The site that the compiler asks about; "" if it asks nothing.
         """
         if self._last >= 0 and question == self._question and looks_same(self._before, observation):
             self._futile.add(self._last)
@@ -49,7 +49,7 @@ class Greedy:
 
 
 def looks_same(one: Any, other: Any) -> bool:
-    """Return whether two observations are equal, but for the history of actions in a dict of several."""
+    """Return whether two observations are equal, ignoring HISTORY in a dict of several observations."""
     if isinstance(one, dict):
         names = [name for name in one if name != HISTORY]
         return bool(names) and all(looks_same(one[name], other[name]) for name in names)

@@ -1,4 +1,4 @@
-"""Learning from environments: a learner, what it plays, what it is validated on, and what comes out."""
+"""Reinforcement learning as a Training: a learner, its environments, validation programs, and the export."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class PolicyTraining:
         """Open the programs, start the environments and make the learner.
 
         Raises:
-            InputError: the configuration does not fit.
+            InputError: the configuration does not fit the task or the programs.
         """
         self.config = config
         torch.set_num_threads(config.run.threads)
@@ -79,14 +79,14 @@ class PolicyTraining:
         self.space = ActionSpace(self.task, offered_actions(config, self.task), config.environment.sites)
         self.actions = self.space.texts
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
-        self.encoder()  # what does not fit is found now, not after minutes
+        self.encoder()  # fails now, not after minutes, if the configuration does not fit
         check_standardize_on(config.run.standardize_on, self.task)
         if self.algorithm.imitates:
             check_expert(config.expert, self.task, self.objective, config.name)
         self.seen: Observations = []
         self.programs = choose(config.programs, "programs", self.task)
         self.validation = choose(config.validation, "validation", self.task)
-        if self.task.max_steps is None:  # a compiler that asks nothing has nothing to teach
+        if self.task.max_steps is None:  # the compiler asks questions: drop programs in which it asks none
             note("looking for programs in which something is asked")
             self.programs = with_choices(self.programs, self.task, self.space, self.limits)
         self.envs = VectorEnv(partial(self.env, self.programs), config.environment.count)
@@ -113,12 +113,12 @@ class PolicyTraining:
         """See Training.
 
         Raises:
-            InputError: a gradient is infinite or no number.
+            InputError: a gradient is infinite or NaN.
         """
         try:
             metrics: Mapping[str, float] = self.learner.iterate()
         except RuntimeError as error:
-            if "non-finite" not in str(error):  # what torch says where a gradient's norm is none
+            if "non-finite" not in str(error):  # torch's message if a gradient's norm is not finite
                 raise
             raise diverged("a gradient is not finite") from None
         return metrics
@@ -148,7 +148,7 @@ class PolicyTraining:
         return copy.deepcopy(self.learner.policy.state_dict())
 
     def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
-        """See Training; the file is played on the validation programs, whose results the card has."""
+        """See Training; the card has the results of the exported file on the validation programs."""
         actor = copy.deepcopy(self.learner.policy)
         actor.load_state_dict(policy)
         described = self.describe()
@@ -156,7 +156,7 @@ class PolicyTraining:
         return path, {**described, "actions": list(self.actions), **found}
 
     def describe(self) -> dict[str, Any]:
-        """Return what there is to know of a policy, beside its actions and results."""
+        """Return a policy's description for its card, without its actions and results."""
         environment = self.config.environment
         observation = environment.observation or next(iter(self.task.observations))
         columns = self.task.observation(observation).columns if isinstance(observation, str) else ()
@@ -201,14 +201,14 @@ class PolicyTraining:
         )
 
     def encoder(self) -> Encoder:
-        """Make an encoder of what the environments observe, with new weights."""
+        """Make an encoder for the environments' observations, with new weights."""
         try:
             return build_encoder(self.config.network, self.task, self.config.environment.observation)
         except InputError as error:
             raise InputError(f"{self.config.name}: {error}") from None
 
     def policy(self) -> Policy:
-        """Make a policy, with new weights or those that the configuration says to start from."""
+        """Make a policy, with new weights or those of the run that `start_from` names."""
         encoder = self.encoder()
         standardize(encoder, self.seen)
         policy = Policy(encoder, self.actions, head=self.heads.head, critic=self.heads.critic)
@@ -218,11 +218,11 @@ class PolicyTraining:
 
     @property
     def limits(self) -> Limits:
-        """Of the workers."""
+        """Limits of the worker processes."""
         return Limits(deadline_seconds=self.config.environment.deadline_seconds)
 
     def _see(self, note: Note) -> Observations:
-        """Return what to standardize features by."""
+        """Return the observations by which features are standardized; none for a resumed run."""
         total, count = self.config.run.standardize_steps, self.config.environment.count
         if not total or not has_features(self.encoder()) or not self.fresh:
             return []
@@ -243,18 +243,18 @@ class PolicyTraining:
 
 
 def task_of(config: Config) -> Task:
-    """Return the task with the configuration's options, to be compared as its objective is.
+    """Return the task with the configuration's options, and its objective's defaults for all others.
 
     Raises:
         UnknownName: there is no such task, objective or option.
-        InputError: an option's value is none.
+        InputError: an option's value is invalid.
     """
     task = named_task(config)
     return task.configured(texts(config.options), task.objective(config.objective).name)
 
 
 def texts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return a table of options as a task takes them: lists with commas."""
+    """Return a table of options as texts for a task; list items are joined with commas."""
     return {
         name: ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
         for name, value in options.items()
@@ -262,10 +262,10 @@ def texts(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def load_policy(policy: torch.nn.Module, folder: Path) -> None:
-    """Give a policy the weights of another run's best one; a critic that this one lacks keeps its own.
+    """Load the weights of another run's best policy, without the critic unless both policies have one.
 
     Raises:
-        InputError: there is no such run, or its network is another one.
+        InputError: there is no such run, or its network differs.
     """
     checkpoint = load_checkpoint(folder)
     if not checkpoint or not checkpoint.best:

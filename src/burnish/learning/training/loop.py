@@ -1,9 +1,9 @@
-"""The loop: iterate, validate, write down, keep the best, save; until a limit or somebody says stop.
+"""Training loop: iterate, validate, log, keep the best policy, save; until a limit or a request to stop.
 
-It knows no algorithm. What it trains is a Training: reinforcement learning (learning.py), and whatever else
-gets better from iteration to iteration. A run is a folder: log.jsonl, checkpoint.pt, config.json,
-tensorboard/, and in the end the best policy with its card, and the curves. A run that was killed goes on from
-its last checkpoint to the same curve, since all that an iteration depends on is in there.
+The loop is independent of the algorithm. It runs a Training: reinforcement learning (learning.py), or any
+other method that improves iteration by iteration. A run is a folder: log.jsonl, checkpoint.pt, config.json,
+tensorboard/, and at the end the best policy with its card, and the curves. A killed run continues from its
+last checkpoint with the same curve, because the checkpoint holds everything that an iteration depends on.
 """
 
 from __future__ import annotations
@@ -37,50 +37,50 @@ CURVES = "curves.png"
 
 
 class Training(Protocol):
-    """Something that gets better from iteration to iteration."""
+    """A training that improves iteration by iteration."""
 
-    reference: str  # what SCORE compares with: a baseline of the task, such as "Oz"
-    ends: bool  # by itself, most often before the limit in iterations
+    reference: str  # the task's baseline that SCORE compares with, such as "Oz"
+    ends: bool  # whether it ends by itself, usually before the limit in iterations
 
     def iterate(self) -> Mapping[str, float]:
-        """Do one iteration and return metrics.
+        """Run one iteration and return its metrics.
 
-        "steps" are those so far, if it has steps; "finished" above 0 ends the run. The same seed gives the
-        same metrics, and no random state outlives an iteration but in `state_dict`.
+        "steps", if the training has steps, is their number so far; "finished" above 0 ends the run. The same
+        seed gives the same metrics: random state that outlives an iteration is part of `state_dict`.
         """
 
     def validate(self) -> Mapping[str, float]:
-        """Return metrics of what there is now on validation programs, SCORE among them: more is better."""
+        """Return the current policy's metrics on validation programs; a larger SCORE is better."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on, as Learner.state_dict does."""
+        """Return everything that a continuation needs, as Learner.state_dict does."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one with the same configuration was."""
+        """Continue from the state of a training with the same configuration."""
 
     def policy_state(self) -> dict[str, Any]:
-        """Return a copy of what is to be exported if no later one is better."""
+        """Return a copy of the current policy, which is exported if no later one is better."""
 
     def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
-        """Write what policy_state returned as what is used later: (its file, what the card says beside)."""
+        """Write a policy that `policy_state` returned for later use: (file, further entries of its card)."""
 
     def close(self) -> None:
-        """End the processes."""
+        """End the worker processes."""
 
 
 @dataclass(frozen=True)
 class IterationProgress:
-    """What is told after every iteration."""
+    """Progress report after an iteration."""
 
     row: Row
     best: Best | None
     reference: str
-    seconds_left: float | None  # of the limit that comes first at this rate
+    seconds_left: float | None  # until the first limit, at the rate so far
 
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """How a run ended."""
+    """Outcome of a run."""
 
     folder: Path
     why: str  # "iterations", "steps", "seconds", "patience", "finished", "interrupted"
@@ -91,13 +91,13 @@ class TrainingOutcome:
 
 @dataclass(frozen=True)
 class Listener:
-    """Who is told what happens, and who may end it."""
+    """Callbacks of a run, one of which may end it."""
 
     progress: Callable[[IterationProgress], None] = lambda progress: None
-    note: Callable[[str], None] = lambda text: None  # what happens now
-    say: Callable[[str], None] = lambda text: None  # what is to be remembered
-    stop: Callable[[], bool] = lambda: False  # asked after every iteration
-    command: str = ""  # for the card
+    note: Callable[[str], None] = lambda text: None  # shows the current activity
+    say: Callable[[str], None] = lambda text: None  # prints a message that stays
+    stop: Callable[[], bool] = lambda: False  # called after every iteration; True ends the run
+    command: str = ""  # the command line, for the card
 
 
 def train(
@@ -106,18 +106,18 @@ def train(
     open_training: Callable[[Config, Path, Callable[[str], None]], Training],
     listener: Listener = Listener(),
 ) -> TrainingOutcome:
-    """Train, or go on where the folder's checkpoint is.
+    """Train, or continue from the checkpoint in the folder.
 
     Args:
-        config: What to train.
-        folder: Of the run; it is made.
-        open_training: Makes the training, by the configuration and the folder; its notes are for people.
-        listener: Who is told.
+        config: The training's configuration.
+        folder: The run's folder, which is created if needed.
+        open_training: Opens the training, given the configuration, the folder and `listener.note`.
+        listener: Callbacks of the run.
 
     Raises:
         InputError: the folder has a run of another configuration, or another process trains there; or the
             training diverged: its last checkpoint is kept.
-        MissingTool: a package that is asked for is not installed.
+        MissingTool: a required package is not installed.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -136,10 +136,10 @@ def train(
 
 
 def check_same(config: Config, checkpoint: Checkpoint, folder: Path) -> None:
-    """Check that a checkpoint is of a configuration that differs in nothing but limits.
+    """Check that a checkpoint's configuration differs only in what `Config.with_limits_of` replaces.
 
     Raises:
-        InputError: it is of another one.
+        InputError: it differs in another key.
     """
     before = config_of(checkpoint.config, "checkpoint")
     keys = difference(before.with_limits_of(config).to_dict(), config.to_dict())
@@ -151,7 +151,7 @@ def check_same(config: Config, checkpoint: Checkpoint, folder: Path) -> None:
 
 
 class _Loop:
-    """One run of the loop: what changes while it lasts."""
+    """Mutable state of one run of the loop."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class _Loop:
         self.began = time.monotonic() - self.now.seconds
 
     def run(self) -> TrainingOutcome:
-        """Iterate until it is over, and export the best policy."""
+        """Iterate until the run is over, and export the best policy."""
         begin = (self.now.steps or self.now.iteration) + 1 if self.resumed else 0
         try:
             self.trackers += open_trackers(self.folder, self.config, begin)
@@ -187,7 +187,7 @@ class _Loop:
         if self.resumed:
             self.listener.say(f"going on after iteration {self.now.iteration}")
         else:
-            self._record({}, validate=True)  # what an untrained policy is worth
+            self._record({}, validate=True)  # the score of the untrained policy
             self._save("")
         why = self._limit({}) or self._stale()
         while not why:
@@ -207,7 +207,7 @@ class _Loop:
         return why
 
     def _record(self, metrics: Mapping[str, float], *, validate: bool) -> None:
-        """Validate where that is due, and write the row of an iteration."""
+        """Validate if `validate`, and log the row of an iteration."""
         row: dict[str, float | int] = {"iteration": self.now.iteration, **metrics}
         if validate:
             self.listener.note("validating")
@@ -264,7 +264,7 @@ class _Loop:
         return "patience" if patience is not None and self.now.stale >= patience else ""
 
     def _seconds_left(self) -> float | None:
-        """Return how long it takes to the first limit, at the rate so far."""
+        """Return the seconds until the first limit, at the rate so far; None if unknown."""
         run, now = self.config.run, self.now
         iterations = None if self.training.ends else run.iterations
         done = [(iterations, now.iteration), (run.steps, now.steps), (run.seconds, now.seconds)]

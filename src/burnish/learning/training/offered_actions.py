@@ -12,10 +12,10 @@ from burnish.learning.training.config import Config
 
 
 def offered_actions(config: Config, task: Task) -> tuple[str, ...] | None:
-    """Return the actions that the configuration names, but for those that are left out; None for all.
+    """Return the actions that a configuration names and the task's options do not exclude; None for all.
 
     Raises:
-        InputError: a name with a * fits none.
+        InputError: a name with a * matches no action.
     """
     names = config.environment.actions
     if names is None:
@@ -26,7 +26,7 @@ def offered_actions(config: Config, task: Task) -> tuple[str, ...] | None:
 
 
 def _fitting(name: str, actions: Sequence[str], where: str) -> list[str]:
-    """Return the actions that a name with a * stands for, which is any text; or the name."""
+    """Return the actions that match a name in which * stands for any text; a name without * as it is."""
     if "*" not in name:
         return [name]
     pattern = re.compile(".*".join(map(re.escape, name.split("*"))))

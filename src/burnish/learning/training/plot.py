@@ -1,4 +1,4 @@
-"""Curves of a run, from its log."""
+"""Curves of a training run, from its log."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ MOST = 12
 
 
 def plot_log(log: Path, picture: Path) -> None:
-    """Draw the metrics of a log, one small picture each, in one file.
+    """Draw the metrics of a log, one small plot each, into one file.
 
     Args:
-        log: What burnish.learning.training.track.JsonLines wrote.
-        picture: .png, .svg or .pdf.
+        log: A log that burnish.learning.training.track.JsonLines wrote.
+        picture: The file to write: .png, .svg or .pdf.
 
     Raises:
         MissingTool: matplotlib is not installed.
         InputError: there is no such log.
     """
     try:
-        from matplotlib.figure import Figure  # not pyplot, which keeps figures and asks for a display
+        from matplotlib.figure import Figure  # not pyplot, which keeps figures and needs a display
     except ImportError:
         raise MissingTool(missing("matplotlib", "train", "nothing: the log has it all")) from None
     rows = read_log(log)
@@ -48,7 +48,7 @@ def plot_log(log: Path, picture: Path) -> None:
 
 
 def shown(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return which metrics are worth a picture: those that change, the most telling ones first."""
+    """Return the names of at most MOST metrics that change: those in FIRST, losses, others, validation."""
     names = dict.fromkeys(name for row in rows for name in row)
     rest = [name for name in names if name not in (*FIRST, *LEFT_OUT, *TIMES)]
     rest.sort(key=lambda name: (not name.startswith("loss"), name.startswith("validation/")))
@@ -56,6 +56,6 @@ def shown(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def curve(rows: Sequence[dict[str, Any]], name: str) -> tuple[list[int], list[float]]:
-    """Return positions and values of a metric where it was measured."""
+    """Return the positions and values of a metric, from the rows that have one."""
     points = [(position(row), row[name]) for row in rows if row.get(name) is not None]
     return [x for x, _ in points], [y for _, y in points]

@@ -1,9 +1,9 @@
-"""Shorter traces where every measurement is another number.
+"""Shortening of traces under a noisy objective.
 
-`burnish.core.reduce.shorten` compares single costs: with noise, entries that are worth less than that get
-lost, and others stay that are worth nothing. Here a shorter trace and the whole one are measured in turns,
-and the least costs are compared: what else a machine does makes a program slower, never faster. On a busy
-core the ratio of the least of five repeated within 1.5 %, that of the medians within 30 %.
+`burnish.core.reduce.shorten` compares single costs. Under noise it drops entries that gain less than the
+noise, and keeps useless ones. Here a shorter trace and the whole one are measured alternately, and their
+least costs are compared, because other load on the machine makes a program slower, never faster. On a busy
+core the ratio of the minima of five measurements varied by 1.5 %, the ratio of their medians by 30 %.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from burnish.core.trace import Trace
 from burnish.core.walk import after
 
 TURNS = 5
-SAME = 1.01  # the least cost over that of the whole trace: up to it a shorter trace is as good
-FAR = 3.0  # from it on the turns so far tell
+SAME = 1.01  # a shorter trace is as good up to this ratio of its least cost to the whole trace's
+FAR = 3.0  # above this ratio a shorter trace is rejected without further turns
 
 
 def shorten_noisy(root: Session, trace: Trace, objective: str) -> tuple[Trace, float]:
-    """Leave out the entries without which a trace costs no more, the last first: (trace, cost).
+    """Remove the entries without which a trace costs no more, the last first: (trace, cost).
 
-    Every shorter trace is compared with the whole one, not with the one before: small losses do not add up.
-    What is returned is legal, also where the trace had entries that are illegal where they come.
+    Every shorter trace is compared with the whole one, not with the previous one, so small losses do not add
+    up. The returned trace is legal: entries of `trace` that are illegal at their position are dropped.
 
     Args:
-        root: Where the trace begins, with nothing applied yet.
-        trace: What to shorten.
-        objective: A noisy one.
+        root: The state in which the trace begins, with nothing applied yet.
+        trace: The trace to shorten.
+        objective: A noisy objective.
 
     Returns:
-        The shorter trace, and the least of its costs.
+        The shorter trace, and the least of its measured costs.
 
     Raises:
-        CompilerCrash: the compiler does not survive the whole trace.
+        CompilerCrash: the compiler crashes on the whole trace.
     """
     with after(root, trace, skip_illegal=True) as whole:
         kept = tuple(whole.trace)
@@ -47,12 +47,12 @@ def shorten_noisy(root: Session, trace: Trace, objective: str) -> tuple[Trace, f
                     if found is not None:
                         kept, cost = tuple(part.trace), found
             except CompilerCrash:
-                continue  # so the entry is needed
+                continue  # the entry is needed
     return kept, cost
 
 
 def _cost_if_same(whole: Session, part: Session, objective: str) -> float | None:
-    """Return the least cost of a part if it is no worse than the whole; None if it is."""
+    """Return the least cost of a part, or None if that is more than SAME times the whole's."""
     of_whole = of_part = math.inf
     for _ in range(TURNS):
         of_whole = min(of_whole, whole.measure(objective))

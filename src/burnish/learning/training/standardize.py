@@ -1,4 +1,4 @@
-"""Standardizing features by random play, or by what a compiler does by itself: mean 0 and deviation 1."""
+"""Standardization of features to mean 0 and deviation 1, on random play or the compiler's own decisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RANDOM, DEFAULT = "random", "default"
 
 
 def check_standardize_on(standardize_on: str, task: Task) -> None:
-    """Raise InputError where that is not known of a task, or a file is not there."""
+    """Raise InputError if a task does not support `run.standardize_on`, or a file named there is missing."""
     if standardize_on != RANDOM and not task.default_observations:
         raise InputError(
             f"run.standardize_on is {standardize_on!r}; expected 'random', as nothing answers by itself in "
@@ -43,7 +43,7 @@ def check_standardize_on(standardize_on: str, task: Task) -> None:
 def default_observations(
     config: Config, task: Task, programs: Sequence[Program], limits: Limits
 ) -> Observations:
-    """Return what environments show where the compiler answers by itself, or what a file has of that."""
+    """Return observations under the compiler's own decisions, on programs or as read from a file."""
     run, table = config.run, config.environment
     module, _, function = task.default_observations.partition(":")
     traces = getattr(importlib.import_module(module), function)
@@ -54,12 +54,12 @@ def default_observations(
 
 
 def random_observations(envs: VectorEnv, steps: int, seed: int) -> Observations:
-    """Return what is seen while random legal actions are taken, whole episodes long.
+    """Return the observations of whole episodes of random legal actions.
 
     Args:
-        envs: They are reset.
-        steps: Of each environment, at least.
-        seed: Of programs and actions.
+        envs: The environments, which are reset.
+        steps: Fewest steps of each environment.
+        seed: Seed of programs and actions.
     """
     rngs = [np.random.default_rng((seed, i)) for i in range(envs.num_envs)]
 
@@ -74,7 +74,7 @@ def random_observations(envs: VectorEnv, steps: int, seed: int) -> Observations:
 
 
 def standardize(encoder: Encoder, observations: Observations) -> None:
-    """Give every network on features or on rows of them, also those in mixtures, means and deviations."""
+    """Set means and deviations in every network on features or rows of features, also within mixtures."""
     if isinstance(encoder, MLP) and observations:
         encoder.standardize(observations)
     if isinstance(encoder, (LSTM, Transformer)) and observations:
@@ -88,7 +88,7 @@ def standardize(encoder: Encoder, observations: Observations) -> None:
 
 
 def has_features(encoder: Encoder) -> bool:
-    """Return whether there is anything to standardize."""
+    """Return whether an encoder has features to standardize."""
     parts = encoder.parts if isinstance(encoder, Mixture) else [encoder]
     return any(
         isinstance(part, MLP) or (isinstance(part, Encoder) and isinstance(part.inputs, Rows))

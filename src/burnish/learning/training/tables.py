@@ -1,4 +1,4 @@
-"""Tables of TOML as frozen dataclasses: every wrong key and value is named, with what was expected."""
+"""TOML tables as frozen dataclasses; errors name the wrong key or value and the expected type."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ WORDS = {
 
 
 def from_table(kind: type[T], table: Mapping[str, Any], where: str) -> T:
-    """Make a dataclass of a table whose keys are its fields; what is not there has the field's default.
+    """Make a dataclass from a table whose keys are its fields; a missing key takes the field's default.
 
     Args:
         kind: The dataclass. Its fields are numbers, texts, booleans, tuples, mappings, dataclasses,
-            literals and unions of those.
-        table: As tomllib reads it.
+            literals, and unions of these types.
+        table: A table as tomllib reads it.
         where: File and table, for errors: "ppo.toml: algorithm".
 
     Raises:
         UnknownName: there is no such field; the message suggests the nearest ones.
-        InputError: a field without default is missing, a value is of another type, or the dataclass
-            rejects it.
+        InputError: a field without default is missing, a value has the wrong type, or the dataclass
+            rejects a value.
     """
     hints = typing.get_type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
@@ -53,10 +53,10 @@ def from_table(kind: type[T], table: Mapping[str, Any], where: str) -> T:
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:
-    """Return a value of TOML as one of a type: lists become tuples, whole numbers floats, tables dataclasses.
+    """Convert a TOML value to a type: lists become tuples, whole numbers floats, tables dataclasses.
 
     Raises:
-        InputError: it is none of that type.
+        InputError: the value does not have that type.
     """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
@@ -82,7 +82,7 @@ def convert(hint: Any, value: Any, where: str) -> Any:
 
 
 def words(hint: Any) -> str:
-    """Say what values of a type are."""
+    """Return a type in words, for errors."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in WORDS:
         return WORDS[hint]

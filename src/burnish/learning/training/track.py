@@ -1,7 +1,7 @@
-"""Where the metrics of a run go: JSON lines always, TensorBoard, MLflow and wandb as wanted.
+"""Trackers of a run's metrics: JSON lines always; TensorBoard, MLflow and wandb as configured.
 
-All are given the same numbers under the same names. The horizontal axis is "steps", where an algorithm has
-steps, and "iteration" otherwise.
+All trackers receive the same numbers under the same names. The horizontal axis is "steps" if the algorithm
+has steps, and "iteration" otherwise.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ from burnish.files import json_object, read_json_lines, write_atomically
 from burnish.learning.training.config import Config
 
 LOG = "log.jsonl"
-NAMES = "track.json"  # of the run in MLflow and wandb, which a continued run goes on with
+NAMES = "track.json"  # identifiers of the run in MLflow and wandb, for its continuation
 TIMES = ("seconds", "steps_per_second", "validation/seconds")
-"""Metrics that are never the same twice; all others are, for the same seed."""
+"""Metrics that differ between two runs with the same seed; all others are equal."""
 
 Row = Mapping[str, float | int]
 
 
 class Tracker(Protocol):
-    """Something that keeps metrics."""
+    """A destination of metrics."""
 
     def log(self, row: Row) -> None:
-        """Keep the metrics of one iteration."""
+        """Record the metrics of one iteration."""
 
     def close(self) -> None:
-        """Have all of it written."""
+        """Write everything that is still buffered."""
 
 
 def position(row: Row) -> int:
-    """Return where a row is on the horizontal axis."""
+    """Return a row's position on the horizontal axis."""
     return int(row.get("steps", row["iteration"]))
 
 
 def as_json(row: Row) -> str:
-    """Write a row on one line; what is no number is null."""
+    """Return a row as one line of JSON; infinity and NaN become null."""
     return json.dumps({name: value if math.isfinite(value) else None for name, value in row.items()})
 
 
 class JsonLines:
-    """A file of one JSON object for each iteration."""
+    """A file with one JSON object per iteration."""
 
     def __init__(self, path: Path, keep_bytes: int = 0) -> None:
-        """Go on behind so many bytes: what comes later in the file is forgotten."""
+        """Truncate the file to `keep_bytes` and append from there."""
         self._file = path.open("ab")
         self._file.truncate(keep_bytes)
 
     @property
     def size_bytes(self) -> int:
-        """How long the file is."""
+        """Length of the file so far."""
         return self._file.seek(0, 2)
 
     def log(self, row: Row) -> None:
@@ -72,10 +72,10 @@ class JsonLines:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Read what JsonLines wrote; a last line that was cut off is left out.
+    """Read a log that JsonLines wrote, without a last line that was cut off.
 
     Raises:
-        InputError: there is no such file, or another line is no JSON object.
+        InputError: there is no such file, or a line other than the last is not a JSON object.
     """
     if not path.exists():
         raise InputError(f"{path}: there is no such file; expected the {LOG} of burnish train")
@@ -116,7 +116,7 @@ class MLflow:
             from mlflow.tracking import MlflowClient
         except ImportError:
             raise MissingTool(missing("mlflow", "mlflow", 'track.mlflow = ""')) from None
-        logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of every table that it makes
+        logging.getLogger("mlflow").setLevel(logging.WARNING)  # it reports every table that it creates
         self._metric: Callable[..., Any] = Metric
         try:
             self._client = MlflowClient(uri)
@@ -139,7 +139,7 @@ class MLflow:
         )
 
     def close(self) -> None:
-        """Say that the run is over."""
+        """Mark the run as finished."""
         self._client.set_terminated(self.run)
 
 
@@ -168,17 +168,17 @@ class Wandb:
         self._run.log(dict(row), step=position(row))
 
     def close(self) -> None:
-        """Say that the run is over."""
+        """Mark the run as finished."""
         self._run.finish()
 
 
 def open_trackers(folder: Path, config: Config, begin: int) -> list[Tracker]:
-    """Open what a configuration asks for, beside the JSON lines.
+    """Open the trackers that a configuration names, beside the JSON lines.
 
     Args:
-        folder: Of the run. It keeps how the run is called elsewhere.
-        config: Of the run.
-        begin: From this position on anything is written again; 0 for a new run.
+        folder: The run's folder, which keeps the run's identifiers in MLflow and wandb.
+        config: The run's configuration.
+        begin: First position to log, from which a killed process's rows are replaced; 0 for a new run.
 
     Raises:
         MissingTool: a package is not installed.
@@ -201,12 +201,12 @@ def open_trackers(folder: Path, config: Config, begin: int) -> list[Tracker]:
 
 
 def missing(package: str, extra: str, otherwise: str) -> str:
-    """Say how to get a package, or do without."""
+    """Return an error message with the command that installs a package, and the setting that avoids it."""
     return f"{package} is not installed; {install(extra)}, or set {otherwise}"
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> Sequence[tuple[str, str]]:
-    """Return the leaves of nested tables: (keys with dots, text)."""
+    """Return the leaves of nested tables: (dotted key, text)."""
     leaves: list[tuple[str, str]] = []
     for key, value in table.items():
         if isinstance(value, Mapping):

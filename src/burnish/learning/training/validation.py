@@ -1,4 +1,4 @@
-"""Validation: how good a policy is on programs that it does not learn from."""
+"""Validation of a policy on held-out programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOTHING_YET = 0.0  # the score of a training that has no policy yet
 
 @dataclass(frozen=True)
 class Held:
-    """A program that is held out, and what it costs before the policy sees it."""
+    """A held-out program, with its cost before any action and under the task's reference."""
 
     program: Program = field(repr=False)
     start: float
@@ -39,11 +39,11 @@ class Held:
 
 @dataclass(frozen=True)
 class Played:
-    """What the policy made of one program."""
+    """A policy's result on one program."""
 
     program: str  # its name
-    reference: float  # what the task's reference costs
-    best: float  # the least cost that was measured, the start's included; where a compiler asks, the last
+    reference: float  # cost under the task's reference
+    best: float  # least measured cost, the start included; the last cost if the compiler asks questions
     last: float
     crashed: bool = False  # or could not be opened again
 
@@ -54,10 +54,10 @@ class Played:
 
 
 def with_choices(programs: Chosen, task: Task, actions: ActionSpace, limits: Limits) -> Chosen:
-    """Return those of some programs in which an action is legal at first.
+    """Return the programs that have a legal action in their initial state.
 
     Raises:
-        InputError: there is none.
+        InputError: no program has one.
     """
     order = []
     worker = Worker(limits)
@@ -87,18 +87,18 @@ def hold_out(
     """Measure programs as they are and under the task's reference.
 
     Args:
-        task: Whose reference.
-        programs: To validate on.
-        objective: What is measured.
-        limits: Of the worker process.
-        actions: Those to choose from, one of which has to be legal; by default all, on the whole program.
-        note: Told how many are done, of how many.
+        task: The task, which names the reference.
+        programs: Programs to validate on.
+        objective: Name of the measured objective.
+        limits: Limits of the worker process.
+        actions: Actions, one of which must be legal at first; by default all, on the whole program.
+        note: Called with the number of finished programs, and of all.
 
     Returns:
-        Those that can be used; and for the others their names with the reason.
+        The usable programs; and for each other program its name and the reason.
 
     Raises:
-        InputError: none can be used.
+        InputError: no program can be used.
     """
     held: list[Held] = []
     left_out: list[str] = []
@@ -127,21 +127,21 @@ def hold_out(
 def play_all(
     actor: Actor, held: Sequence[Held], make: Callable[[Sequence[Program]], Env], count: int
 ) -> list[Played]:
-    """Play every program once, the most probable action in each state: see greedy_play.
+    """Play every program once, with the most probable action in each state: see greedy_play.
 
-    Each environment acts as soon as it is ready, alone: what comes out does not depend on the others.
+    Each environment acts on its own as soon as it is ready, so results do not depend on the others.
 
     Args:
-        actor: What acts.
+        actor: The policy that acts.
         held: The programs.
-        make: Makes an environment for programs that take turns in a cycle.
-        count: Of environments at a time.
+        make: Makes an environment that plays the given programs in a cycle.
+        count: Number of environments at a time.
     """
     programs = [item.program for item in held]
     number_of = {id(program): number for number, program in enumerate(programs)}
     envs = VectorEnv(lambda: make(programs), min(count, len(programs)))
-    asked = envs.envs[0].max_steps is None  # the start is the compiler's own answers: no fallback to those
-    # A program that cannot be opened again is skipped, and stays as it was.
+    asked = envs.envs[0].max_steps is None  # no fallback to the start, which has the compiler's own answers
+    # A program that cannot be opened again is skipped, and keeps its initial cost.
     played = [Played(item.program.name, item.reference, item.start, item.start, True) for item in held]
     try:
         for program, costs, crashed in _episodes(envs, actor):
@@ -155,10 +155,10 @@ def play_all(
 
 
 def measure(played: Sequence[Played]) -> dict[str, float]:
-    """Return the metrics: means are geometric, of reference / cost.
+    """Return the metrics; means are geometric, of reference / cost.
 
-    The cost is the least on the way, which whoever uses the policy keeps; there may be a worse one at
-    the end. A crash counts with what had been reached, or as the program was.
+    The cost is the least of an episode, because a user of the policy keeps that state; the last may be worse.
+    A crashed episode counts with the least cost before the crash, or the initial cost.
     """
     logs = [math.log(item.ratio) for item in played]
     last = [math.log(item.reference / item.last) for item in played]
@@ -174,7 +174,7 @@ def measure(played: Sequence[Played]) -> dict[str, float]:
 
 @dataclass
 class _Episode:
-    """What one environment is playing."""
+    """The current episode of one environment."""
 
     program: Program
     costs: list[float]
@@ -182,7 +182,7 @@ class _Episode:
 
 
 def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[float], bool]]:
-    """Yield (program, costs that were measured, whether it crashed), each program of the cycle once."""
+    """Yield (program, measured costs, whether it crashed) for each program of the cycle once."""
 
     def act(i: int, observation: Any, mask: Mask) -> None:
         envs.send(i, playing[i].greedy.choose(observation, mask, envs.envs[i].question))
@@ -197,7 +197,7 @@ def _episodes(envs: VectorEnv, actor: Actor) -> Iterator[tuple[Program, list[flo
     over: set[int] = set()
     while playing:
         for i, (observation, _, terminated, truncated, info) in envs.ready():
-            if i in over:  # and begins again
+            if i in over:  # the environment was reset and begins a new episode
                 over.remove(i)
                 begun[i] += 1
                 playing[i] = _Episode(envs.envs[i].program, [], Greedy(actor))

@@ -1,4 +1,4 @@
-"""MLIR schedules: how the ops of a linalg program are tiled, fused, packed and vectorized."""
+"""Schedules of linalg programs: the tiling, fusion, packing and vectorization of their ops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LANGUAGE = "mlir"
 
 
 def _source() -> ProgramSource:
-    from burnish.tasks.mlir_schedules.programs import MlirSource  # which workers do not need
+    from burnish.tasks.mlir_schedules.programs import MlirSource  # late: workers do not need it
 
     return MlirSource()
 

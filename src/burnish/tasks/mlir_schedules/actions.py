@@ -1,8 +1,8 @@
-"""What can be done to a linalg op: the actions' texts."""
+"""Texts of the actions on a linalg op."""
 
 from __future__ import annotations
 
-MOST_DIMENSIONS = 8  # of an op's iterators that can be named
+MOST_DIMENSIONS = 8  # iterators of an op that actions can name
 SIZES = (
     1,
     2,
@@ -42,7 +42,7 @@ PACKED_OPERANDS = 2
 PACKED_LOOPS = 4
 FUSED_LOOPS = 6
 UNROLL_FACTORS = (2, 3, 4, 8, 16)
-CURSOR = ("next", "done")  # which change no op
+CURSOR = ("next", "done")  # they change no op
 
 ACTIONS = (
     "next",

@@ -1,4 +1,4 @@
-"""What a schedule is compared with."""
+"""The baseline of schedules: the program as it was opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MLIR's own Python bindings, from the wheel of torch-mlir: what is read, transformed and compiled with."""
+"""MLIR's own Python bindings, from the wheel of torch-mlir: they parse, transform and compile programs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def bindings(name: str) -> Any:
 
 @cache
 def context() -> Any:
-    """Return this process' context; its threads are off, so that workers can be forked."""
+    """Return this process's context, without threads, so that workers can be forked."""
     found = bindings("ir").Context()
     found.enable_multithreading(False)
     return found
 
 
 def parse(text: str, name: str = "") -> Any:
-    """Return the module of a text, verified.
+    """Return the verified module of a text.
 
     Raises:
-        ProgramError: it is not MLIR, or not valid.
+        ProgramError: the text is not MLIR, or not valid.
     """
     ir = bindings("ir")
     try:
@@ -69,14 +69,14 @@ def clone(module: Any) -> Any:
 
 
 def first_line(text: str) -> str:
-    """Return what a diagnostic says first, without its heading."""
+    """Return the first error of a diagnostic, without its heading; else its first line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line for line in lines if "error:" in line] or lines or [""]
     return said[0].partition("error: ")[2] or said[0]
 
 
 def version() -> str:
-    """Return the version of the wheel; "" where it is not installed."""
+    """Return the version of the wheel; "" if it is not installed."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed
 

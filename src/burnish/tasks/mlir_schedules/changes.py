@@ -1,4 +1,4 @@
-"""What an action makes of a site, beside the module: its loops, its stage, the sites that are born."""
+"""Effects of an action on the sites, besides the module: loops, stages, and new sites."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ RESHAPES = (
     *("tile_reduction", "split", "pad", "interchange", "pack", "data_tile"),
     *("fuse", "im2col", "decompose", "fold_unit_dims", "hoist"),
 )
-"""After these, ops are looked at anew; what the others make of an op is known."""
+"""After these actions, ops are read from the module again; the effect of others on an op is known."""
 
 
 def changed(sites: Sites, site: Site, text: str, found: Mapping[str, Op], reader: Site | None) -> Sites:
     """Return the sites after an action.
 
     Args:
-        sites: Before.
-        site: Where the action is.
-        text: The action's.
-        found: The ops of the module afterwards, if the action is one of RESHAPES.
-        reader: The op that reads what the site makes, for `fuse`.
+        sites: The sites before the action.
+        site: The site of the action.
+        text: The action's text.
+        found: The ops of the module after the action, if it is one of RESHAPES.
+        reader: The op that reads the site's result, for `fuse`.
     """
     action = Action.parse(text)
     numbers = [int(parameter) for parameter in action.parameters]
@@ -61,7 +61,7 @@ def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader:
         tail = sites.by_name[before.next_tail]
         sites = sites.put(replace(sites.by_name[before.name], split=before.split + 1))
         return sites.put(replace(tail, loops=before.loops, own=before.own))
-    if site and kind == "hoist":  # what it reads may be folded, such as zeros that it starts from
+    if site and kind == "hoist":  # its operands may be folded, such as the zeros that it starts from
         return sites.put(replace(site, stage="hoisted"))
     if site and kind == "tile_reduction":
         dimension, size = numbers
@@ -99,7 +99,7 @@ def _reshaped(sites: Sites, before: Site, kind: str, numbers: list[int], reader:
 def _sliced(
     access: Matrix, shape: tuple[int, ...], extents: tuple[int, ...], dimension: int
 ) -> tuple[int, ...]:
-    """Return what a tile takes of an operand: less of what the tiled iterator is in."""
+    """Return the shape of an operand's slice in a tile: smaller in the tiled iterator's dimensions."""
     if not access:
         return shape
     return tuple(

@@ -1,4 +1,4 @@
-"""Sketches that are drawn: register tiles, cache blocks, copies, depths, and variations of them."""
+"""Random sketches: register tiles, cache blocks, copies, depths; and variations of sketches."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from burnish.tasks.mlir_schedules.sketches import CONVOLUTION, FOLDED, IMAGES, O
 
 Rng = np.random.Generator
 
-LEFT = 0.12  # of the ops without products, whose loops LLVM may vectorize as well
-LEAST = OpSketch(())  # nothing but vectors, where a tail is left to LLVM
-_CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row and channels; those of the kernel
+LEFT = 0.12  # share of the ops without products that are left to LLVM, which may vectorize their loops too
+LEAST = OpSketch(())  # vectors only, for a tail for which no sketch is drawn
+_CONVOLUTIONS = {  # the iterators of filters, rows, pixels of a row, and channels; those of the kernel
     CONVOLUTION: ((3, 1, 2, 6), (4, 5)),
     IMAGES: ((1, 2, 3, 4), (5, 6)),
 }
-REGISTERS = {16: 28, 8: 14, 4: 14}  # that a tile may fill, by the lanes of one
+REGISTERS = {16: 28, 8: 14, 4: 14}  # most registers of a tile, by the lanes of a register
 
 
 def draw(op: Op, lanes: int, rng: Rng) -> OpSketch | None:
-    """Draw a sketch of an op; None where it is left to LLVM, as it always is where its class has none.
+    """Draw a sketch of an op; None leaves the op to LLVM, always if its class has no sketches.
 
     Args:
-        op: As the program has it.
+        op: The op as the program has it.
         lanes: Elements of a vector register.
-        rng: Of all choices.
+        rng: The source of all choices.
     """
     kind = class_of(op)
     if kind not in _DRAWN or (kind in ("pointwise", "reduction") and rng.random() < LEFT):
@@ -37,7 +37,7 @@ def draw(op: Op, lanes: int, rng: Rng) -> OpSketch | None:
 
 
 def vary(op: Op, sketch: OpSketch | None, lanes: int, rng: Rng) -> OpSketch | None:
-    """Return a sketch that has parts of another one that is drawn; that one where they do not fit."""
+    """Return a sketch with some parts from a newly drawn one; the new sketch if the parts do not fit."""
     other = draw(op, lanes, rng)
     if sketch is None or other is None:
         return other
@@ -52,7 +52,7 @@ def vary(op: Op, sketch: OpSketch | None, lanes: int, rng: Rng) -> OpSketch | No
 
 
 def _is_whole(op: Op, sketch: OpSketch) -> bool:
-    """Return whether what is left of a window has a dimension at most; none where it is to be folded."""
+    """Return whether at most one window dimension remains (none if the window will be folded)."""
     left = realize(op, sketch).left
     if op.kind in FOLDED:
         return all(left[i] == 1 for i, reduced in enumerate(op.reduces) if reduced)
@@ -87,7 +87,7 @@ def _product(op: Op, lanes: int, rng: Rng) -> OpSketch:
 
 
 def _roles(op: Op) -> tuple[int | None, int | None, list[int]]:
-    """Return the iterator of a tile's rows, that of its vectors, and those that are reduced."""
+    """Return the iterators of a tile's rows and of its vectors, or None; then the reduced iterators."""
     used = [{i for row in access for i, factor in enumerate(row[:-1]) if factor} for access in op.accesses]
     written = [row[:-1].index(1) for row in op.accesses[-1]]
     depths = [i for i, reduced in enumerate(op.reduces) if reduced]
@@ -102,7 +102,7 @@ def _roles(op: Op) -> tuple[int | None, int | None, list[int]]:
 def _packs(
     op: Op, columns: int, tile: list[tuple[int, int]], blocks: list[tuple[int, int]], rng: Rng
 ) -> tuple[tuple[int, int], ...]:
-    """Draw which operands are copied: the one that is read by vectors, the other one, both."""
+    """Draw the operands to copy: the one that vectors read, the other one, both, or none."""
     reader = next(number for number in range(2) if any(row[columns] for row in op.accesses[number]))
     found: list[tuple[int, int]] = []
     for operand, share in ((reader, 0.6), (1 - reader, 0.2)):
@@ -114,7 +114,7 @@ def _packs(
 def _copied(
     op: Op, operand: int, loops: tuple[tuple[int, int], ...], most: int, rng: Rng
 ) -> list[tuple[int, int]]:
-    """Draw around how many of some loops an operand is copied; nothing where none of them goes through it."""
+    """Draw the number of loops that an operand's copy is outside of; [] if none of these loops indexes it."""
     made = [(i, size) for i, size in loops if size < op.extents[i]]
     count = int(rng.integers(1, min(most, len(made)) + 1)) if made else 0
     inside = made[len(made) - count :]
@@ -122,12 +122,12 @@ def _copied(
 
 
 def _dot(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw how products are added up where no vector is written."""
+    """Draw a sketch of a product whose result gives no columns to vectorize: that of a reduction."""
     return _reduction(op, lanes, rng)
 
 
 def _convolution(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw a tile of filters and pixels of a row: vectors of what is innermost in memory."""
+    """Draw a tile of filters and pixels of a row; vectors run along the one that is innermost in memory."""
     image, (filters, row, pixels, channels), kernel = op.kind == IMAGES, *_CONVOLUTIONS[op.kind]
     columns, rows = (pixels, filters) if image else (filters, pixels)
     width = _width(op.extents[columns], lanes, rng)
@@ -163,7 +163,7 @@ def _window(op: Op, lanes: int, rng: Rng) -> OpSketch:
 
 
 def _pointwise(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw a tile of the innermost iterators of what is written, of at most some vectors."""
+    """Draw a tile of the output's innermost iterators, of 1 to 8 vectors."""
     order = [row[:-1].index(1) for row in op.accesses[-1]]
     tile: list[tuple[int, int]] = []
     room = lanes * int(rng.choice([1, 2, 4, 8]))
@@ -185,7 +185,7 @@ def _pointwise(op: Op, lanes: int, rng: Rng) -> OpSketch:
 
 
 def _is_transposed(op: Op) -> bool:
-    """Return whether an operand's innermost iterator is not that of what is written."""
+    """Return whether an operand's innermost iterator differs from the output's."""
     last = op.accesses[-1][-1] if op.accesses[-1] else ()
     return any(access and access[-1] != last and any(access[-1][:-1]) for access in op.accesses[:-1])
 
@@ -201,7 +201,7 @@ def _square(op: Op, order: list[int], lanes: int) -> list[tuple[int, int]]:
 
 
 def _reduction(op: Op, lanes: int, rng: Rng) -> OpSketch:
-    """Draw vectors along what is written, or along what is reduced where that is innermost in memory."""
+    """Draw vectors along the innermost iterator in memory, which is an output's or a reduced one."""
     inner = next((access[-1] for access in op.accesses if access and any(access[-1][:-1])), None)
     dimension = inner[:-1].index(1) if inner else len(op.extents) - 1
     size = min(op.extents[dimension], lanes * int(rng.choice([1, 2, 4, 8])))
@@ -226,7 +226,7 @@ def _with_tails(op: Op, sketch: OpSketch, lanes: int, rng: Rng) -> OpSketch:
 
 
 def _width(extent: int, lanes: int, rng: Rng, most: int = 4) -> int:
-    """Draw the elements of a row of a tile: whole vectors, as far as there are so many."""
+    """Draw the elements of a tile's row: 1 to `most` whole vectors; the whole extent if it is shorter."""
     if extent < lanes:
         return extent
     sizes = [by * lanes for by in range(1, most + 1) if by * lanes <= extent and by * lanes in SIZES]
@@ -236,7 +236,7 @@ def _width(extent: int, lanes: int, rng: Rng, most: int = 4) -> int:
 
 
 def _height(extent: int, most: int, rng: Rng) -> int:
-    """Draw the rows of a tile, most of the registers more often than few."""
+    """Draw the rows of a tile, at most `most`; the probability grows with the number of rows."""
     sizes = [size for size in SIZES if size <= min(extent, most)]
     usable = [size for size in sizes if extent % size == 0 or size in SPLIT_SIZES]
     weights = np.array([size * (1.5 if extent % size == 0 else 1.0) for size in usable])

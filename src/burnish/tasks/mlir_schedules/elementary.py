@@ -1,8 +1,8 @@
-"""exp, tanh and erf of floats as polynomials: MLIR calls a library for each element of a vector.
+"""Polynomials for exp, tanh and erf of f32: MLIR would call a library for each element of a vector.
 
 exp and tanh are those of burnish.tasks.loop_nests.lowering.functions. The polynomials of erf were fitted by
-weighted least squares, such that the largest relative error is the least: of erf(x) / x - 1 in x^2 up to
-ERF_SMALL, and of log(1 - erf(x)) / x in x from there to where 1 - erf(x) does not count.
+weighted least squares to minimise the largest relative error: of erf(x) / x - 1 in x^2 up to ERF_SMALL, and
+of log(1 - erf(x)) / x in x from there to where 1 - erf(x) is negligible.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ ERFC_POLYNOMIAL = (
     -6.357235908508301e-1,
     -1.1285127401351929,
 )
-ERF_MOST = 4.0  # beyond: 1
+ERF_MOST = 4.0  # beyond, erf is 1
 INLINED = "inline{default-pipeline=},symbol-dce"
 
 
 def expand(module: Any) -> None:
-    """Replace math.exp, math.tanh and math.erf of f32 and of its vectors by arithmetic.
+    """Replace math.exp, math.tanh and math.erf of f32, and of vectors of f32, by arithmetic.
 
     Raises:
         torch_mlir.ir.MLIRError: a pass fails.
@@ -83,7 +83,7 @@ def _is_known(kind: Any) -> bool:
 
 
 def _function(name: str, operation: str, kind: str) -> str:
-    """Return a private function that computes an operation, of a vector's type or a scalar's."""
+    """Return a private function that computes an operation on a scalar or vector type."""
     lines = _Lines(kind)
     result = FUNCTIONS[operation](lines, "%x")
     body = "".join(f"  {line}\n" for line in lines.lines)
@@ -91,7 +91,7 @@ def _function(name: str, operation: str, kind: str) -> str:
 
 
 class _Lines:
-    """Operations on values of one type, each on a line."""
+    """Operations on values of one type, one on each line."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -134,12 +134,12 @@ class _Lines:
         return self.do("math.fma", x, factor, y)
 
     def bounded(self, predicate: str, bound: float, x: str) -> str:
-        """Return the bound where it compares so to x; x where that is not a number: one instruction."""
+        """Return `bound` if `bound predicate x` holds, else x, even a NaN; that is one instruction."""
         limit = self.number(bound)
         return self.select(self.compared(predicate, limit, x), limit, x)
 
     def polynomial(self, x: str, coefficients: tuple[float, ...]) -> str:
-        """Append Horner's scheme, the highest power first."""
+        """Append Horner's scheme; the coefficient of the highest power comes first."""
         value = self.number(coefficients[0])
         for coefficient in coefficients[1:]:
             value = self.multiply_add(value, x, self.number(coefficient))
@@ -158,7 +158,7 @@ def _exp(lines: _Lines, x: str) -> str:
     value = lines.polynomial(r, EXP_POLYNOMIAL[ELEMENT])
     bits, zero = (lines.bitcast(one, lines.kind, lines.whole) for one in (rounded, rounding))
     number = lines.on_integers("arith.subi", bits, zero)
-    half = lines.on_integers("arith.shrsi", number, lines.integer(1))  # 2^n itself may not be a number
+    half = lines.on_integers("arith.shrsi", number, lines.integer(1))  # 2^n itself may be out of range
     bias, shift = BIAS[ELEMENT]
     for exponent in (half, lines.on_integers("arith.subi", number, half)):
         biased = lines.on_integers("arith.addi", exponent, lines.integer(bias))
@@ -168,7 +168,7 @@ def _exp(lines: _Lines, x: str) -> str:
 
 
 def _tanh(lines: _Lines, x: str) -> str:
-    """Return 1 - 2 / (exp(2x) + 1), and a polynomial where that cancels."""
+    """Return 1 - 2 / (exp(2x) + 1); a polynomial for small |x|, where that difference cancels."""
     one, two = lines.number(1.0), lines.number(2.0)
     grown = lines.do("arith.addf", _exp(lines, lines.do("arith.addf", x, x)), one)
     large = lines.do("arith.subf", one, lines.do("arith.divf", two, grown))
@@ -180,7 +180,7 @@ def _tanh(lines: _Lines, x: str) -> str:
 
 
 def _erf(lines: _Lines, x: str) -> str:
-    """Return x + x p(x^2), and the sign of x times 1 - exp(|x| q(|x|)) where that is large."""
+    """Return x + x p(x^2) for small |x|, else the sign of x times 1 - exp(|x| q(|x|))."""
     size = lines.do("math.absf", x)
     square = lines.do("arith.mulf", x, x)
     small = lines.multiply_add(lines.polynomial(square, ERF_POLYNOMIAL), x, x)

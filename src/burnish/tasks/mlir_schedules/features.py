@@ -1,4 +1,4 @@
-"""What the time of a scheduled op depends on, as numbers: a row for the op, one for each of its tails."""
+"""Features of a scheduled op, to predict its time: a row for the op, and one for each tail."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from burnish.tasks.mlir_schedules.sketches import Class, OpSketch, class_of, rea
 
 CLASSES: tuple[Class, ...] = ("product", "convolution", "window", "pointwise", "reduction", "left")
 ELEMENT = 4  # bytes
-REGISTERS = {16: 32, 8: 16, 4: 16}  # by the lanes of a vector of f32
+REGISTERS = {16: 32, 8: 16, 4: 16}  # vector registers, by the lanes of a vector of f32
 CACHES = (32 << 10, 512 << 10, 16 << 20)  # bytes
-OPERANDS = 3  # that are seen: the inputs, then the output
+OPERANDS = 3  # operands in the features: two inputs, then the output
 CALLS = ("math.exp", "math.tanh", "math.erf", "math.powf", "math.log")
 
 COLUMNS = (
@@ -62,7 +62,7 @@ COLUMNS = (
 
 
 def rows_of(op: Op, sketch: OpSketch | None, lanes: int, tail: bool = False) -> list[NDArray[np.float32]]:
-    """Return float32[F] for an op, and for each of its tails."""
+    """Return float32[F] for an op, then for each of its tails."""
     if sketch is None:
         return [_row(op, None, lanes, tail)]
     real = realize(op, sketch)
@@ -74,7 +74,7 @@ def rows_of(op: Op, sketch: OpSketch | None, lanes: int, tail: bool = False) -> 
 
 
 def features(ops: Mapping[str, Op], sketches: Mapping[str, OpSketch], lanes: int) -> NDArray[np.float32]:
-    """Return float32[rows, F]: of all ops of a program."""
+    """Return float32[rows, F]: the rows of all ops of a program."""
     rows = [row for site, op in ops.items() for row in rows_of(op, sketches.get(site), lanes)]
     return np.array(rows, dtype=np.float32).reshape(len(rows), len(COLUMNS))
 
@@ -106,7 +106,7 @@ def _row(op: Op, sketch: OpSketch | None, lanes: int, tail: bool) -> NDArray[np.
 
 
 def _scheduled(values: dict[str, float], op: Op, sketch: OpSketch, lanes: int) -> None:
-    """Add what depends on a sketch."""
+    """Add the features that depend on a sketch."""
     real = realize(op, sketch)
     left = real.left
     tile = [dimension for dimension, _ in sketch.tile]
@@ -164,12 +164,12 @@ def _scheduled(values: dict[str, float], op: Op, sketch: OpSketch, lanes: int) -
 
 
 def _seen(op: Op) -> list[int]:
-    """Return the numbers of the operands that are seen: the first two inputs, and the first output."""
+    """Return the numbers of the operands in the features: the first two inputs, and the first output."""
     return [*range(min(2, op.inputs)), op.inputs] if op.outputs else list(range(min(2, op.inputs)))
 
 
 def _vector(op: Op, left: Mapping[int, int]) -> int:
-    """Return the iterator that vectors go along: the innermost one with several values of a tile."""
+    """Return the vectors' iterator: the output's innermost one of extent > 1 in a tile, else the longest."""
     access = op.accesses[op.inputs] if op.outputs else ()
     for row in reversed(access):
         if 1 in row[:-1] and left[row[:-1].index(1)] > 1:
@@ -178,7 +178,7 @@ def _vector(op: Op, left: Mapping[int, int]) -> int:
 
 
 def _shape(op: Op, operand: int, extents: Mapping[int, int]) -> list[int]:
-    """Return how far an operand reaches in each dimension, for values of the iterators."""
+    """Return the extents of the part of an operand that the iterators cover."""
     return [
         1 + sum(factor * (extents[i] - 1) for i, factor in enumerate(row[:-1]) if factor)
         for row in op.accesses[operand]
@@ -186,7 +186,7 @@ def _shape(op: Op, operand: int, extents: Mapping[int, int]) -> list[int]:
 
 
 def _stride(op: Op, operand: int, iterator: int) -> int:
-    """Return by how many elements an operand moves with an iterator; 0 where it does not."""
+    """Return the number of elements by which an operand moves when an iterator grows by 1, perhaps 0."""
     shape, stride, found = op.shapes[operand], 1, 0
     for row, extent in zip(reversed(op.accesses[operand]), reversed(shape), strict=True):
         found += row[iterator] * stride

@@ -1,4 +1,4 @@
-"""In which loops of its reader an op can be computed: those that take slices of what it makes."""
+"""Loops of a reader into which an op can be fused: loops that slice the op's result."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from burnish.tasks.mlir_schedules.sites import Site
 
 
 def depths(module: Any, site: Site, reader: Site) -> tuple[int, ...]:
-    """Return how many of a reader's loops, from the outermost on, are around each slice of what a site makes.
+    """Return the depths in a reader's loops of all slices of a site's result; () if one is outside.
 
-    Each slice is of the one before, so the op is computed in one loop after the other. Where the reader
-    starts from what is made, it goes through the loops: into an scf.forall it can be fused, too.
+    A depth counts the loops around a slice, from the outermost one on. Each slice is taken of the one before,
+    so the op is fused into one loop after the other. If the result is the reader's initial value, loops carry
+    it; the op can also be fused into an scf.forall that carries it.
     """
     known = {loop.name: number for number, loop in enumerate(reader.loops, 1)}
     found: set[int] = set()
@@ -23,7 +24,7 @@ def depths(module: Any, site: Site, reader: Site) -> tuple[int, ...]:
 
 
 def _slices(value: Any, site: str, known: dict[str, int]) -> list[int] | None:
-    """Return the depths of a value's slices, 0 outside of all loops; None if it is none of a site's."""
+    """Return the depths of a value's slices, 0 outside of all loops; None if it is not a site's result."""
     ir = bindings.bindings("ir")
     found = []
     while True:
@@ -50,7 +51,7 @@ def _depth(loop: Any, known: dict[str, int]) -> int:
 
 
 def find(module: Any, site: str) -> Any:
-    """Return the op of a site."""
+    """Return the op of a site, which must exist."""
     ir = bindings.bindings("ir")
     found: list[Any] = []
 

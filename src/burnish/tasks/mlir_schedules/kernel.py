@@ -1,4 +1,4 @@
-"""Scheduled modules as functions of this process, on arrays of NumPy: compiled, run, checked, timed."""
+"""Scheduled modules compiled into this process: run on NumPy arrays, checked, and timed."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from burnish.tasks.mlir_schedules.reference.inputs import DTYPES, inputs_of
 from burnish.tasks.mlir_schedules.reference.work import tolerance
 
 OPTIMIZATION = 3  # LLVM's level
-SAMPLES = 10
-COLD_SAMPLES = 6
-BATCH_SECONDS = 1e-3
+SAMPLES = 10  # timed samples; the least counts
+COLD_SAMPLES = 6  # the same with data in no cache
+BATCH_SECONDS = 1e-3  # of calls in one sample
 
 Arrays = Sequence[NDArray[Any]]
 
 
 class LoweringFailed(CompilerCrash):
-    """MLIR cannot make code of a schedule."""
+    """A failure of MLIR to compile a schedule."""
 
 
 class CompiledSchedule:
     """A payload's machine code."""
 
     def __init__(self, payload: Payload, module: Any = None, name: str = KERNEL) -> None:
-        """Compile, to code that is position independent, as it is in a shared object.
+        """Compile to position-independent code, as in a shared object.
 
         Args:
-            payload: What is compiled.
-            module: The same, lowered, where that was done; it is changed if there is a name.
-            name: Of the function.
+            payload: The payload to compile.
+            module: The payload's lowered module, if there is one; it is changed if `name` is given.
+            name: The function's name.
 
         Raises:
-            LoweringFailed: a pass fails, or the code needs a function that is not there.
+            LoweringFailed: a pass fails, or the code calls a function that does not exist.
         """
         self.payload = payload
         self.module = module or lowered(payload)
@@ -63,32 +63,32 @@ class CompiledSchedule:
             raise LoweringFailed("the code cannot be linked: it calls a function that is not there")
 
     def object_file(self) -> bytes:
-        """Return an object file of the code; beside the function it has one of the engine's own."""
+        """Return an object file of the code; the engine adds a second function to it."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "kernel.o"
             self.engine.dump_to_object_file(str(path))
             return path.read_bytes()
 
     def run(self, arrays: Arrays) -> None:
-        """Compute: arrays in C order are the program's inputs, then its outputs."""
+        """Run the code on the inputs, then the outputs, all in C order."""
         pointers = _Pointers(arrays)
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)(pointers.all.ctypes.data)
 
     def seconds(self, arrays: Arrays, samples: int = SAMPLES) -> float:
-        """Return the least CPU time of a call."""
+        """Return the least CPU time of a call, in seconds."""
         pointers = _Pointers(arrays)
         times: list[float] = _native.time_calls(self.address, pointers.all.tolist(), samples, BATCH_SECONDS)
         return min(times)
 
     def cold_seconds(self, arrays: Arrays, cold: Sequence[int], samples: int = COLD_SAMPLES) -> float:
-        """Return the least CPU time of a call before which some arrays were in no cache."""
+        """Return the least CPU time of a call, in seconds, with some arrays (`cold`) in no cache."""
         pointers = _Pointers(arrays)
         memory = [(arrays[i].ctypes.data, arrays[i].nbytes) for i in cold]
         return min(_native.time_cold_calls(self.address, pointers.all.tolist(), samples, memory))
 
 
 class _Pointers:
-    """What compiled code is called with: for each array the address of a pointer to it."""
+    """Arguments of compiled code: for each array the address of a pointer to it."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.data = np.array([array.ctypes.data for array in arrays], dtype=np.uint64)
@@ -123,24 +123,24 @@ def code_digest(module: Any) -> str:
 
 
 class Trial:
-    """Random arrays for a program, and what it must make of them."""
+    """Random inputs for a program, and the outputs that are expected."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     @cached_property
     def inputs(self) -> list[NDArray[Any]]:
-        """The inputs."""
+        """Random inputs, seeded by the program's text."""
         return inputs_of(self.text)
 
     @cached_property
     def expected(self) -> list[NDArray[np.float64]]:
-        """What NumPy computes in double precision."""
+        """The outputs that NumPy computes in double precision."""
         return evaluate(self.text, self.inputs)
 
     @cached_property
     def outputs(self) -> list[NDArray[Any]]:
-        """Arrays for what is computed."""
+        """Arrays for the outputs of compiled code."""
         types = signature(self.text).outputs
         first = len(self.inputs)
         return [aligned(one.shape, DTYPES[one.dtype], first + i) for i, one in enumerate(types)]
@@ -152,20 +152,20 @@ class Trial:
 
     @cached_property
     def tolerances(self) -> list[float]:
-        """How far each output may be off, relative to 1 + its largest value."""
+        """The allowed error of each output, relative to 1 + its largest value."""
         return [tolerance(self.text, one.dtype) for one in signature(self.text).outputs]
 
     @cached_property
     def largest_errors(self) -> list[float]:
-        """How far each output may be off."""
+        """The allowed absolute error of each output."""
         largest = [np.abs(one[np.isfinite(one)]).max(initial=0) for one in self.expected]
         return [one * (1 + float(size)) for one, size in zip(self.tolerances, largest, strict=True)]
 
     def check(self, compiled: CompiledSchedule) -> None:
-        """Run and compare.
+        """Run compiled code, and compare its outputs with the expected ones.
 
         Raises:
-            Miscompiled: something else comes out.
+            Miscompiled: an output differs by more than rounding.
         """
         for array in self.outputs:
             array.fill(np.nan)

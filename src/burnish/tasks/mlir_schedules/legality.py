@@ -1,4 +1,4 @@
-"""Where an action is legal, by what is known of the op."""
+"""Legality of actions, by the state of an op and its loops."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.sites import Site
 
 MOST_LOOPS = 12  # around one op
-MOST_POINTS = 512  # of an op that becomes vectors: LLVM needs seconds for longer bodies
-MOST_BODIES = 32  # of a loop that is unrolled: passes take much longer than in proportion
-MOST_UNROLLED = 4096  # points of all these bodies
+MOST_POINTS = 512  # of an op that is vectorized: LLVM needs seconds for longer bodies
+MOST_BODIES = 32  # copies of an unrolled loop's body: the time of passes grows faster than their number
+MOST_UNROLLED = 4096  # points of all these copies
 
 IMAGE_CONVOLUTIONS = ("conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw")
-FILTERS = ("conv_2d_nhwc_hwcf", 1)  # an operand that is read by vectors: the filters of a convolution
-DECOMPOSED = {  # 2-d windows become 1-d where one of these pairs of iterators has a single value each
+FILTERS = ("conv_2d_nhwc_hwcf", 1)  # a kind, and its operand that vectors read: a convolution's filters
+DECOMPOSED = {  # 2-d windows become 1-d if both iterators of one of these pairs have extent 1
     "conv_2d_nhwc_hwcf": ((1, 4), (2, 5)),
     "conv_2d_nchw_fchw": ((2, 5), (3, 6)),
     "depthwise_conv_2d_nhwc_hwc": ((1, 4), (2, 5)),
@@ -49,11 +49,11 @@ VECTOR_WINDOWS = (
 )
 
 Fuses = Callable[[int], bool]
-"""Whether a site can be computed in so many outer loops of the op that reads it."""
+"""Returns whether a site can be fused into that many outer loops of the op that reads it."""
 
 
 def legal(site: Site, fuses: Fuses) -> Mask:
-    """Return which of ACTIONS apply at a site: bool[n]; moves of a cursor do not."""
+    """Return the mask of ACTIONS that are legal at a site: bool[n]; moves of the cursor are False."""
     mask = np.zeros(len(ACTIONS), dtype=bool)
     if site.stage == "op":
         for kind, allows in _SIZED.items():
@@ -70,7 +70,7 @@ def legal(site: Site, fuses: Fuses) -> Mask:
 
 @cache
 def _fitting(kind: str, extent: int) -> Mask:
-    """Return which sizes of a kind of action an extent allows: for tiles those that divide it."""
+    """Return the mask of a kind's sizes that fit an extent: divisors for tiles, others to split or pad."""
     rest = kind in ("split", "pad")
     return np.array([size < extent and (extent % size != 0) == rest for size in SIZES_OF[kind]])
 
@@ -82,7 +82,7 @@ def _tile(site: Site, dimension: int) -> bool:
 
 
 def _tile_parallel(site: Site, dimension: int) -> bool:
-    """Take iterations that may run at the same time: nothing is reduced, no other loop is outside."""
+    """Return whether iterations may run in parallel: no reduction, and only parallel loops around them."""
     if site.op.reduces[dimension] or not _tile(site, dimension):
         return False
     return all(loop.shared for loop in site.loops)
@@ -112,7 +112,7 @@ def _interchange(site: Site, _: Fuses, one: int, other: int) -> bool:
 
 
 def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:
-    """Copy outside of some loops, of which at least one goes through the copy: factors, or filters."""
+    """Return whether a factor or filters can be copied outside of `loops` loops; one loop must index them."""
     if loops > site.own or operand in site.packed:
         return False
     if not is_product(site.op) and (site.op.kind, operand) != FILTERS:
@@ -123,7 +123,7 @@ def _pack(site: Site, _: Fuses, operand: int, loops: int) -> bool:
 
 
 def _data_tile(site: Site, _: Fuses, size: int) -> bool:
-    """Store operands in blocks along the last iterator of what is written: those of one input."""
+    """Return whether operands can be stored in blocks along the output's columns, which one input has."""
     op = site.op
     if site.loops or site.split or not is_product(op) or not op.accesses[-1]:
         return False
@@ -149,7 +149,7 @@ def _decompose(site: Site, _: Fuses) -> bool:
 
 
 def _fold_unit_dims(site: Site, _: Fuses) -> bool:
-    """Leave out iterators of one value, where each index is one of the others by itself, then."""
+    """Return whether iterators of extent 1 can go, so that each index is a single remaining iterator."""
     op = site.op
     if not site.own or site.loops[-1].shared or not op.has_windows:
         return False
@@ -196,7 +196,7 @@ SIZES_OF = {
     "split": SPLIT_SIZES,
     "pad": PAD_SIZES,
 }
-_SIZED: dict[str, Callable[[Site, int], bool]] = {  # at a dimension, whatever the size
+_SIZED: dict[str, Callable[[Site, int], bool]] = {  # rules at a dimension, for all sizes
     "tile": _tile,
     "tile_parallel": _tile_parallel,
     "tile_reduction": _tile_reduction,
@@ -221,7 +221,7 @@ _NUMBERED: dict[str, list[tuple[int, tuple[int, ...]]]] = {kind: [] for kind in 
 for _index, _action in enumerate(map(Action.parse, ACTIONS)):
     if _action.kind in _RULES:
         _NUMBERED[_action.kind].append((_index, tuple(map(int, _action.parameters))))
-_PLACES = {  # of the actions of a kind at each dimension, in the order of their sizes
+_PLACES = {  # by kind and dimension, the slice of ACTIONS with all sizes
     kind: [
         slice(INDEX[f"{kind}({dimension}, {sizes[0]})"], INDEX[f"{kind}({dimension}, {sizes[-1]})"] + 1)
         for dimension in range(MOST_DIMENSIONS)

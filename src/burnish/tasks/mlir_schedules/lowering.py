@@ -1,7 +1,7 @@
-"""From a scheduled module to LLVM's dialect: copies of packed operands, vectors, buffers, loops.
+"""Lowering of a scheduled module to LLVM's dialect: copies of packed operands, vectors, buffers, loops.
 
-What is done here is the same for every schedule. `finishing` is transforms, and part of a printed schedule;
-the passes come after it.
+These steps are the same for every schedule. `finish` applies transforms, which a printed schedule includes;
+`lower` runs the passes after them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LLVM = (
     "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,"
     "convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},reconcile-unrealized-casts"
 )
-VECTORS = (  # patterns that are applied together, one group after the other
+VECTORS = (  # groups of patterns; one group is applied after the other
     ("vector.cast_away_vector_leading_one_dim", "canonicalization"),
     (
         "vector.reorder_multi_reduction_dims lowering_strategy = innerparallel",
@@ -45,7 +45,7 @@ VECTORS = (  # patterns that are applied together, one group after the other
 
 
 def finish(module: Any) -> str:
-    """Apply what comes after every schedule; return the transforms."""
+    """Apply the transforms that end every schedule, and return them."""
     pads = Script("pads")
     if _all(module, "linalg.softmax"):
         found = pads.find_all("linalg.softmax")
@@ -69,7 +69,7 @@ def finish(module: Any) -> str:
 
 
 def lower(module: Any) -> None:
-    """Bring a finished module to LLVM's dialect: the kernel takes a pointer for each array.
+    """Lower a finished module to LLVM's dialect; the kernel takes a pointer for each array.
 
     Raises:
         torch_mlir.ir.MLIRError: a pass fails.
@@ -85,7 +85,7 @@ def lower(module: Any) -> None:
 
 
 def _allow_fused_products(module: Any) -> None:
-    """Let a product and a sum be one instruction, rounded once, as C compilers do."""
+    """Allow a product and a sum to become one instruction, rounded once, as in C compilers."""
     with bindings.context():
         contract = bindings.bindings("ir").Attribute.parse("#arith.fastmath<contract>")
         for kind in CONTRACTED:
@@ -94,7 +94,7 @@ def _allow_fused_products(module: Any) -> None:
 
 
 def _keep_apart(module: Any) -> None:
-    """Let the arrays that a function takes share no memory, as the header of the C function says."""
+    """Mark the arrays that a function takes as noalias; the C header asks callers for that."""
     ir = bindings.bindings("ir")
     with bindings.context():
         apart, nothing = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
@@ -105,7 +105,7 @@ def _keep_apart(module: Any) -> None:
 
 
 def _vectorize_copies(module: Any, script: Script) -> None:
-    """Copy rows of what is packed by vectors."""
+    """Vectorize the copies of packed operands, row by row."""
     copies = _all(module, "linalg.copy")
     if not copies:
         return
@@ -128,7 +128,7 @@ def _vectorize_copies(module: Any, script: Script) -> None:
 
 
 def _copies_to_linalg(module: Any) -> None:
-    """Make copies of strided memory loops: as calls they need a library that is not there."""
+    """Turn copies of strided memory into linalg.copy: calls would need a library that is missing."""
     ir, linalg = bindings.bindings("ir"), bindings.bindings("dialects.linalg")
     with bindings.context(), ir.Location.unknown():
         for copy in _all(module, "memref.copy"):

@@ -1,4 +1,4 @@
-"""What is minimised: the time of a call, as of a loop nest."""
+"""The minimised objective: the time of a call, as for loop nests."""
 
 from __future__ import annotations
 

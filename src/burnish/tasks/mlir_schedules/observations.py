@@ -1,4 +1,4 @@
-"""What a program looks like: its ops as rows, as a graph, as text."""
+"""Observations of a program: its ops as rows, as a graph, and as text."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from burnish.tasks.mlir_schedules.sites import Site
 if TYPE_CHECKING:
     from burnish.tasks.mlir_schedules.session import ScheduleSession
 
-NEIGHBOURS = 4  # ops that an op reads
-HISTORY = 48  # actions
+NEIGHBOURS = 4  # at most, among the ops that an op reads
+HISTORY = 48  # the last actions that are shown
 NODE_COLUMNS = (
     "kind",
     "stage",
@@ -82,18 +82,18 @@ OBSERVATIONS: dict[str, Observation] = {
 
 
 def observe(session: ScheduleSession, space: str) -> Observed:
-    """Return one of OBSERVATIONS."""
+    """Return an observation by its name in OBSERVATIONS."""
     return _OBSERVE[space](session)
 
 
 def op(session: ScheduleSession) -> NDArray[np.float32]:
-    """Return float32[F]: the op at the cursor; zeros behind the first one."""
+    """Return float32[F]: the op at the cursor; zeros once the cursor has passed the first op."""
     site = session.ops.by_name.get(session.cursor)
     return row(session, site) if site else np.zeros(len(COLUMNS), dtype=np.float32)
 
 
 def neighbours(session: ScheduleSession) -> NDArray[np.float32]:
-    """Return float32[2 + NEIGHBOURS, F]."""
+    """Return float32[2 + NEIGHBOURS, F]: a reader of the op at the cursor, that op, and ops that it reads."""
     rows = np.zeros((2 + NEIGHBOURS, len(COLUMNS)), dtype=np.float32)
     known = session.ops.by_name
     if site := known.get(session.cursor):
@@ -106,13 +106,13 @@ def neighbours(session: ScheduleSession) -> NDArray[np.float32]:
 
 
 def ops(session: ScheduleSession) -> NDArray[np.float32]:
-    """Return float32[N, F]."""
+    """Return float32[N, F]: all ops in the program's order."""
     found = [row(session, site) for site in session.ops.by_name.values()]
     return np.array(found, dtype=np.float32).reshape(len(found), len(COLUMNS))
 
 
 def row(session: ScheduleSession, site: Site) -> NDArray[np.float32]:
-    """Return float32[F]: an op and its loops."""
+    """Return float32[F]: an op, with its loops, the cursor and the number of readers."""
     found = alone(site).copy()
     found[AT_CURSOR] = site.name == session.cursor
     found[READERS] = len(session.ops.readers(site.name)) / 8
@@ -120,7 +120,7 @@ def row(session: ScheduleSession, site: Site) -> NDArray[np.float32]:
 
 
 def graph(session: ScheduleSession) -> GraphArrays:
-    """Return the ops and what they read."""
+    """Return the ops as nodes, int64[N, C], and their reads as edges, int64[E, 4]."""
     sites = session.ops.by_name
     numbers = {name: number for number, name in enumerate(sites)}
     nodes = np.zeros((len(sites), len(NODE_COLUMNS)), dtype=np.int64)
@@ -143,7 +143,7 @@ def graph(session: ScheduleSession) -> GraphArrays:
 
 
 def history(session: ScheduleSession) -> NDArray[np.float32]:
-    """Return float32[2, n]: how often an action was applied at the cursor's op, and how lately."""
+    """Return float32[2, n]: for each action, its count at the cursor's op / 4, and its last place in 0..1."""
     found = np.zeros((2, len(ACTIONS)), dtype=np.float32)
     there = [text for site, text in map(split_entry, session.trace) if site in ("", session.cursor)][
         -HISTORY:

@@ -1,4 +1,4 @@
-"""What is known of an op: its iteration domain, how its operands are accessed, what it reads and computes."""
+"""Facts about linalg ops: their iteration domains, accesses, and the ops that they read and compute."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Row = tuple[int, ...]
 Matrix = tuple[Row, ...]
 """A row for each dimension of a tensor: the factors of the op's iterators, and a constant."""
 
-KEPT = 1024  # matrices of which something is remembered
+KEPT = 1024  # entries of each cache
 PASSED = ("tensor.extract_slice", "tensor.cast", "tensor.pad", "tensor.expand_shape", "tensor.collapse_shape")
 
 
 @dataclass(frozen=True)
 class Op:
-    """A linalg op, as it is now: one tile of what it was, where it is tiled."""
+    """A linalg op as it is now; if it is tiled, one tile of the original op."""
 
     site: str
     kind: str  # without the dialect: "matmul", "generic"
     extents: tuple[int, ...]  # of the iterators
     reduces: tuple[bool, ...]  # which iterators are reduced over
-    accesses: tuple[Matrix, ...]  # of inputs, then outputs
-    shapes: tuple[tuple[int, ...], ...]  # of the same
-    reads: tuple[str, ...]  # the sites that made these; "" for arguments and constants
-    outputs: int  # how many of them are written
-    computes: Mapping[str, int] = field(hash=False, default_factory=dict)  # ops of arith and math for a point
+    accesses: tuple[Matrix, ...]  # of the operands: inputs, then outputs
+    shapes: tuple[tuple[int, ...], ...]  # of the operands
+    reads: tuple[str, ...]  # the sites that made the operands; "" for arguments and constants
+    outputs: int  # the number of operands that are written
+    computes: Mapping[str, int] = field(hash=False, default_factory=dict)  # counts of arith and math ops
 
     @cached_property
     def points(self) -> int:
@@ -41,7 +41,7 @@ class Op:
 
     @property
     def inputs(self) -> int:
-        """How many operands are only read."""
+        """The number of operands that are only read."""
         return len(self.accesses) - self.outputs
 
     def is_projected(self, operand: int) -> bool:
@@ -50,22 +50,22 @@ class Op:
 
     @property
     def columns(self) -> int:
-        """The iterator of the last dimension of what is written; each is one by itself."""
+        """The iterator of the last dimension of a plain op's last output."""
         return self.accesses[-1][-1].index(1)
 
     @property
     def inputs_with_columns(self) -> tuple[int, ...]:
-        """The inputs that are indexed by that iterator."""
+        """The inputs that the iterator `columns` indexes."""
         return tuple(i for i in range(self.inputs) if any(row[self.columns] for row in self.accesses[i]))
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether this is so of each operand."""
+        """Return whether each dimension of every operand is one iterator by itself."""
         return all(map(_is_projected, self.accesses))
 
     @cached_property
     def divides(self) -> bool:
-        """Whether iterators are divided in some index, as of an image's columns: matrices do not tell."""
+        """Return whether an index divides an iterator, as in im2col; its row of the matrix is zero then."""
         rows = [
             (row, extent)
             for access, shape in zip(self.accesses, self.shapes, strict=True)
@@ -75,12 +75,12 @@ class Op:
 
     @property
     def has_windows(self) -> bool:
-        """Whether an index is a sum of iterators."""
+        """Return whether an index is a sum of iterators."""
         return bool(self.summed)
 
     @cached_property
     def summed(self) -> frozenset[int]:
-        """The iterators that are parts of such sums."""
+        """The iterators that are summed in some index."""
         rows = [row[:-1] for access in self.accesses for row in access if sum(map(bool, row[:-1])) > 1]
         return frozenset(i for row in rows for i, factor in enumerate(row) if factor)
 
@@ -93,7 +93,7 @@ def _is_projected(access: Matrix) -> bool:
 def scan(module: Any, unchanged: Mapping[str, Op] | None = None) -> dict[str, Op]:
     """Return the ops of a module that have a site, by site, in the module's order.
 
-    Those that are known to be as they were are not looked at.
+    Ops in `unchanged` are taken from there instead of the module.
     """
     ir, known = bindings.bindings("ir"), unchanged or {}
     found: dict[str, Op] = {}
@@ -110,7 +110,7 @@ def scan(module: Any, unchanged: Mapping[str, Op] | None = None) -> dict[str, Op
 
 
 def describe(operation: Any) -> Op:
-    """Return what is known of a linalg op."""
+    """Return the facts about a linalg op."""
     outputs = len(operation.results)
     shapes = tuple(_shape(value) for value in operation.operands)
     kind = operation.name.partition(".")[2]
@@ -147,7 +147,7 @@ def _identity(rank: int) -> Matrix:
 
 @lru_cache(KEPT)
 def _matrix(access: Any) -> Matrix:
-    """Return the rows of an affine map, of which the context has one like it only."""
+    """Return the rows of an affine map; equal maps are one object in a context, so a cache finds them."""
     return tuple(_row(result, access.n_dims) for result in access.results)
 
 
@@ -175,9 +175,9 @@ def _row(expression: Any, rank: int) -> Row:
 def _domain(
     accesses: tuple[Matrix, ...], shapes: tuple[tuple[int, ...], ...], rank: int, outputs: int
 ) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    """Return how far each iterator goes, and whether no output is indexed by it alone.
+    """Return each iterator's extent, and whether it is reduced: no output is indexed by it.
 
-    It goes as far as a dimension that it indexes alone.
+    The extent is that of a dimension that the iterator indexes alone; 1 if there is no such dimension.
     """
     extents = [1] * rank
     for access, shape in zip(accesses, shapes, strict=True):
@@ -190,7 +190,7 @@ def _domain(
 
 
 def _maker(value: Any) -> str:
-    """Return the site that a value comes from, through slices and loops; "" where there is none."""
+    """Return the site that made a value, through slices and loops; "" if there is no such site."""
     ir = bindings.bindings("ir")
     while True:
         owner = value.owner
@@ -199,7 +199,7 @@ def _maker(value: Any) -> str:
             if loop.name not in ("scf.for", "scf.forall"):
                 return ""
             number = ir.BlockArgument(value).arg_number
-            if loop.name == "scf.for":  # the induction variable, and three bounds before what is carried
+            if loop.name == "scf.for":  # argument 0 is the counter, operands 0 to 2 its bounds
                 value = loop.operands[number + 2]
             else:
                 value = loop.operands[len(loop.operands) - (len(owner.arguments) - number)]
@@ -212,7 +212,7 @@ def _maker(value: Any) -> str:
 
 
 def _made_in(loop: Any, value: Any) -> str:
-    """Return the site that a loop's result comes from."""
+    """Return the site that made a loop's result; "" if there is no such site."""
     if loop.name not in ("scf.for", "scf.forall"):
         return ""
     ir = bindings.bindings("ir")
@@ -228,7 +228,7 @@ def _made_in(loop: Any, value: Any) -> str:
 
 
 def _computes(operation: Any) -> dict[str, int]:
-    """Return how often each op of arith and math is in the body."""
+    """Return the count of each arith and math op in the body."""
     names: list[str] = []
     for region in operation.regions:
         for block in region.blocks:

@@ -1,4 +1,4 @@
-"""What is written of a schedule, what is shown of it, and whether it is right."""
+"""Output files of a schedule, and its speed for display."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ GIGA = 1e9
 
 
 def schedule_text(session: ScheduleSession) -> str:
-    """Return the schedule as a named sequence, for the module that the program is opened as.
+    """Return the schedule as a named sequence, for the program's module as it was opened.
 
-    `mlir-opt --transform-interpreter` of the same version applies it; what follows are passes alone.
+    `mlir-opt --transform-interpreter` of the same version applies the sequence; only passes come after it.
     """
     finished = lowering.finish(bindings.clone(session.payload.module))
     return sequence(naming(session.shared.opened.module) + "".join(session.script) + finished)
 
 
 def write_schedule(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .mlir: the schedule, after the trace as comments."""
+    """Return the content of an .mlir file: the trace as comments, then the schedule."""
     steps = "".join(f"// {entry}\n" for entry in session.trace)
     return (steps + _text(session, "schedule")).encode()
 
 
 def describe(program: Program, session: Session, result: Result) -> str:
-    """Return how fast a schedule is."""
+    """Return the speed of a schedule and of the baselines, in GFLOP/s."""
     work = flops(program.content.decode())
     rates = {"burnish": result.cost, **result.baselines}
     return "GFLOP/s: " + ", ".join(f"{name} {work / seconds / GIGA:.3g}" for name, seconds in rates.items())

@@ -1,4 +1,4 @@
-"""Programs of one op of another program: what is cheap to compile, to measure and to compare."""
+"""Programs of one op of another program: cheap to compile, to measure and to compare."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from burnish.tasks.mlir_schedules.payload import SITE, Payload
 from burnish.tasks.mlir_schedules.reading import MAIN
 
 COPIED = ("arith.constant", "tensor.empty", "linalg.fill")
-"""What an op keeps around it: the values that it starts from, if they are the same everywhere."""
+"""Ops that are copied along with an op that reads them: they have the same value everywhere."""
 
-
-GIVEN = ("bufferization.to_tensor", *PASSED)  # what an argument goes through before an op reads it
+GIVEN = ("bufferization.to_tensor", *PASSED)  # ops between an argument and the op that reads it
 
 
 @dataclass(frozen=True)
 class OpPart:
-    """A program of one op; ops that are alike have the same."""
+    """A program of one op; equal ops have equal programs."""
 
-    text: str  # its last op is that; what others compute for it are arguments
-    cold: tuple[int, ...]  # arguments that are the whole program's: as weights, they come from memory
+    text: str  # its last op is the op itself; values that other ops compute for it are arguments
+    cold: tuple[int, ...]  # arguments that are arguments of the whole program: like weights, not in a cache
 
 
 def part(payload: Payload, site: str) -> OpPart:
-    """Return the program of the op of a site."""
+    """Return the program of the op at a site."""
     ir = bindings.bindings("ir")
     op = find(payload.module, site)
     given = _given(op)
@@ -46,7 +45,7 @@ def part(payload: Payload, site: str) -> OpPart:
 
 
 def _given(op: Any) -> list[Any]:
-    """Return the values that come from elsewhere, each once."""
+    """Return the values that an op, and the ops copied with it, read from outside; each once."""
     found: list[Any] = []
     for value in _read(op):
         inner = _given(_owner(value)) if _is_copied(value) else [value]
@@ -55,7 +54,7 @@ def _given(op: Any) -> list[Any]:
 
 
 def _copy(op: Any, known: dict[Any, Any]) -> Any:
-    """Append an op, and before it those that are copied with it; values that are known replace others."""
+    """Append a copy of an op, after copies of the ops that belong to it; `known` maps values to new ones."""
     ir = bindings.bindings("ir")
     for value in _read(op):
         if value not in known:
@@ -75,7 +74,7 @@ def _copy(op: Any, known: dict[Any, Any]) -> Any:
 
 
 def _read(op: Any) -> list[Any]:
-    """Return the values of elsewhere that an op reads, those that its body reads, too."""
+    """Return the values that an op and its body read and that are defined outside the op."""
     ir = bindings.bindings("ir")
     read: list[Any] = []
     inside: set[Any] = set()
@@ -92,7 +91,7 @@ def _read(op: Any) -> list[Any]:
 
 
 def _is_argument(value: Any) -> bool:
-    """Return whether a value is an argument of the program, perhaps in another shape."""
+    """Return whether a value is an argument of the program, perhaps reshaped."""
     while not isinstance(value.owner, bindings.bindings("ir").Block):
         if _owner(value).name not in GIVEN:
             return False

@@ -1,8 +1,8 @@
 """The module that transforms work on: one function of memrefs, in which each linalg op has a name.
 
 The program's function is inlined into `kernel(inputs..., outputs...)`, which reads its inputs as tensors and
-materializes its results in the outputs; nothing else of it changes. The n-th linalg op of kind KIND is the
-site 'KIND#n', by an attribute that transforms keep.
+materializes its results in the outputs; the program does not change otherwise. The n-th linalg op, of kind
+KIND, is the site 'KIND#n' (n from 0); the name is an attribute that transforms keep.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ SEQUENCE = "__transform_main"
 
 
 class TransformFailed(CompilerCrash):
-    """MLIR gave an action up that should have been legal."""
+    """A failure of MLIR to apply an action that should have been legal."""
 
 
 @dataclass(frozen=True)
 class Payload:
-    """A module, and what its kernel takes."""
+    """A module, and the types that its kernel takes."""
 
     module: Any
     inputs: tuple[TensorType, ...]
     outputs: tuple[TensorType, ...]
 
     def transformed(self, lines: str) -> Payload:
-        """Return the payload after some ops of the transform dialect, which find the module as %module.
+        """Return the payload after some ops of the transform dialect, which see the module as %module.
 
         Raises:
             TransformFailed: one of them cannot be applied.
@@ -62,7 +62,7 @@ def apply(module: Any, lines: str) -> None:
 
 
 def sequence(lines: str) -> str:
-    """Return a module with a named sequence, as `mlir-opt --transform-interpreter` takes it."""
+    """Return a module with a named sequence, the input of `mlir-opt --transform-interpreter`."""
     return (
         "module attributes {transform.with_named_sequence} {\n"
         f"  transform.named_sequence @{SEQUENCE}(%module: {ANY} {{transform.readonly}}) {{\n"
@@ -71,17 +71,17 @@ def sequence(lines: str) -> str:
 
 
 def _diagnosis(text: str) -> str:
-    """Return what a diagnostic of the interpreter says, in a line."""
+    """Return the message of an interpreter's diagnostic: one line, at most 300 characters."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line.partition(": ")[2] for line in lines if "at loc(" in line]
     return (said or lines or ["the transform failed"])[0][:300]
 
 
 def open_payload(text: str, name: str) -> Payload:
-    """Read a program.
+    """Parse a program, build its kernel, and name its linalg ops.
 
     Raises:
-        ProgramError: it is none; the message says what was expected.
+        ProgramError: the text is not a program; the message says what was expected.
     """
     try:
         module, main = program_function(text)
@@ -100,7 +100,7 @@ def open_payload(text: str, name: str) -> Payload:
 
 
 def naming(module: Any) -> str:
-    """Return the transforms by which linalg ops get their names, for a module that has none."""
+    """Return the transforms that name the linalg ops of a fresh module as those of `module` are named."""
     names = [op.attributes[SITE].value for op in _linalg_ops(module)]
     kinds = ", ".join(f'"{kind}"' for kind in dict.fromkeys(f"linalg.{n.partition('#')[0]}" for n in names))
     handles = [f"%named{number}" for number in range(len(names))]

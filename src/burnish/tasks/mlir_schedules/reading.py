@@ -1,4 +1,4 @@
-"""The normal text of a program, which is its identity: what is no program is told here, with its line."""
+"""Parsing and normalisation of a program's text, which is its identity; errors name the line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from burnish.tasks.mlir_schedules.bindings import bindings, context
 
 LANGUAGE = "mlir"
 MAIN = "main"
-HERE = "-"  # what the parser calls a text
+HERE = "-"  # the parser's file name for a text
 DIAGNOSTIC = re.compile(r'"-":(\d+):(\d+): ')
 ELEMENTS = ("f32", "f64")  # of arguments and results
-KEPT = ("sym_name", "function_type")  # attributes of a function; others say how it is called and compiled
+KEPT = ("sym_name", "function_type")  # of a function's attributes; others are about its calls and code
 STRUCTURE = ("builtin.module", "func.func", "func.return")
 TENSOR_OPS = (
     "cast",
@@ -28,19 +28,19 @@ TENSOR_OPS = (
     "splat",
     "yield",
 )
-OMITTED = ("linalg.pack", "linalg.unpack", "linalg.winograd_")  # what schedules make
+OMITTED = ("linalg.pack", "linalg.unpack", "linalg.winograd_")  # ops that only schedules make
 FORM = f"func.func @{MAIN}(%a: tensor<4x8xf32>, ...) -> tensor<...>"
 
 
 def normal_text(text: str, name: str) -> str:
-    """Return a program as it is printed after it was parsed: without locations, comments and names of values.
+    """Return a program as MLIR prints it: without locations, comments and the source's names of values.
 
     Args:
         text: A module, or its function alone.
-        name: For errors.
+        name: The program's name, for errors.
 
     Raises:
-        ProgramError: it is not MLIR, or no program of this task; the message says what was expected.
+        ProgramError: the text is not MLIR, or not a program of this task; the message says what was expected.
         MissingTool: MLIR is not installed.
     """
     module = _parse(text, name)
@@ -59,7 +59,7 @@ def normal_text(text: str, name: str) -> str:
 
 
 def _parse(text: str, name: str) -> Any:
-    """Parse and verify a module; a diagnostic's line is the text's."""
+    """Parse and verify a module; an error names the line of the text."""
     ir = bindings("ir")
     try:
         with context(), ir.Location.unknown():
@@ -72,7 +72,7 @@ def _parse(text: str, name: str) -> Any:
 
 
 def _function(module: Any, name: str) -> Any:
-    """Return a module's only op: the public function `main`, with a body of one block."""
+    """Return a module's only op, checked: the public function `main`, with a body of one block."""
     ops = list(module.body.operations)
     for op in ops:
         if op.operation.name != "func.func":
@@ -94,7 +94,7 @@ def _function(module: Any, name: str) -> Any:
 
 
 def _check_ops(function: Any, name: str) -> None:
-    """Look at every op of a function, those inside of others, too."""
+    """Check every op of a function, nested ops included."""
     ir = bindings("ir")
     faults: list[str] = []
 
@@ -110,7 +110,7 @@ def _check_ops(function: Any, name: str) -> None:
 
 
 def _fault(op: Any) -> str:
-    """Return what is wrong with an op; "" where nothing is."""
+    """Return the reason why an op is not supported; "" if it is."""
     dialect, _, kind = op.name.partition(".")
     known = (
         op.name in STRUCTURE
@@ -143,7 +143,7 @@ def _is_static(kind: Any) -> bool:
 
 
 def _where(op: Any, name: str) -> str:
-    """Return a program's name, and the line of an op where the text says none of its own."""
+    """Return a program's name and an op's line; only the name if the text has locations of its own."""
     location = op.location
     if isinstance(location, bindings("ir").FileLineColLoc) and location.filename == HERE:
         return f"{name}: line {location.start_line}"

@@ -1,7 +1,8 @@
-"""An op as a row of numbers: what it is, which loops are around it, how it reads and writes.
+"""An op as a row of numbers: its kind, the loops around it, its accesses, and its schedule so far.
 
-A row has what MLIR-RL's representation has (Bendib et al. 2024, arXiv:2409.11068): the iteration domain, the
-access matrices, counts of operations, the loops so far; and what was made of the op.
+A row has the contents of MLIR-RL's representation (Bendib et al. 2024, arXiv:2409.11068): the iteration
+domain, the access matrices, counts of operations, and the loops so far. It adds the stage, packed operands
+and unrolling.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from burnish.tasks.mlir_schedules.legality import MOST_LOOPS
 from burnish.tasks.mlir_schedules.ops import Matrix, Op
 from burnish.tasks.mlir_schedules.sites import Site, TilingLoop
 
-OPERANDS = 4  # whose accesses are seen
-TENSOR_DIMENSIONS = 4  # the last ones of each
-KEPT = 1024  # rows that are remembered
-BITS = 32.0  # that logarithms are divided by
+OPERANDS = 4  # in a row: the accesses of the first ones
+TENSOR_DIMENSIONS = 4  # in a row: the last ones of each operand
+KEPT = 1024  # rows in the cache
+BITS = 32.0  # divisor of logarithms
 KINDS = (
     "fill",
     "generic",
@@ -76,7 +77,7 @@ AT_CURSOR, READERS = COLUMNS.index("is at the cursor"), COLUMNS.index("readers")
 
 @lru_cache(KEPT)
 def alone(site: Site) -> NDArray[np.float32]:
-    """Return float32[F]: what a row says of an op whatever the others are."""
+    """Return float32[F]: the row of an op without the cursor and its readers, which depend on other ops."""
     op = site.op
     kind = op.kind if op.kind in KINDS else "other"
     found = [1.0, 0.0]

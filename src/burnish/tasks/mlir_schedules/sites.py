@@ -1,4 +1,4 @@
-"""Which loops are around each op, and what was made of it."""
+"""Sites: ops, the loops around them, and the state of their schedules."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Stage = Literal["op", "vectors", "hoisted"]
 class TilingLoop:
     """A loop that tiles an op."""
 
-    name: str  # its attribute
-    dimension: int  # of the op that it was made for
+    name: str  # the value of its attribute burnish.loop
+    dimension: int  # the iterator that it tiles, of the op that it was made for
     step: int
     trips: int
     reduces: bool
@@ -27,14 +27,14 @@ class TilingLoop:
 class Site:
     """An op with the loops around it."""
 
-    op: Op  # as it was last, where it is vectors by now
-    loops: tuple[TilingLoop, ...] = ()  # outermost first; a producer that was fused has its consumer's
-    made: int = 0  # how many loops it ever got
+    op: Op  # in its last linalg form, if it is vectors by now
+    loops: tuple[TilingLoop, ...] = ()  # outermost first; a fused producer has its consumer's loops
+    made: int = 0  # loops that were ever made for it
     stage: Stage = "op"
     packed: tuple[int, ...] = ()  # operands
-    own: int = 0  # of `loops`, so many were made for this op: the last ones
-    unrolled: int = 1  # bodies of the innermost loop
-    split: int = 0  # how often: so many tails were born
+    own: int = 0  # the number of the last `loops` that were made for this op
+    unrolled: int = 1  # copies of the body in the innermost loop
+    split: int = 0  # splits so far; each made a tail
     holds: int = 0  # outer loops in which other ops are computed, too
 
     @property
@@ -44,7 +44,7 @@ class Site:
 
     @property
     def next_tail(self) -> str:
-        """The name of the site that the next split gives birth to."""
+        """The name of the site that the next split creates."""
         return f"{self.name}.tail{self.split + 1 if self.split else ''}"
 
     @property
@@ -55,21 +55,21 @@ class Site:
 
 @dataclass(frozen=True)
 class Sites:
-    """All sites, in the program's order; sites are born where an op becomes several."""
+    """All sites, in the program's order; new ones appear when an op becomes several."""
 
     by_name: Mapping[str, Site]
 
     @property
     def last(self) -> str:
-        """The name of the last op; "" where there is none."""
+        """The name of the last op; "" if there are no ops."""
         return list(self.by_name)[-1] if self.by_name else ""
 
     def put(self, site: Site) -> Sites:
-        """Return the state with another site of that name."""
+        """Return the state with a site replaced by the given one of the same name."""
         return Sites({**self.by_name, site.name: site})
 
     def scanned(self, found: Mapping[str, Op]) -> Sites:
-        """Return the state with the ops of a module, the new ones behind the one that they were born of."""
+        """Return the state with the scanned ops of a module; a new site comes after its parent."""
         kept = {
             name: self._seen(site, found[name]) if name in found else site
             for name, site in self.by_name.items()
@@ -84,7 +84,7 @@ class Sites:
         return Sites({name: kept[name] for name in names})
 
     def _seen(self, site: Site, op: Op) -> Site:
-        """Return a site whose op was looked at anew; what it reads of vectors is known from before."""
+        """Return a site with its scanned op; reads of vectorized ops, which have no site, stay as before."""
         before = site.op
         if op is before:
             return site
@@ -97,10 +97,10 @@ class Sites:
         return name in self.by_name and self.by_name[name].stage != "op"
 
     def apart_from(self, site: Site) -> dict[str, Op]:
-        """Return the ops that stay as they are, whatever is made of a site.
+        """Return the ops that no action at a site can change.
 
-        They read nothing that it makes, and make nothing that it reads. Those that were born are not among
-        them: what they read is found where slices are simplified, wherever that is asked for.
+        They do not read the site's result, and do not make its operands. Ops that were made from others
+        are not among them: their reads become known when slices are simplified, which any action may do.
         """
         near = {site.name, *site.op.reads} - {""}
         return {
@@ -110,10 +110,10 @@ class Sites:
         }
 
     def readers(self, name: str) -> list[Site]:
-        """Return the ops that read what a site makes."""
+        """Return the ops that read a site's result."""
         return [site for site in self.by_name.values() if name in site.op.reads]
 
 
 def parent_of(name: str) -> str:
-    """Return the site that one was born of: 'matmul#1' of 'matmul#1.tail'."""
+    """Return the site that a site was made from: 'matmul#1' for 'matmul#1.tail'; else the site itself."""
     return name.rpartition(".")[0] or name

@@ -1,7 +1,7 @@
 """Structured random schedules: register tiles, cache blocks, copies, vectors, tails.
 
-Uniformly drawn actions seldom make a tile. A sketch decides what the schedule of an op is made of, as Ansor's
-do (Zheng et al. 2020, arXiv:2006.06762), by the op's class; `entries` says by which actions the op gets it.
+Uniformly drawn actions seldom make a tile. A sketch decides the parts of an op's schedule by the op's class,
+as in Ansor (Zheng et al. 2020, arXiv:2006.06762); `entries` returns the actions for them.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ Class = Literal["product", "convolution", "window", "pointwise", "reduction", "l
 
 CONVOLUTION, IMAGES = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw"
 UNSPLIT = ("softmax",)
-DATA_TILE = 16  # columns of an operand that is transposed
+DATA_TILE = 16  # columns in a block of a transposed operand
 WINDOWS = (
     *("depthwise_conv_2d_nhwc_hwc", "pooling_nhwc_max", "pooling_nhwc_sum"),
     "depthwise_conv_2d_nchw_chw",
 )
-FOLDED = (IMAGES, "depthwise_conv_2d_nchw_chw")  # vectors are along an image's rows
+FOLDED = (IMAGES, "depthwise_conv_2d_nchw_chw")  # vectors run along an image's rows
 
 
 @dataclass(frozen=True)
 class OpSketch:
-    """How one op is scheduled; what a tail is made into is a sketch of its own."""
+    """The schedule of one op; each tail has a sketch of its own."""
 
     tile: tuple[tuple[int, int], ...]  # iterators and sizes of the register tile, the outer loop first
-    blocks: tuple[tuple[int, int], ...] = ()  # of loops outside of those
-    packs: tuple[tuple[int, int], ...] = ()  # operands, and around how many loops they are copied
-    depth: tuple[tuple[int, int], ...] = ()  # of the loops inside: what is reduced in registers
-    partial: int = 0  # results that the last of `depth` is reduced to by a loop, and to one after it
-    unroll: int = 1  # of the innermost loop
+    blocks: tuple[tuple[int, int], ...] = ()  # the same of the cache blocks, whose loops are outside
+    packs: tuple[tuple[int, int], ...] = ()  # operands, and the number of loops that are inside their copies
+    depth: tuple[tuple[int, int], ...] = ()  # the same of the loops inside: reductions in registers
+    partial: int = 0  # if not 0, the last loop of `depth` makes partial results, which are combined after it
+    unroll: int = 1  # the factor of the innermost loop
     hoist: bool = True
     tails: tuple[OpSketch, ...] = ()
 
 
 def class_of(op: Op) -> Class:
-    """Return how an op is scheduled."""
+    """Return the class of an op, which decides its kind of sketches."""
     if is_product(op):
         return "product"
     if op.kind == CONVOLUTION or (op.kind == IMAGES and has_whole_rows(op)):
         return "convolution"
     if op.kind in WINDOWS and (op.kind not in FOLDED or has_whole_rows(op)):
         return "window"
-    if op.kind in (*DECOMPOSED, "softmax", "fill"):  # what is filled may be a part of its reader by then
+    if op.kind in (*DECOMPOSED, "softmax", "fill"):  # a fill may be a part of its reader by then
         return "left"
     plain = all(map(op.is_projected, range(len(op.accesses))))
     if not plain or not op.extents:
@@ -69,21 +69,21 @@ def has_whole_rows(op: Op) -> bool:
 
 @dataclass(frozen=True)
 class Realized:
-    """What becomes of a sketch for an op: parts of it that do not fit are left out."""
+    """A sketch as it is applied to an op, without the parts that do not fit."""
 
     main: Op  # without the tails
-    tails: tuple[tuple[int, int, Op], ...]  # iterators that are split, the sizes that divide then, the rest
-    outer: tuple[tuple[int, int], ...]  # loops that are made: iterators and steps
+    tails: tuple[tuple[int, int, Op], ...]  # split iterators, the sizes that then divide them, the rests
+    outer: tuple[tuple[int, int], ...]  # loops that are made first: iterators and steps
     packs: tuple[tuple[int, int], ...]
-    inner: tuple[tuple[int, int], ...]  # those inside of what is packed
-    left: Mapping[int, int]  # by iterator, what the loops leave to the op
-    trips: int  # of the innermost loop, 0 without one
+    inner: tuple[tuple[int, int], ...]  # loops that are made after the copies of packed operands
+    left: Mapping[int, int]  # by iterator, the extent that the loops leave to the op
+    trips: int  # of the innermost loop; 0 without loops
     vectors: bool
     unroll: int
 
 
 def realize(op: Op, sketch: OpSketch) -> Realized:
-    """Return what becomes of a sketch."""
+    """Return a sketch as it is applied to an op."""
     tails = []
     for dimension, size in (*sketch.tile, *sketch.depth):
         extent = op.extents[dimension]
@@ -113,18 +113,18 @@ def realize(op: Op, sketch: OpSketch) -> Realized:
 
 
 def _packs(op: Op, operand: int, count: int, outer: tuple[tuple[int, int], ...]) -> bool:
-    """Return whether an operand can be copied around so many loops: one of them goes through it."""
+    """Return whether an operand can be copied outside of `count` loops: one of these must index it."""
     inside = outer[len(outer) - count :] if count <= len(outer) else ()
     return any(row[dimension] for dimension, _ in inside for row in op.accesses[operand])
 
 
 def with_extent(op: Op, dimension: int, extent: int) -> Op:
-    """Return an op with another extent of an iterator."""
+    """Return an op with the extent of an iterator replaced."""
     return replace(op, extents=(*op.extents[:dimension], extent, *op.extents[dimension + 1 :]))
 
 
 def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
-    """Return the actions that make an op a sketch, at its site; its own name by default."""
+    """Return the actions that apply a sketch to an op; `site` is the op's own by default."""
     site, real = site or op.site, realize(op, sketch)
     texts = [f"split({dimension}, {size})" for dimension, size, _ in real.tails]
     texts += [f"tile({dimension}, {size})" for dimension, size in real.outer]
@@ -150,7 +150,7 @@ def entries(op: Op, sketch: OpSketch, site: str = "") -> Trace:
 
 
 def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
-    """Return the ops of a program that sketches are of, and the actions that lead there."""
+    """Return the actions that come before sketches, and the ops after them, which sketches are for."""
     session = session.fork()
     for site in session.ops.by_name.values():
         action = INDEX.get(_first(site.op))
@@ -160,10 +160,10 @@ def opened(session: ScheduleSession) -> tuple[Trace, dict[str, Op]]:
 
 
 def _first(op: Op) -> str:
-    """Return what is done to an op before there are sketches of it; "" where that is nothing.
+    """Return the action on an op that comes before its sketch; "" if there is no such action.
 
-    Vectors are along an image's rows where its channels are first, which are copied where steps are long, and
-    in products along what is written, in whose order an operand that is transposed is copied.
+    If channels come first, vectors run along an image's rows; images with long steps are copied (im2col).
+    Vectors of a product run along the output's columns; a transposed operand is copied in their order.
     """
     if op.kind == "softmax":
         return "decompose"

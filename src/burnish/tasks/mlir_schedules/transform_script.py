@@ -1,4 +1,4 @@
-"""Lines of the transform dialect: values with names of their own, and what most actions do with them."""
+"""Lines of the transform dialect, with unique names of values and helpers for common ops."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ CLEANING = (
 
 
 class Script:
-    """Lines of a named sequence, each value with a name of its own."""
+    """Lines of a named sequence in which each value has a unique name."""
 
     def __init__(self, step: int | str) -> None:
-        self.step = step  # tells the values of one step from another's
+        self.step = step  # distinguishes the values of different steps
         self.lines: list[str] = []
         self._count = 0
 
@@ -33,7 +33,7 @@ class Script:
         self.lines.append(line)
 
     def find(self, key: str, value: str) -> str:
-        """Match the ops with an attribute."""
+        """Match the ops whose attribute `key` is `value`; return the handle."""
         handle = self.new("op")
         self.add(
             f'{handle} = transform.structured.match attributes{{{key} = "{value}"}} '
@@ -42,7 +42,7 @@ class Script:
         return handle
 
     def find_all(self, kind: str) -> str:
-        """Match all ops of a kind: 'scf.for'."""
+        """Match all ops of a kind, such as 'scf.for'; return the handle."""
         handle = self.new("all")
         self.add(f'{handle} = transform.structured.match ops{{["{kind}"]}} in %module : ({ANY}) -> {ANY}')
         return handle
@@ -62,24 +62,24 @@ class Script:
         return parts
 
     def producer(self, handle: str, operand: int, kind: str = ANY, *, of: str = ANY) -> str:
-        """Find the op that makes an operand."""
+        """Return a handle of the op that makes an operand."""
         made = self.new("made")
         self.add(f"{made} = transform.get_producer_of_operand {handle}[{operand}] : ({of}) -> {kind}")
         return made
 
     def cast(self, handle: str, kind: str) -> str:
-        """Return a handle of ops of a kind as one of any op."""
+        """Return a handle of any kind of op for a handle of one kind."""
         plain = self.new("plain")
         self.add(f"{plain} = transform.cast {handle} : {kind} to {ANY}")
         return plain
 
     def patterns(self, *names: str, within: str = "") -> None:
-        """Apply rewrite patterns to the function, or within an op of it."""
+        """Apply rewrite patterns to the function, or only within one of its ops."""
         self.add(f"transform.apply_patterns to {within or self.find_all('func.func')} {{")
         self.lines += [f"  transform.apply_patterns.{name}" for name in names]
         self.add(f"}} : {ANY}")
 
     def clean(self, within: str = "") -> None:
-        """Simplify slices of slices, constants that are there twice, what nobody uses; see `patterns`."""
+        """Simplify nested slices, duplicated constants and unused ops; see `patterns`."""
         self.patterns(*CLEANING, within=within)
         self.add(f"transform.apply_cse to {within or self.find_all('func.func')} : {ANY}")

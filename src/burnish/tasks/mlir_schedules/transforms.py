@@ -1,4 +1,4 @@
-"""Actions as ops of the transform dialect: each finds its op by the attribute that names the site."""
+"""Actions as ops of the transform dialect; each finds its op by the attribute that names the site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GENERIC, PACK, UNPACK, TRANSPOSE, PAD, EXPAND = (
         *("tensor.pad", "tensor.expand_shape"),
     )
 )
-UNPACKED = tuple(  # what an unpack becomes
+UNPACKED = tuple(  # the ops that lower_unpack makes of an unpack
     f'!transform.op<"{kind}">'
     for kind in (
         *("tensor.empty", "linalg.transpose", "tensor.collapse_shape"),
@@ -26,11 +26,11 @@ UNPACKED = tuple(  # what an unpack becomes
 
 
 def write(site: Site, text: str, step: int) -> str:
-    """Return the transforms of an action at a site, any but `fuse`.
+    """Return the transforms of an action at a site, for every action but `fuse`.
 
     Args:
-        site: As it is before.
-        text: The action's.
+        site: The site before the action.
+        text: The action's text.
         step: The number of the step, for the names of values.
     """
     action = Action.parse(text)
@@ -40,12 +40,12 @@ def write(site: Site, text: str, step: int) -> str:
 
 
 def write_fusion(site: Site, reader: Site, depths: Sequence[int], step: int) -> str:
-    """Return the transforms by which an op is computed in loops of the one that reads it.
+    """Return the transforms that fuse an op into loops of the op that reads it.
 
     Args:
-        site: As it is before.
-        reader: The other one.
-        depths: How many loops are around it in turn, see burnish.tasks.mlir_schedules.fusion.
+        site: The site before the action.
+        reader: The site of the op that reads it.
+        depths: Depths of the reader's loops, in order; see burnish.tasks.mlir_schedules.fusion.
         step: The number of the step, for the names of values.
     """
     script = Script(step)
@@ -84,7 +84,7 @@ def _tile_parallel(script: Script, site: Site, dimension: int, size: int) -> Non
 
 
 def _tile_reduction(script: Script, site: Site, dimension: int, size: int) -> None:
-    """Reduce to so many partial results by a loop, and those to one behind it."""
+    """Reduce to `size` partial results in a loop, and combine them after it."""
     op = script.find(SITE, site.name)
     start, partial, combined, loop = (script.new(stem) for stem in ("start", "partial", "combined", "loop"))
     sizes = [size if i == dimension else 0 for i in range(len(site.op.extents))]
@@ -157,7 +157,7 @@ def _pack(script: Script, site: Site, operand: int, loops: int) -> None:
 
 
 def _data_tile(script: Script, site: Site, size: int) -> None:
-    """Store operands in blocks along the columns, each block in the order in which it is read."""
+    """Store operands in blocks along the columns; the elements of a block are in the order of the reads."""
     op, general = script.find(SITE, site.name), script.new("general")
     columns = site.op.columns
     sizes = [size if i == columns else 0 for i in range(len(site.op.extents))]
@@ -208,7 +208,7 @@ def _decompose(script: Script, site: Site) -> None:
 
 
 def _fold_unit_dims(script: Script, site: Site) -> None:
-    """Make a generic op of the op, without iterators of one value: the only one in its innermost loop."""
+    """Make the op, the only one in its innermost loop, a generic op without iterators of extent 1."""
     general, found = script.new("general"), script.new("folded")
     script.add(
         f"{general} = transform.structured.generalize {script.find(SITE, site.name)} : ({ANY}) -> {ANY}"
@@ -219,7 +219,7 @@ def _fold_unit_dims(script: Script, site: Site) -> None:
     script.annotate(found, SITE, site.name)
 
 
-SOFTMAX_PARTS = {  # which operand of which part each is; the last part is the quotient
+SOFTMAX_PARTS = {  # each part makes this operand of that part; "" is the last part, the quotient
     "exp": ("", 0),
     "sum": ("", 1),
     "zero": ("sum", 1),
@@ -234,14 +234,14 @@ def _vectorize(script: Script, site: Site) -> None:
 
 
 def _hoist(script: Script, site: Site) -> None:
-    """Keep what every iteration reads and writes in registers, as far out as that goes."""
+    """Keep in registers the values that every iteration reads and writes, hoisted as far as possible."""
     script.clean(within=script.find(LOOP, site.loops[0].name))
     for again in (False, True):
         for loop in reversed(site.loops):
             if not loop.shared:
                 handle = script.find(LOOP, loop.name)
                 script.add(f"transform.loop.hoist_loop_invariant_subsets {handle} : {ANY}")
-        # First what comes before all loops, too: an accumulator that starts from it has its shape.
+        # First the ops before all loops, too, because an accumulator has the shape of its initial value.
         within = script.find(LOOP, site.loops[0].name) if again else ""
         script.patterns("vector.cast_away_vector_leading_one_dim", "canonicalization", within=within)
 

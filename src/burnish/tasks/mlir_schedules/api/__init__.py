@@ -1,4 +1,4 @@
-"""Linalg programs as functions: schedules that are found, and what runs them."""
+"""Linalg programs as functions: a search for schedules, and callables that run them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, when it is: half of it needs torch."""
+    """Import a name at its first use, because half of the names need torch."""
     if name not in _HOMES:
         raise AttributeError(f"module 'burnish.schedules' has no attribute {name!r}")
     try:

@@ -1,4 +1,4 @@
-"""Modules of torch that run schedules: imported once, with their weights, for inputs of certain shapes."""
+"""Torch modules that run schedules: imported once, with their weights, for inputs of fixed shapes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from burnish.workers.worker import GIB, Limits
 TASK = "mlir_schedules"
 BUDGET = Budget(seconds=60.0)
 STRATEGY = Strategy()
-LIMITS = Limits(deadline_seconds=600.0, memory_bytes=8 * GIB)  # networks are slow, to begin with
+LIMITS = Limits(deadline_seconds=600.0, memory_bytes=8 * GIB)  # networks are slow before they are scheduled
 
 
 def optimize_module(
@@ -40,17 +40,17 @@ def optimize_module(
     """Search for a schedule of a module, and return a module that runs it.
 
     Args:
-        module: In evaluation mode, on the CPU, of float32; see
+        module: A module in evaluation mode, on the CPU, of float32; see
             burnish.tasks.mlir_schedules.api.from_torch.importing for what can be imported.
-        example_inputs: One of each input; the new module takes inputs of their shapes alone.
-        budget: Of the search.
-        strategy: How to search.
-        limits: Of the processes in which schedules are compiled and measured.
+        example_inputs: One tensor for each input; the new module takes inputs of these shapes only.
+        budget: The search's budget.
+        strategy: The search's strategy.
+        limits: Limits of the processes in which schedules are compiled and measured.
 
     Raises:
         InputError: the module cannot be imported.
         MissingTool: MLIR is not installed.
-        Miscompiled: the schedule that was found does not compute what torch does.
+        Miscompiled: the schedule does not compute the same as torch.
     """
     imported = import_module(module, example_inputs)
     problem = Problem(load_task(TASK), named(imported, module), limits=limits)
@@ -60,17 +60,17 @@ def optimize_module(
 
 
 def named(imported: Imported, module: nn.Module) -> Program:
-    """Return an imported module as a program that is called after its class."""
+    """Return an imported module as a program, named after the module's class."""
     return program_of(imported.text, type(module).__name__)
 
 
 class ScheduledModule(nn.Module):
-    """A module's program with a schedule; there is nothing to train in it: its weights are copies.
+    """A module's program with a schedule; it cannot be trained, because its weights are copies.
 
     Attributes:
-        function: What is run, on arrays of NumPy.
-        result: What the search found; None where there was none.
-        shapes: Of the inputs.
+        function: The scheduled function, on NumPy arrays.
+        result: The search's result; None if there was no search.
+        shapes: The shapes of the inputs.
     """
 
     def __init__(
@@ -82,18 +82,18 @@ class ScheduledModule(nn.Module):
         imported: Imported | None = None,
         result: Result | None = None,
     ) -> None:
-        """Compile a module as scheduled, and compare it with torch on the examples.
+        """Compile a module with a schedule, and compare it with torch on the examples.
 
         Args:
-            module: In evaluation mode, on the CPU, of float32.
-            example_inputs: One of each input.
-            trace: The schedule; none is MLIR's naive code.
-            imported: The module's program, if that is known.
-            result: What found the schedule.
+            module: A module in evaluation mode, on the CPU, of float32.
+            example_inputs: One tensor for each input.
+            trace: The schedule; without actions, MLIR's naive code runs.
+            imported: The module's program, if it is imported already.
+            result: The result of the search that found the schedule.
 
         Raises:
-            InputError, IllegalAction: the module cannot be imported, or has no such schedule.
-            Miscompiled: something else comes out than from NumPy or from torch.
+            InputError, IllegalAction: the module cannot be imported, or the schedule does not fit.
+            Miscompiled: a result differs from NumPy's or from torch's.
         """
         super().__init__()
         imported = imported or import_module(module, example_inputs)
@@ -107,7 +107,7 @@ class ScheduledModule(nn.Module):
         self.eval()
 
     def forward(self, *inputs: torch.Tensor) -> Any:
-        """Return what the module returns: a tensor, or a tuple of them, without gradients.
+        """Return the same as the original module: a tensor, or a tuple of tensors, without gradients.
 
         Raises:
             InputError: an input is not of the shape of the example, not of float32, or not on the CPU.
@@ -129,7 +129,7 @@ class ScheduledModule(nn.Module):
         return torch.from_numpy(results)
 
     def extra_repr(self) -> str:
-        """Return what is shown of it."""
+        """Return the text that torch prints for the module."""
         return repr(self.function)
 
     def _compare(self, found: Any, expected: Any) -> None:

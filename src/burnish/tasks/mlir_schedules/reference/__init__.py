@@ -1,1 +1,1 @@
-"""What a program must compute, in NumPy, independently of MLIR's lowering."""
+"""Reference results of programs, computed in NumPy, independently of MLIR's lowering."""

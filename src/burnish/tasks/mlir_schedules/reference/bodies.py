@@ -1,4 +1,4 @@
-"""What one operation on scalars computes, on whole arrays of NumPy in double precision."""
+"""Scalar operations of bodies, on whole NumPy arrays in double precision."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from burnish.tasks.mlir_schedules.bindings import bindings
 
 Array = NDArray[Any]
 Known = MutableMapping[Any, Array]
-"""The arrays of MLIR's values, by the values."""
+"""The arrays of MLIR's values."""
 
 
 def dtype_of(element: Any) -> type[np.generic]:
-    """Return what holds values of an element type of MLIR: all floats are double, all integers 64 bits."""
+    """Return the NumPy type for an element type of MLIR: floats are double, integers have 64 bits."""
     name = str(element)
     if name == "i1":
         return np.bool_
@@ -30,10 +30,10 @@ def dtype_of(element: Any) -> type[np.generic]:
 
 
 def compute(op: Any, arguments: list[Array]) -> Array:
-    """Return the one result of an operation of arith or math.
+    """Return the only result of an operation of arith or math.
 
     Raises:
-        ProgramError: it is none that is known.
+        ProgramError: the operation is not known.
     """
     name = str(op.name)
     if name == "arith.constant":
@@ -46,7 +46,7 @@ def compute(op: Any, arguments: list[Array]) -> Array:
     if name in CONVERSIONS:
         (value,) = arguments
         if value.dtype == np.bool_ and name in ("arith.extsi", "arith.sitofp"):
-            value = -value.astype(np.int64)  # one bit of a signed integer is its sign
+            value = -value.astype(np.int64)  # the one bit of a signed i1 is its sign
         return value.astype(dtype_of(_element(op.results[0].type)))
     if name in FUNCTIONS:
         return np.asarray(FUNCTIONS[name](*arguments))
@@ -60,7 +60,7 @@ def constant(op: Any) -> Array:
     """Return the value of arith.constant: a scalar, or a dense tensor.
 
     Raises:
-        ProgramError: its elements are not in the text.
+        ProgramError: the text does not contain its elements.
     """
     ir = bindings("ir")
     attribute = op.attributes["value"]
@@ -77,12 +77,12 @@ def constant(op: Any) -> Array:
 
 
 def value_of(value: Any, known: Known, indices: list[Array]) -> Array:
-    """Return a value in the body of an operation, computing what it is made of first.
+    """Return a value in the body of an operation; its operands are computed first.
 
-    indices: of each loop, what linalg.index has.
+    indices: for each loop, the array that linalg.index returns.
 
     Raises:
-        ProgramError: an operation in between is not known.
+        ProgramError: an operation on the way is not known.
     """
     if value in known:
         return known[value]

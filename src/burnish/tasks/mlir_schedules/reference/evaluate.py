@@ -1,4 +1,4 @@
-"""What a program must compute: its operations one by one, in NumPy in double precision."""
+"""Reference interpreter: the operations of a program one by one, in NumPy in double precision."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class FunctionType:
-    """A program's function, from outside."""
+    """The name and the types of a program's function."""
 
     name: str
     inputs: tuple[TensorType, ...]
@@ -46,7 +46,7 @@ def signature(text: str) -> FunctionType:
     """Return the name and the types of a program's function.
 
     Raises:
-        ProgramError: it cannot be parsed, or is no program.
+        ProgramError: the text cannot be parsed, or is not a program.
         MissingTool: MLIR is not installed.
     """
     _module, function = program_function(text)
@@ -59,7 +59,7 @@ def evaluate(text: str, inputs: Sequence[NDArray[Any]]) -> list[NDArray[np.float
     """Return a program's outputs for inputs in the order of its arguments.
 
     Raises:
-        ProgramError: it cannot be parsed, has an operation that is not known, or takes other inputs.
+        ProgramError: the text cannot be parsed or has an unknown operation, or the inputs do not fit.
         MissingTool: MLIR is not installed.
     """
     _module, function = program_function(text, GENERALIZE)
@@ -79,10 +79,10 @@ def evaluate(text: str, inputs: Sequence[NDArray[Any]]) -> list[NDArray[np.float
 
 
 def program_function(text: str, pipeline: str = "") -> tuple[Any, Any]:
-    """Parse a program and return its module, which is to be kept, and its only function that has a body.
+    """Parse a program and return its module and its only function with a body; keep the module alive.
 
     Raises:
-        ProgramError: it cannot be parsed, or is no program.
+        ProgramError: the text cannot be parsed, or is not a program.
         MissingTool: MLIR is not installed.
     """
     module = parse(text)
@@ -102,7 +102,7 @@ def tensor_type(kind: Any) -> TensorType:
     """Return the type of a tensor of floats.
 
     Raises:
-        ProgramError: it is something else, or its extents are not known.
+        ProgramError: the type is not a tensor, or its extents are not static.
     """
     if not isinstance(kind, bindings("ir").RankedTensorType) or not kind.has_static_shape:
         raise ProgramError(f"a function takes or returns {kind}; expected tensors of static shapes")
@@ -169,7 +169,7 @@ def _element(op: Any, known: Known) -> list[Array]:
 
 
 def _slices(op: Any, known: Known, first: int) -> tuple[slice, ...]:
-    """Return where a slice lies; `first` is the place of its first dynamic number among the operands."""
+    """Return the place of a slice; `first` is the number of its first dynamic operand."""
     groups = []
     for name in ("static_offsets", "static_sizes", "static_strides"):
         groups.append(_numbers(op, name, known, first))
@@ -181,7 +181,7 @@ def _slices(op: Any, known: Known, first: int) -> tuple[slice, ...]:
 
 
 def _numbers(op: Any, name: str, known: Known, first: int) -> list[int]:
-    """Return the numbers of an attribute; those that are not static are operands, from `first` on."""
+    """Return the numbers of an attribute; dynamic ones are read from the operands, from `first` on."""
     dynamic = iter(list(op.operands)[first:])
     return [number if number >= -(1 << 62) else int(known[next(dynamic)]) for number in op.attributes[name]]
 
@@ -200,4 +200,4 @@ OPERATIONS: Mapping[str, Callable[[Any, Known], list[Array]]] = {
     "tensor.pad": _pad,
     "tensor.splat": _splat,
 }
-"""What is done by operations on tensors; linalg's named ones are brought to linalg.generic before."""
+"""Operations on tensors; linalg's named ops are generalized to linalg.generic before."""

@@ -1,4 +1,4 @@
-"""Random inputs for a program, the same for the same text."""
+"""Random inputs for a program; equal texts have equal inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from burnish.tasks.mlir_schedules.reference.linalg import domain_of
 DTYPES: Mapping[str, type[np.floating[Any]]] = {"f32": np.float32, "f64": np.float64}
 SMALLEST, LARGEST = 0.5, 1.5  # magnitudes
 POSITIVE = frozenset(("math.sqrt", "math.rsqrt", "math.log", "math.log2", "math.log10", "math.log1p"))
-"""Functions that have no value for a negative argument."""
+"""Functions that are not defined for negative arguments."""
 
 MOVES = frozenset(
     f"tensor.{name}" for name in ("cast", "collapse_shape", "expand_shape", "extract_slice", "pad")
@@ -27,21 +27,21 @@ MOVES = frozenset(
 
 @dataclass(frozen=True)
 class Role:
-    """What a program does with an argument, where that limits its values."""
+    """A program's use of an argument, as far as it limits the argument's values."""
 
     positive: bool = False
-    terms: int = 1  # of the sums of products that it is a factor of
+    terms: int = 1  # of the sums of products in which it is a factor
 
 
 def inputs_of(text: str) -> list[NDArray[Any]]:
     """Return inputs in the order of a program's arguments, seeded by its text, at multiples of 64 bytes.
 
-    Values are of magnitudes from 0.5 to 1.5 and of either sign. Those of which a root or a logarithm is
-    taken, such as a variance, are positive; arguments but the first that are factors of sums of products,
-    such as weights, are smaller by the root of the number of terms: values do not grow from layer to layer.
+    Values have magnitudes from 0.5 to 1.5 and either sign. Arguments of a root or a logarithm, such as a
+    variance, are positive. Arguments after the first that are factors in sums of products, such as weights,
+    are divided by the root of the number of terms. So values do not grow from layer to layer.
 
     Raises:
-        ProgramError: it cannot be parsed, is no program, or takes other elements than floats.
+        ProgramError: the text cannot be parsed, is not a program, or takes elements that are not floats.
         MissingTool: MLIR is not installed.
     """
     rng = np.random.default_rng(zlib.crc32(text.encode()))
@@ -60,7 +60,7 @@ def inputs_of(text: str) -> list[NDArray[Any]]:
 
 
 def role_of(value: Any) -> Role:
-    """Return what is done with a tensor, and with what is made of its elements alone."""
+    """Return the role of a tensor, which includes the roles of tensors that are made of it alone."""
     roles = [_by(use.owner, use.operand_number) for use in value.uses]
     return Role(any(role.positive for role in roles), max((role.terms for role in roles), default=1))
 
@@ -82,7 +82,7 @@ def _by(op: Any, place: int) -> Role:
 
 
 def _made_of(element: Any) -> Iterator[Any]:
-    """Yield an argument of a body, and what is made of it and of constants."""
+    """Yield an argument of a body, and the values that are made of it and constants only."""
     yield element
     for use in element.uses:
         others = [operand for operand in use.owner.operands if operand != element]

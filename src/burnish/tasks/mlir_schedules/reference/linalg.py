@@ -1,4 +1,4 @@
-"""linalg.generic and linalg.softmax in NumPy: whole arrays at a time."""
+"""linalg.generic and linalg.softmax in NumPy, on whole arrays."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ COMBINED: Mapping[str, Any] = {
     "arith.andi": np.bitwise_and,
     "arith.ori": np.bitwise_or,
 }
-"""What a reduction combines its terms with."""
+"""Operations that combine the terms of a reduction."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What a linalg.generic says of its loops and of its body."""
+    """The loops and the body of a linalg.generic."""
 
-    maps: tuple[Any, ...]  # of the inputs, then of the outputs
+    maps: tuple[Any, ...]  # indexing maps of the inputs, then of the outputs
     extents: tuple[int, ...]
     reduced: tuple[int, ...]  # loops
     inputs: int
     arguments: tuple[Any, ...]  # of the body
-    yielded: tuple[Any, ...]
+    yielded: tuple[Any, ...]  # results of the body, one for each output
 
     @property
     def points(self) -> int:
-        """How often the body is computed."""
+        """The number of times that the body is computed."""
         return math.prod(self.extents)
 
     @property
     def terms(self) -> int:
-        """How many of them make one element of an output."""
+        """The number of points that make one element of an output."""
         return math.prod(self.extents[loop] for loop in self.reduced)
 
 
 def domain_of(op: Any) -> Domain:
-    """Return what a linalg.generic says.
+    """Return the loops and the body of a linalg.generic.
 
     Raises:
-        ProgramError: nothing says the extent of a loop.
+        ProgramError: no operand gives the extent of a loop.
     """
     maps = tuple(attribute.value for attribute in op.attributes["indexing_maps"])
     kinds = [str(kind) for kind in op.attributes["iterator_types"]]
@@ -73,10 +73,10 @@ def domain_of(op: Any) -> Domain:
 
 
 def generic(op: Any, known: Known) -> list[Array]:
-    """Return what a linalg.generic computes.
+    """Return the results of a linalg.generic.
 
     Raises:
-        ProgramError: its body has an operation that is not known.
+        ProgramError: its body has an unknown operation.
     """
     domain = domain_of(op)
     operands = [known[operand] for operand in op.operands]
@@ -93,7 +93,7 @@ def generic(op: Any, known: Known) -> list[Array]:
 
 
 def softmax(op: Any, known: Known) -> list[Array]:
-    """Return what linalg.softmax computes."""
+    """Return the result of a linalg.softmax."""
     axis = int(op.attributes["dimension"])
     array = known[op.operands[0]]
     powers = np.exp(array - array.max(axis=axis, keepdims=True))
@@ -101,7 +101,7 @@ def softmax(op: Any, known: Known) -> list[Array]:
 
 
 def combination(yielded: Any, output: Any) -> tuple[str, Any] | None:
-    """Return by which operation an output is combined with which term; None where it is another form."""
+    """Return the operation and the term that an output is combined with; None for another form of body."""
     op = yielded.owner
     if getattr(op, "name", None) not in COMBINED or len(list(output.uses)) != 1:
         return None
@@ -112,7 +112,7 @@ def combination(yielded: Any, output: Any) -> tuple[str, Any] | None:
 
 
 def _at_once(domain: Domain, views: Sequence[Array], known: Known) -> list[Array] | None:
-    """Return the outputs' new values, of extent 1 where loops are reduced; None where terms need an order."""
+    """Return the outputs' new values, with extent 1 in reduced loops; None if terms must be in order."""
     own: Known = ChainMap({}, known)
     own.update(zip(domain.arguments, views, strict=True))
     indices = _indices(domain, ())
@@ -144,7 +144,7 @@ def _reduced(domain: Domain, name: str, term: Any, evaluated: Callable[[Any], Ar
 
 
 def _in_turn(domain: Domain, views: Sequence[Array], known: Known) -> list[Array]:
-    """Return the outputs' new values, computing the body for one value of the reduced loops at a time."""
+    """Return the outputs' new values; the body is computed for one point of the reduced loops at a time."""
     parallel = [1 if loop in domain.reduced else extent for loop, extent in enumerate(domain.extents)]
     states = [np.broadcast_to(array, parallel) for array in views[domain.inputs :]]
     for point in np.ndindex(*(domain.extents[loop] for loop in domain.reduced)):
@@ -164,7 +164,7 @@ def _at(array: Array, loops: Sequence[int], point: Sequence[int]) -> Array:
 
 
 def _indices(domain: Domain, point: Sequence[int]) -> list[Array]:
-    """Return each loop's values, along it; those of loops that are reduced at a point, if there is one."""
+    """Return each loop's values as an array along it; reduced loops have one value if `point` is given."""
     fixed = dict(zip(domain.reduced, point, strict=False))
     rank = len(domain.extents)
     values = [

@@ -1,4 +1,4 @@
-"""Operands of linalg.generic as arrays over its whole iteration domain, which cost no memory."""
+"""Operands of linalg.generic as views over its whole iteration domain, without copies."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from burnish.tasks.mlir_schedules.reference.bodies import Array
 
 
 def extents_of(maps: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[int]:
-    """Return the extent of each loop: that of the operand that it alone indexes a dimension of.
+    """Return the extent of each loop: that of a dimension that the loop alone indexes.
 
     Raises:
-        ProgramError: nothing says an extent.
+        ProgramError: no operand gives the extent of a loop.
     """
     ir = bindings("ir")
     found: dict[int, int] = {}
@@ -32,12 +32,12 @@ def extents_of(maps: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[int
 
 
 def view(array: Array, indexing: Any, extents: Sequence[int], writeable: bool = False) -> Array:
-    """Return an array's elements for all values of the loops: extent 1 where a loop does not count.
+    """Return an array's elements for all values of the loops; loops that it does not depend on have extent 1.
 
     A map that is not linear gives a copy.
 
     Raises:
-        ProgramError: it would read outside of the array, or is not linear and to be written.
+        ProgramError: the map leaves the array, or is not linear and `writeable` is set.
     """
     linear = [_linear(expression, len(extents)) for expression in indexing.results]
     steps, start = [0] * len(extents), []
@@ -53,12 +53,12 @@ def view(array: Array, indexing: Any, extents: Sequence[int], writeable: bool = 
         steps = [step + factor * stride for step, factor in zip(steps, factors, strict=True)]
         start.append(constant)
     shape = [count if step else 1 for count, step in zip(extents, steps, strict=True)]
-    first: tuple[Any, ...] = (*start, ...)  # with the dots, no scalar comes out
+    first: tuple[Any, ...] = (*start, ...)  # with the ellipsis, NumPy returns an array, never a scalar
     return np.lib.stride_tricks.as_strided(array[first], shape, steps, writeable=writeable)
 
 
 def contract(one: Array, other: Array, extents: Sequence[int], reduced: Sequence[int]) -> Array:
-    """Return the sum over loops of the product of two arrays, of extent 1 where a loop does not count."""
+    """Return the sum over `reduced` loops of the product of two arrays; unused loops have extent 1."""
     scale = 1
     for loop in reduced:
         counts = one.shape[loop] > 1, other.shape[loop] > 1
@@ -92,7 +92,7 @@ def _positive(value: int) -> int:
 
 
 def _linear(expression: Any, count: int) -> tuple[list[int], int] | None:
-    """Return each loop's factor and the constant of an affine expression; None where it has divisions."""
+    """Return each loop's factor and the constant of an affine expression; None if it has divisions."""
     ir = bindings("ir")
     if isinstance(expression, ir.AffineDimExpr):
         return [int(loop == expression.position) for loop in range(count)], 0

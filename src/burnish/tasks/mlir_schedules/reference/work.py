@@ -1,4 +1,4 @@
-"""How much a program computes, and how far rounding may take what it computes."""
+"""The arithmetic operations of a program, and the rounding error that its results may have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from burnish.tasks.mlir_schedules.reference.evaluate import GENERALIZE, program_function
 from burnish.tasks.mlir_schedules.reference.linalg import domain_of
 
-SOFTMAX_OPERATIONS = 5  # of an element: the largest, a difference, a power, a sum, a quotient
+SOFTMAX_OPERATIONS = 5  # for each element: maximum, difference, power, sum, quotient
 FREE = frozenset(
     f"arith.{name}"
     for name in (
@@ -16,21 +16,21 @@ FREE = frozenset(
         "trunci uitofp xori"
     ).split()
 )
-"""Operations of bodies that do no arithmetic."""
+"""Operations of bodies that are not arithmetic."""
 
 EPSILONS = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
-MARGIN = 4  # times what rounding at random does
-PLAIN = 1.0  # roundings, in units of epsilon, by an operation of a body
-APPROXIMATED = 8.0  # by one of math, which may be a polynomial
+MARGIN = 4  # times the expected error of random roundings
+PLAIN = 1.0  # rounding error of an arith operation, in units of epsilon
+APPROXIMATED = 8.0  # the same of a math operation, which may be a polynomial
 
 
 def flops(text: str) -> int:
-    """Return how many arithmetic operations a program does: those of bodies, at each point.
+    """Return the number of arithmetic operations of a program: those of bodies, at each point.
 
-    A comparison is one, a conversion and a selection none.
+    A comparison counts as one; conversions and selections do not count.
 
     Raises:
-        ProgramError: it cannot be parsed, or is no program.
+        ProgramError: the text cannot be parsed, or is not a program.
         MissingTool: MLIR is not installed.
     """
     _module, function = program_function(text, GENERALIZE)
@@ -38,13 +38,13 @@ def flops(text: str) -> int:
 
 
 def tolerance(text: str, dtype: str = "f32") -> float:
-    """Return how far a right result may be off, relative to 1 + the largest value.
+    """Return the allowed error of a result, relative to 1 + its largest value.
 
-    The roundings of the operations that lead to it are added up; those of a sum of n terms, in whatever
-    order, are about the root of n.
+    It adds up the roundings of the operations that lead to the result. A sum of n terms, in any order, adds
+    about the root of n.
 
     Raises:
-        ProgramError: it cannot be parsed, or is no program.
+        ProgramError: the text cannot be parsed, or is not a program.
         MissingTool: MLIR is not installed.
     """
     _module, function = program_function(text, GENERALIZE)

@@ -1,1 +1,1 @@
-"""Programs that are written here: by name, by seed."""
+"""Generated programs: by family and extents, or by seed."""

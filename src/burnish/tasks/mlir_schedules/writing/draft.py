@@ -1,4 +1,4 @@
-"""A program in the making: numbers the values of `main` while its ops are written one after another."""
+"""An unfinished program: ops are added one after another, and the values of `main` are numbered."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from burnish.tasks.mlir_schedules.writing.texts import ITEMSIZE, Expression, Ten
 
 
 class Draft:
-    """What of a program is written so far.
+    """The part of a program that is written so far.
 
     Attributes:
-        points: Of the iteration spaces of all ops, which is the multiply-adds of contractions.
-        size_bytes: Of all arguments and of what all ops write.
+        points: The points of all iteration spaces; a contraction has one for each multiply-add.
+        size_bytes: The size of all arguments and of the results of all ops.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Draft:
         self._values = 0
 
     def copy(self) -> Draft:
-        """Return another one that begins the same."""
+        """Return an independent copy."""
         other = Draft()
         other.points, other.size_bytes, other._values = self.points, self.size_bytes, self._values
         other._arguments, other._lines = list(self._arguments), list(self._lines)
@@ -41,14 +41,14 @@ class Draft:
         return tensor
 
     def constant(self, value: float | str) -> str:
-        """Return the name of a scalar; each is written once."""
+        """Return the name of a scalar constant; equal constants are written once."""
         text = value if isinstance(value, str) else f"{value:.9e}"
         if text not in self._constants:
             self._constants[text] = f"%c{len(self._constants)}"
         return self._constants[text]
 
     def filled(self, shape: Sequence[int], value: float | str = 0.0) -> Tensor:
-        """Add a tensor of one value."""
+        """Add a tensor whose elements all have one value."""
         return self._add(texts.fill(self.constant(value), self._empty(shape)), shape)
 
     def named(
@@ -62,11 +62,11 @@ class Draft:
         """Add one of linalg's named ops.
 
         Args:
-            op: Such as 'matmul'.
-            inputs: Its operands.
-            out: What it begins with, or the extents of what it writes over.
-            points: Of its iteration space.
-            attributes: As they are written, after a space.
+            op: The op's name, such as 'matmul'.
+            inputs: The operands.
+            out: The initial value of the result, or the result's extents if the op overwrites it.
+            points: The points of the op's iteration space.
+            attributes: The attributes' text, with a space before it.
         """
         start = out if isinstance(out, Tensor) else self._empty(out)
         self._count(start.shape, points)
@@ -78,10 +78,10 @@ class Draft:
         """Add a linalg.generic; see `texts.generic`.
 
         Args:
-            spec: Which iterators index each operand, such as 'mn,n->mn'.
-            inputs: Its operands, which give the iterators their extents.
-            element: What is computed.
-            start: What a reduction begins with.
+            spec: The iterators that index each operand, such as 'mn,n->mn'.
+            inputs: The operands, which give the iterators' extents.
+            element: The expression of an element.
+            start: The initial value of a reduction.
         """
         extents = extents_of(spec, inputs)
         shape = [extents[letter] for letter in spec.partition("->")[2]]
@@ -90,7 +90,7 @@ class Draft:
         return self._add(texts.generic(spec, inputs, out, element), shape)
 
     def window(self, size: Window) -> Tensor:
-        """Add the tensor that tells a pool the extents of its window."""
+        """Add the tensor that gives a pool the extents of its window."""
         return self._empty((size.side, size.side))
 
     def transposed(self, source: Tensor, permutation: Sequence[int]) -> Tensor:
@@ -100,22 +100,22 @@ class Draft:
         return self._add(texts.transpose(source, self._empty(shape), permutation), shape)
 
     def padded(self, source: Tensor, by: Sequence[int], value: float | str = 0.0) -> Tensor:
-        """Add a tensor with so many more elements at both ends of each dimension."""
+        """Add a tensor padded by `by` elements at both ends of each dimension."""
         shape = [extent + 2 * more for extent, more in zip(source.shape, by, strict=True)]
         self._count(shape, math.prod(shape))
         return self._add(texts.pad(source, by, self.constant(value)), shape)
 
     def collapsed(self, source: Tensor, groups: texts.Groups) -> Tensor:
-        """Add the same elements with fewer dimensions."""
+        """Add a tensor with the same elements and fewer dimensions."""
         shape = [math.prod(source.shape[number] for number in group) for group in groups]
         return self._add(texts.collapse(source, groups, shape), shape)
 
     def expanded(self, source: Tensor, groups: texts.Groups, shape: Sequence[int]) -> Tensor:
-        """Add the same elements with more dimensions."""
+        """Add a tensor with the same elements and more dimensions."""
         return self._add(texts.expand(source, groups, shape), shape)
 
     def text(self, *results: Tensor) -> str:
-        """Return the module, whose `main` returns some values."""
+        """Return the module; its `main` returns `results`."""
         arguments = ", ".join(f"{one.name}: {one.type}" for one in self._arguments)
         types = ", ".join(one.type for one in results)
         constants = [f"{name} = {texts.constant(value)}" for value, name in self._constants.items()]

@@ -1,7 +1,7 @@
-"""Kinds of programs by name and extents: `matmul:512x512x512`, `conv2d:56x56x64x64`, `mlp:128x768x3072x768`.
+"""Families of programs by name and extents: `matmul:512x512x512`, `conv2d:56x56x64x64`, `mlp:64x784x128x10`.
 
-Matrices are m x n, products have k in between. Images are single, NHWC where the name does not say
-NCHW: of convolutions h, w and f (filters) are the output's, c is the input's; of pools all are the input's.
+Products are m x n, with k summed over. Images are single, and NHWC unless the name says NCHW. For a
+convolution, h, w and f (filters) are the output's, and c is the input's. For a pool all are the input's.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from burnish.tasks.mlir_schedules.writing.draft import Draft
 from burnish.tasks.mlir_schedules.writing.layers import Layout, Reduction
 from burnish.tasks.mlir_schedules.writing.texts import Tensor, Window
 
-ANY = "..."  # after the last of the extents, of which there may be more
+ANY = "..."  # after the last extent: more extents may follow
 NUMBERS = re.compile(r"[1-9]\d{0,8}(x[1-9]\d{0,8}){0,15}")
 LARGEST_BYTES = 1 << 30  # of all tensors of a program
 
 
 @dataclass(frozen=True)
 class OpFamily:
-    """Programs that differ in their extents."""
+    """Programs that differ only in their extents."""
 
-    extents: tuple[str, ...]  # what the numbers of a name are, in this order
-    write: Callable[..., Tensor]  # adds the ops for some extents to a draft
-    shapes: Sequence[tuple[int, ...]]  # of the sets
+    extents: tuple[str, ...]  # the meaning of a name's numbers, in order
+    write: Callable[..., Tensor]  # adds the ops for given extents to a draft
+    shapes: Sequence[tuple[int, ...]]  # the extents of the family's programs in sets
 
     @property
     def form(self) -> str:
-        """Return how extents are written: 'mxnxk'."""
+        """The form of the extents: 'mxnxk'."""
         return "x".join(self.extents)
 
     def text(self, extents: Sequence[int], name: str) -> str:
-        """Return the program of some extents.
+        """Return the program of given extents.
 
         Raises:
-            InputError: there are not as many as expected, or the tensors are too large.
+            InputError: the number of extents is wrong, or the tensors are too large.
         """
         fixed = [one for one in self.extents if one != ANY]
         if len(extents) < len(fixed) or (len(extents) > len(fixed) and ANY not in self.extents):
@@ -119,7 +119,7 @@ def _depthwise(window: Window, layout: Layout, draft: Draft, *extents: int) -> T
 
 
 def _separable(draft: Draft, h: int, w: int, f: int, c: int) -> Tensor:
-    """Add what MobileNet is made of: a filter for each channel, then one over all channels."""
+    """Add MobileNet's pair of layers: a filter for each channel, then filters over all channels."""
     value = layers.relu(draft, _depthwise(Window(3), "nhwc", draft, h, w, c))
     return layers.relu(draft, _filtered(draft, value, f, Window(1)))
 
@@ -225,11 +225,11 @@ FAMILIES: dict[str, OpFamily] = {
 
 
 def find(text: str) -> str:
-    """Return a program by its family and extents, such as 'matmul:64x64x64'; its text is not yet normal.
+    """Return a program by its family and extents, such as 'matmul:64x64x64'; the text is not normalised.
 
     Raises:
         UnknownName: there is no such family.
-        InputError: the extents are not written as expected.
+        InputError: the extents do not have the expected form.
     """
     family, _, extents = text.partition(":")
     if family not in FAMILIES:

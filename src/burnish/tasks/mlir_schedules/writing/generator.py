@@ -1,6 +1,6 @@
-"""Random programs: chains of the ops of networks without end, each from its seed.
+"""Random programs without end, one for each seed: chains of the ops of networks.
 
-Every op reads what the one before made, and sums sometimes read what an earlier one made, too.
+Every op reads the result of the one before; sums sometimes read the result of an earlier one, too.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from burnish.tasks.mlir_schedules.writing.draft import Draft
 from burnish.tasks.mlir_schedules.writing.random_layers import LAYERS, Layer
 from burnish.tasks.mlir_schedules.writing.random_values import Value, first_value
 
-VERSION = 1  # one more whenever a seed gives another program
+VERSION = 1  # increased whenever a seed gives another program
 MOST_LAYERS = 10
 FEWEST_POINTS, MOST_POINTS = 10**5, 2 * 10**9  # of all iteration spaces: the multiply-adds of contractions
-MOST_BYTES = 64 << 20  # of all arguments and of what all ops write
-TRIES = 20  # of another layer, where one does not fit
+MOST_BYTES = 64 << 20  # of all arguments and of the results of all ops
+TRIES = 20  # layers to draw in place of one that does not fit
 
 
 def random_text(seed: int) -> str:
-    """Return the random program of a seed, the same everywhere; its text is not yet normal."""
+    """Return the random program of a seed, the same on every machine; the text is not normalised."""
     rng = random.Random(f"burnish mlir {VERSION} {seed}")
     while True:
         draft = Draft()
@@ -31,7 +31,7 @@ def random_text(seed: int) -> str:
 
 
 def _extended(draft: Draft, made: list[Value], count: int, rng: random.Random) -> Draft:
-    """Return a draft with `count` more layers, or as many as fit; what they make is added to `made`."""
+    """Return a draft with `count` more layers, or as many as fit; their results are added to `made`."""
     tries = 0
     while count and tries < TRIES:
         layer = _drawn(made[-1], rng)
@@ -45,7 +45,7 @@ def _extended(draft: Draft, made: list[Value], count: int, rng: random.Random) -
 
 
 def _drawn(value: Value, rng: random.Random) -> Layer:
-    """Draw a layer that takes values of a kind."""
+    """Draw a layer that takes values of this kind."""
     known = [layer for layer in LAYERS if value.kind in layer.kinds]
     return rng.choices(known, [layer.weight for layer in known])[0]
 

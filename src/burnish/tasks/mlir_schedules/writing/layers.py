@@ -1,4 +1,4 @@
-"""What networks are made of: each function adds the ops of one layer to a draft, and returns its result."""
+"""Layers of networks: each function adds the ops of one layer to a draft, and returns its result."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from burnish.tasks.mlir_schedules.writing.texts import LOWEST, Tensor, Window, m
 Layout = Literal["nhwc", "nchw"]
 Reduction = Literal["sum", "max"]
 
-MATMULS = ("mk,kn->mn", "bmk,bkn->bmn")  # that need no maps
+MATMULS = ("mk,kn->mn", "bmk,bkn->bmn")  # they need no maps
 FILTERS = {"nhwc": "hwcf", "nchw": "fchw"}
 EPSILON = 1e-5  # of torch's layer norm
-LETTERS = "wxyz"  # of as many dimensions as there are
+LETTERS = "wxyz"  # for the dimensions of a tensor
 SUM = ("arith.addf", "a", "o")
 MAX = ("arith.maximumf", "a", "o")
 
 
 def matmul(draft: Draft, left: Tensor, right: Tensor, spec: str = "mk,kn->mn") -> Tensor:
-    """Add a product of matrices, or of a batch of them: 'bmk,bnk->bmn' is one by the other's transpose."""
+    """Add a product of matrices, or of batches of matrices; 'bmk,bnk->bmn' transposes the second ones."""
     extents = extents_of(spec, (left, right))
     out = draft.filled([extents[letter] for letter in spec.partition("->")[2]])
     op, order = ("batch_matmul", "bmnk") if "b" in extents else ("matmul", "mnk")
@@ -40,7 +40,7 @@ def conv2d(draft: Draft, image: Tensor, weights: Tensor, window: Window, layout:
 def depthwise(
     draft: Draft, image: Tensor, weights: Tensor, window: Window, layout: Layout = "nhwc"
 ) -> Tensor:
-    """Add a convolution of each channel of an image by itself; weights are HWC, for NCHW images CHW."""
+    """Add a convolution of each channel of an image separately; weights are HWC, for NCHW images CHW."""
     out = draft.filled(_moved(image, window, layout, image.shape[layout.index("c")]))
     points = math.prod(out.shape) * window.side**2
     op = f"depthwise_conv_2d_{layout}_{layout[1:]}"
@@ -50,7 +50,7 @@ def depthwise(
 def pool(
     draft: Draft, image: Tensor, window: Window, reduction: Reduction = "max", layout: Layout = "nhwc"
 ) -> Tensor:
-    """Add the largest element of each window, or the sum of its elements."""
+    """Add the maximum, or the sum, of each window's elements."""
     channels = image.shape[layout.index("c")]
     out = draft.filled(_moved(image, window, layout, channels), LOWEST if reduction == "max" else 0.0)
     points = math.prod(out.shape) * window.side**2
@@ -69,19 +69,19 @@ def add(draft: Draft, left: Tensor, right: Tensor) -> Tensor:
 
 
 def relu(draft: Draft, source: Tensor) -> Tensor:
-    """Add the larger of each element and 0."""
+    """Add the maximum of each element and 0."""
     letters = LETTERS[: len(source.shape)]
     return draft.generic(f"{letters}->{letters}", [source], ("arith.maximumf", "a", draft.constant(0.0)))
 
 
 def scaled(draft: Draft, source: Tensor, factor: float) -> Tensor:
-    """Add each element times a factor."""
+    """Add the product of each element and a factor."""
     letters = LETTERS[: len(source.shape)]
     return draft.generic(f"{letters}->{letters}", [source], ("arith.mulf", "a", draft.constant(factor)))
 
 
 def bias(draft: Draft, source: Tensor, row: Tensor, along: int = -1, *, with_relu: bool = False) -> Tensor:
-    """Add what adds a row along one dimension to a tensor, and perhaps takes the larger of that and 0."""
+    """Add the sum of a tensor and a row along one dimension; with `with_relu`, its maximum with 0."""
     letters = LETTERS[: len(source.shape)]
     total = ("arith.addf", "a", "b")
     element = ("arith.maximumf", total, draft.constant(0.0)) if with_relu else total
@@ -108,21 +108,21 @@ def layer_norm(draft: Draft, source: Tensor, scale: Tensor, shift: Tensor) -> Te
 
 
 def reduced(draft: Draft, source: Tensor, spec: str, reduction: Reduction = "sum") -> Tensor:
-    """Add sums, or largest elements: 'mn->m' has one for each row."""
+    """Add sums or maxima along dimensions: 'mn->m' has one for each row."""
     if reduction == "max":
         return draft.generic(spec, [source], MAX, start=LOWEST)
     return draft.generic(spec, [source], SUM, start=0.0)
 
 
 def attention(draft: Draft, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Add attention: rows of `value` weighed by how much those of `key` are like those of `query`."""
+    """Add attention: rows of `value`, weighed by the similarity of `query` and `key`."""
     scores = matmul(draft, query, key, "bmk,bnk->bmn")
     weights = softmax(draft, scaled(draft, scores, query.shape[2] ** -0.5))
     return matmul(draft, weights, value, "bmk,bkn->bmn")
 
 
 def _moved(image: Tensor, window: Window, layout: Layout, channels: int) -> list[int]:
-    """Return the extents of what a window leads to."""
+    """Return the extents of the result of moving a window over an image."""
     known = dict(zip(layout, image.shape, strict=True))
     extents = {"n": known["n"], "h": window.after(known["h"]), "w": window.after(known["w"]), "c": channels}
     return [extents[letter] for letter in layout]

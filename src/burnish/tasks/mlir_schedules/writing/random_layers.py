@@ -1,4 +1,4 @@
-"""The layers of random programs: each adds its ops behind a value, or says that it cannot."""
+"""Layers of random programs: each adds its ops after a value, or returns None if it cannot."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ SIDES = (1, 1, 3, 3, 3, 5, 7)  # of windows
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer that random programs have."""
+    """A layer of random programs."""
 
-    kinds: tuple[Kind, ...]  # of the values that it takes
-    weight: int  # how often it is drawn among those that take a value
-    write: Writer  # adds its ops behind the last value; None where that does not have the extents
+    kinds: tuple[Kind, ...]  # of values that it takes
+    weight: int  # relative frequency among the layers that take a value
+    write: Writer  # adds its ops after the last value; returns None if the extents do not fit
 
 
 def _matmul(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
@@ -61,7 +61,7 @@ def _batched(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
 
 
 def _scores(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
-    """Multiply by an earlier value's transpose where there is one, as attention does."""
+    """Multiply by the transpose of an earlier value, as in attention; without one, of an argument."""
     b, _, k = made[-1].shape
     others = [one.tensor for one in made[:-1] if one.kind == "batch" and one.shape[::2] == (b, k)]
     right = rng.choice(others) if others else draft.argument(b, extent(ROWS[1:7], rng), k)
@@ -143,7 +143,7 @@ def _transposed(draft: Draft, made: Sequence[Value], rng: random.Random) -> Valu
 
 
 def _heads(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | None:
-    """Split each row into heads, and put these first: (m, heads x width) -> (heads, m, width)."""
+    """Split rows into heads, which become the first dimension: (m, heads x width) -> (heads, m, width)."""
     m, n = made[-1].shape
     widths = [width for width in HEAD_WIDTHS if n % width == 0 and n > width]
     if not widths:
@@ -154,18 +154,18 @@ def _heads(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value | N
 
 
 def _joined(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
-    """Undo what `_heads` does."""
+    """Join the heads of `_heads` again."""
     rows = draft.transposed(made[-1].tensor, (1, 0, 2))
     return Value(draft.collapsed(rows, [[0], [1, 2]]), "matrix")
 
 
 def _pixels(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
-    """Make an NHWC image a matrix with a row for each pixel."""
+    """Turn an NHWC image into a matrix with a row for each pixel."""
     return Value(draft.collapsed(made[-1].tensor, [[0, 1, 2], [3]]), "matrix")
 
 
 def _means(draft: Draft, made: Sequence[Value], rng: random.Random) -> Value:
-    """Make an image a row of the means of its channels."""
+    """Turn an image into a row of the means of its channels."""
     image = made[-1].tensor
     sums = layers.reduced(draft, image, f"{made[-1].kind}->nc")
     pixels = math.prod(image.shape) // math.prod(sums.shape)
@@ -177,7 +177,7 @@ def _layout(value: Value) -> Layout:
 
 
 def _around(draft: Draft, value: Value, window: Window, rng: random.Random) -> Tensor | None:
-    """Return an image that a window fits in, perhaps with zeros around it; None where it is too small."""
+    """Return an image that the window fits in, sometimes padded with zeros; None if it is too small."""
     image, layout = value.tensor, _layout(value)
     if window.side > 1 and rng.random() < 0.4:
         image = layers.padded(draft, image, window.reach // 2, layout)

@@ -1,4 +1,4 @@
-"""What layers of random programs pass on: tensors that are known to be images, matrices, ..."""
+"""Values between the layers of random programs: tensors of a known kind, such as images or matrices."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ ROWS = (1, 32, 49, 64, 128, 196, 256, 512, 784, 1024)
 WIDTHS = (64, 128, 192, 256, 384, 512, 768, 1024, 2048, 3072)
 HEADS = (2, 4, 8, 12, 16)
 HEAD_WIDTHS = (32, 64)
-UNUSUAL = 0.3  # of the extents are random
+UNUSUAL = 0.3  # share of the extents that are random
 
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor, and what its dimensions are."""
+    """A tensor, and the meaning of its dimensions."""
 
     tensor: Tensor
     kind: Kind
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return its extents."""
+        """The tensor's extents."""
         return self.tensor.shape
 
 
 def first_value(draft: Draft, rng: random.Random) -> Value:
-    """Add the argument that a program begins with."""
+    """Add the first argument of a program."""
     kind: Kind = rng.choice(("nhwc", "nhwc", "nchw", "matrix", "matrix", "batch"))
     if kind == "matrix":
         shape = [extent(ROWS, rng), extent(WIDTHS, rng)]
@@ -48,7 +48,7 @@ def first_value(draft: Draft, rng: random.Random) -> Value:
 
 
 def extent(usual: Sequence[int], rng: random.Random) -> int:
-    """Draw an extent: one of the usual, or any from the least to the largest, each octave as often."""
+    """Draw an extent: one of the usual ones, or any from their least to their largest, by octaves."""
     if rng.random() >= UNUSUAL:
         return rng.choice(usual)
     least, most = min(usual), max(usual)

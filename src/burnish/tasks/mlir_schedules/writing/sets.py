@@ -1,4 +1,4 @@
-"""Sets of names, and which of them are held out: to learn from, and to be held to."""
+"""Sets of names of programs, with splits for training and for tests (held out)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from burnish.core.errors import InputError, UnknownName
 from burnish.tasks.mlir_schedules.writing.families import FAMILIES
 
 SPLITS = ("train", "test", "all")
-HELD_OUT = 10  # one of so many names is in the test split
+HELD_OUT = 10  # one of this many names is in the test split
 EVERY = "schedules"  # the set of all families
 SAMPLE = "sample"  # some of each family
-OF_EACH = 20  # that a sample has, as far as there are so many
+OF_EACH = 20  # programs of a family in the sample, or fewer if there are fewer
 RANDOM = "random"
-FIRST_SEED = 1_000_000  # of the random programs of sets: behind those that are named one by one
-LARGE = 1250
+FIRST_SEED = 1_000_000  # of the random programs of sets: larger than seeds that users name
+LARGE = 1250  # programs
 
-SMALL = (  # all of it is held out
+SMALL = (  # all of these names are held out
     "matmul:512x512x512",
     "matmul:1024x1024x1024",
     "matmul:128x3072x768",
@@ -40,11 +40,11 @@ SMALL = (  # all of it is held out
 
 
 def names(family: str, split: str = "all") -> list[str]:
-    """Return the names of a set, or of a family's set: of 'train', of 'test' (see `is_held_out`), or 'all'.
+    """Return the names of a set or a family, in the split 'train', 'test' (see `is_held_out`) or 'all'.
 
     Raises:
         UnknownName: there is no such set or split.
-        InputError: there is none in this split.
+        InputError: the split is empty.
     """
     if family not in SETS:
         raise UnknownName.among("set of programs", family, SETS)
@@ -57,7 +57,7 @@ def names(family: str, split: str = "all") -> list[str]:
 
 
 def is_held_out(name: str) -> bool:
-    """Say whether a name is in the test split: one of the small set, or one of ten by its digest."""
+    """Return whether a name is in the test split: in the small set, or one of ten by its digest."""
     return name in SMALL or hashlib.blake2b(name.encode(), digest_size=4).digest()[0] % HELD_OUT == 0
 
 
@@ -81,7 +81,7 @@ def _large() -> tuple[str, ...]:
 
 
 def _evenly(among: Sequence[str], count: int) -> list[str]:
-    """Return `count` of some names, at even distances, or all."""
+    """Return `count` of the given names, evenly spaced; all if there are fewer."""
     step = max(1.0, len(among) / count)
     return [among[int(number * step)] for number in range(min(count, len(among)))]
 

@@ -1,4 +1,4 @@
-"""Extents of the sets: of layers of real networks, and grids of sizes around them."""
+"""Extents of the programs in sets: layers of real networks, and grids of sizes around them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHANNELS = (32, 64, 128)
 
 
 def grid(*sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return all combinations of some sizes."""
+    """Return all combinations of sizes."""
     return list(itertools.product(*sizes))
 
 
@@ -26,7 +26,7 @@ TRANSFORMER_MATMULS: Shapes = [  # BERT, GPT-2, DistilBERT, BERT large: projecti
     *[(rows, 2304, 768) for rows in (64, 128, 256, 512)],
     *[(rows, *layer) for rows in (64, 128, 256) for layer in ((1024, 1024), (4096, 1024), (1024, 4096))],
 ]
-CLASSIFIERS: Shapes = [  # the last layers of ResNet-18, ResNet-50, MobileNet, VGG, at some batches
+CLASSIFIERS: Shapes = [  # the last layers of ResNet-18, ResNet-50, MobileNet, VGG, for some batch sizes
     (batch, *layer)
     for batch in (1, 8, 32)
     for layer in ((1000, 512), (1000, 2048), (1000, 1280), (4096, 4096))
@@ -45,7 +45,7 @@ POINTWISE: Shapes = [  # 1x1 convolutions of ResNet-50 and MobileNet, as product
     (196, 576, 96),
     (49, 1280, 320),
 ]
-ODD: Shapes = [
+ODD: Shapes = [  # extents that are not powers of 2
     (100, 100, 100),
     (127, 129, 131),
     (200, 300, 250),
@@ -109,7 +109,7 @@ CONV2D_STRIDED: Shapes = [
     (112, 112, 32, 3),
 ]
 CONV2D_FEW: Shapes = images((7, 14, 28, 56), (32, 64, 128), (32, 64))
-CONV2D_FIRST: Shapes = [  # of ResNet and of others that begin with 7x7
+CONV2D_FIRST: Shapes = [  # the first layer of ResNet and of other networks that begin with 7x7
     *[(side, side, filters, 3) for side in (56, 64, 80, 96, 112, 128) for filters in (16, 32, 64)],
     (112, 112, 64, 1),
     (112, 112, 64, 4),

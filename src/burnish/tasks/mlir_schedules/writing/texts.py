@@ -1,4 +1,4 @@
-"""The texts of single ops: each function returns one, without the name of what it computes."""
+"""Texts of single ops; each function returns one without the name of its result."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ Groups = Sequence[Sequence[int]]  # the dimensions that are one dimension on the
 ELEMENT = "f32"
 ITEMSIZE = 4  # bytes
 LOWEST = "0xFF800000"  # minus infinity
-OUTPUT = "o"  # what an expression calls the element that is written; inputs are a, b, c, ...
+OUTPUT = "o"  # the output's element in an expression; the inputs' elements are a, b, c, ...
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A value: what it is called, and its extents."""
+    """A value: its name and its extents."""
 
     name: str
     shape: tuple[int, ...]
 
     @property
     def type(self) -> str:
-        """Return such as 'tensor<4x8xf32>'."""
+        """The type, such as 'tensor<4x8xf32>'."""
         return type_of(self.shape)
 
 
 @dataclass(frozen=True)
 class Window:
-    """What moves over an image: a square of so many elements, so far apart, by so many at a time."""
+    """A window that moves over an image: `side` x `side` elements, `dilation` apart, in steps of `stride`."""
 
     side: int
     stride: int = 1
@@ -37,41 +37,41 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """Return how many elements lie between its ends, those included."""
+        """The number of elements between its ends, both included."""
         return self.dilation * (self.side - 1) + 1
 
     def before(self, extent: int) -> int:
-        """Return the extent of the image that leads to one."""
+        """Return the extent of the image for an extent of the output."""
         return (extent - 1) * self.stride + self.reach
 
     def after(self, extent: int) -> int:
-        """Return the extent that an image leads to; below 1 where the window does not fit."""
+        """Return the extent of the output for an extent of the image; below 1 if the window does not fit."""
         return (extent - self.reach) // self.stride + 1
 
     @property
     def attributes(self) -> str:
-        """Return how linalg's convolutions and pools write it."""
+        """The attributes of linalg's convolutions and pools, with a space before them."""
         written = {"dilations": self.dilation, "strides": self.stride}
         return f" {{{', '.join(f'{name} = dense<{by}> : tensor<2xi64>' for name, by in written.items())}}}"
 
 
 def type_of(shape: Sequence[int]) -> str:
-    """Return the type of a tensor of some extents."""
+    """Return the type of a tensor of given extents."""
     return f"tensor<{'x'.join([*map(str, shape), ELEMENT])}>"
 
 
 def constant(value: str) -> str:
-    """Write a scalar."""
+    """Write a scalar constant."""
     return f"arith.constant {value} : {ELEMENT}"
 
 
 def empty(shape: Sequence[int]) -> str:
-    """Write a tensor of no values yet."""
+    """Write a tensor without values."""
     return f"tensor.empty() : {type_of(shape)}"
 
 
 def fill(scalar: str, out: Tensor) -> str:
-    """Write a tensor of one value."""
+    """Write a tensor whose elements all have one value."""
     return f"linalg.fill ins({scalar} : {ELEMENT}) outs({_list([out])}) -> {out.type}"
 
 
@@ -84,11 +84,11 @@ def generic(spec: str, inputs: Sequence[Tensor], out: Tensor, element: Expressio
     """Write a linalg.generic.
 
     Args:
-        spec: Which iterators index each operand, such as 'mn,n->mn'. Those that the output lacks are reduced;
-            loops are in the order of their letters' first occurrence.
+        spec: The iterators that index each operand, such as 'mn,n->mn'. Iterators that the output lacks are
+            reduced; loops are in the order of their letters' first occurrence.
         inputs: One for each part before the arrow.
-        out: What is written.
-        element: Of 'a', 'b', ... (the inputs' elements), 'o' (the output's), scalars from outside ('%c0').
+        out: The output.
+        element: An expression of 'a', 'b', ... (inputs), 'o' (the output), and outer scalars ('%c0').
     """
     order = "".join(dict.fromkeys(letter for letter in spec if letter.isalpha()))
     written = spec.partition("->")[2]
@@ -109,13 +109,13 @@ def generic(spec: str, inputs: Sequence[Tensor], out: Tensor, element: Expressio
 
 
 def transpose(source: Tensor, out: Tensor, permutation: Sequence[int]) -> str:
-    """Write a tensor with its dimensions in another order: the i-th is the source's permutation[i]-th."""
+    """Write a transposition; the i-th dimension of the result is the source's permutation[i]-th."""
     operands = f"ins({_list([source])}) outs({_list([out])})"
     return f"linalg.transpose {operands} permutation = {list(permutation)}"
 
 
 def pad(source: Tensor, by: Sequence[int], scalar: str) -> str:
-    """Write a tensor with so many more elements at both ends of each dimension, all of one value."""
+    """Write a tensor padded with a scalar, by `by` elements at both ends of each dimension."""
     shape = [extent + 2 * more for extent, more in zip(source.shape, by, strict=True)]
     indices = ", ".join(f"%i{number}: index" for number in range(len(by)))
     return (
@@ -136,7 +136,7 @@ def expand(source: Tensor, groups: Groups, shape: Sequence[int]) -> str:
 
 
 def maps(spec: str, order: str) -> str:
-    """Write the indexing maps of a spec whose loops are in some order."""
+    """Write the indexing maps of a spec; `order` is the order of the loops."""
     parts = spec.replace("->", ",").split(",")
     return f"[{', '.join(f'affine_map<({_letters(order)}) -> ({_letters(part)})>' for part in parts)}]"
 
@@ -146,7 +146,7 @@ def _letters(text: str) -> str:
 
 
 def _compute(element: Expression, lines: list[str]) -> str:
-    """Append the lines that compute an element, and return the name of the last."""
+    """Append the lines that compute an element, and return the name of its value."""
     if isinstance(element, str):
         return element if element.startswith("%") else f"%{element}"
     op, *operands = element

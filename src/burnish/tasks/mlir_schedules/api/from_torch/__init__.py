@@ -1,1 +1,1 @@
-"""Modules of torch as programs."""
+"""Import of torch modules as programs."""

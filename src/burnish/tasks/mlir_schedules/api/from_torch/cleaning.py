@@ -1,4 +1,4 @@
-"""What torch-mlir exports, brought to the form of a program."""
+"""Conversion of torch-mlir's export to the form of a program."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ BARRIER = "import.barrier"
 def cleaned(module: Any) -> str:
     """Return the text of an exported module as a program.
 
-    Chains of operations element by element become one each, where none is computed more often than before.
-    Axes of extent 1 are left out, but where there are images: their windows keep all four axes, and what
-    follows them can be computed tile by tile only in the same axes.
+    Chains of elementwise operations become one operation each, unless a value would be computed more often.
+    Axes of extent 1 are removed, except in modules with images: windows need all four axes, and the ops after
+    them can be computed tile by tile only if they have the same axes.
 
     Raises:
-        InputError: something is left in it that programs do not have.
+        InputError: the result has an operation, a type or a constant that programs do not have.
     """
     ir = bindings("ir")
     with module.context as context, ir.Location.unknown():
@@ -69,7 +69,7 @@ def _operations(module: Any) -> list[Any]:
 
 
 def _round(operation: Any) -> None:
-    """Round a constant, which MLIR does itself only where that loses nothing."""
+    """Round a constant to a smaller type; MLIR itself does so only if the value stays exact."""
     ir = bindings("ir")
     maker, kind = operation.operands[0].owner, operation.results[0].type
     if getattr(maker, "name", "") == "arith.constant" and not hasattr(kind, "shape"):
@@ -81,7 +81,7 @@ def _round(operation: Any) -> None:
 
 
 def _copy_masks(module: Any) -> None:
-    """Give each use of indices and masks one of its own, so that they become part of what uses them."""
+    """Copy indices and masks for each use, so that they can be fused into each user."""
     for operation in reversed(_operations(module)):
         if operation.name.startswith(("linalg.", "tensor.")) and any(map(_is_mask, operation.results)):
             for use in list(operation.results[0].uses)[1:]:
@@ -90,7 +90,7 @@ def _copy_masks(module: Any) -> None:
 
 
 def _put_barriers(module: Any) -> None:
-    """Keep apart what is computed once from what would compute it for each of its uses."""
+    """Separate a value that is computed once from users that would compute it again for each use."""
     ir = bindings("ir")
     for operation in _operations(module):
         if not operation.name.startswith(("linalg.", "tensor.")) or operation.name.endswith(".yield"):
@@ -103,7 +103,7 @@ def _put_barriers(module: Any) -> None:
 
 
 def _is_apart(operation: Any, number: int, operand: Any) -> bool:
-    """Return whether what makes an operand is not to become part of an operation."""
+    """Return whether the producer of an operand must not be fused into an operation."""
     if not getattr(operand.owner, "name", "").startswith(("linalg.", *RESHAPES)) or _is_mask(operand):
         return False
     if operation.name != "linalg.generic" or operand.owner.name != "linalg.generic":
@@ -117,10 +117,10 @@ def _is_mask(value: Any) -> bool:
 
 
 def _check(operation: Any) -> None:
-    """Refuse what programs do not have.
+    """Refuse an operation that programs do not have.
 
     Raises:
-        InputError: it is such an operation, or has such a type.
+        InputError: the operation, the type of one of its values, or its constant is not supported.
     """
     if operation.name != "builtin.module" and not operation.name.startswith(DIALECTS):
         known = ", ".join(dialect.rstrip(".") for dialect in DIALECTS)

@@ -1,4 +1,4 @@
-"""What layers of torch are made of, in operations on floats alone that linalg has."""
+"""Decompositions of torch's layers into operations of linalg on floats only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def decompositions() -> dict[Any, Any]:
-    """Return torch-mlir's table, with layers in it that it takes to doubles, indices or masks otherwise."""
+    """Return torch-mlir's table, and own entries where torch-mlir would use doubles, indices or masks."""
     import torch
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
@@ -26,7 +26,7 @@ def decompositions() -> dict[Any, Any]:
 
 
 def _batch_norm(value: Any, weight: Any, bias: Any, *rest: Any) -> tuple[Any, Any, Any]:
-    """Scale and shift each channel: what depends on the input is one product and one sum an element."""
+    """Scale and shift each channel: one product and one sum for each element of the input."""
     import torch
 
     mean, variance, _momentum, epsilon = rest
@@ -53,7 +53,7 @@ def _layer_norm(value: Any, shape: list[int], weight: Any, bias: Any, eps: float
 
 
 def _as_strided(value: Any, size: list[int], stride: list[int], storage_offset: int | None = None) -> Any:
-    """Reshape where all elements follow each other, as behind adaptive pools; torch-mlir gathers them."""
+    """Reshape contiguous elements, as after adaptive pools; torch-mlir would gather them one by one."""
     expected = 1
     for extent, step in zip(reversed(size), reversed(stride), strict=True):
         if extent > 1 and step != expected:
@@ -92,20 +92,20 @@ def _gelu(value: Any, approximate: str = "none") -> Any:
     import torch
 
     if approximate == "tanh":
-        inner = 0.7978845608028654 * (value + 0.044715 * (value * value * value))  # root of 2 / pi
+        inner = 0.7978845608028654 * (value + 0.044715 * (value * value * value))  # sqrt(2 / pi)
         return 0.5 * value * (1 + torch.tanh(inner))
     return 0.5 * value * (1 + torch.erf(value * 0.7071067811865476))
 
 
 def _linear(value: Any, weight: Any, bias: Any = None) -> Any:
-    """Multiply matrices, and add the bias in the shape of the result, as what follows does."""
+    """Multiply matrices, then add the bias in the result's shape, which is the shape of the ops after it."""
     product = value.reshape(-1, value.shape[-1]) @ weight.t()
     result = product.reshape(*value.shape[:-1], weight.shape[0])
     return result if bias is None else result + bias
 
 
 def _attention(query: Any, key: Any, value: Any, attn_mask: Any = None, *rest: Any, **options: Any) -> Any:
-    """Weigh rows of `value`; the probability of dropping something, which may be in `rest`, is 0 here."""
+    """Weigh rows of `value`; the dropout probability, which may be in `rest`, is ignored: it is 0 here."""
     import torch
 
     is_causal = rest[1] if len(rest) > 1 else options.get("is_causal", False)

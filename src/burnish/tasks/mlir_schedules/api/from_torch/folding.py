@@ -1,4 +1,4 @@
-"""Batch norms after convolutions, as a part of these: in evaluation mode both are linear."""
+"""Folding of batch norms into the convolutions before them: in evaluation mode both are linear."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def fold_batch_norms(module: nn.Module) -> nn.Module:
-    """Return a module without those batch norms that alone use what a convolution makes.
+    """Return a module with each batch norm folded that is the only user of a convolution's result.
 
-    A module whose operations depend on values or shapes in a way that torch.fx does not follow comes back as
-    it is, and so does one with nothing to fold.
+    The module comes back unchanged if it has nothing to fold, or if torch.fx cannot trace it because its
+    operations depend on values or shapes.
     """
     import torch
     from torch import fx, nn
@@ -36,7 +36,7 @@ def fold_batch_norms(module: nn.Module) -> nn.Module:
 
 
 def _fold(traced: fx.GraphModule, node: fx.Node, calls: Counter[Any]) -> None:
-    """Fold one node, if it is a batch norm after a convolution, each of which is called here alone."""
+    """Fold a node that is a batch norm after a convolution that only it reads and that is called once."""
     from torch import nn
     from torch.nn.utils.fusion import fuse_conv_bn_eval
 

@@ -1,4 +1,4 @@
-"""Values, maps and loops of images with their axes in another order."""
+"""Values, maps and loops of images whose axes are reordered."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from burnish.tasks.mlir_schedules.bindings import bindings
 
-LAST = (0, 2, 3, 1)  # NHWC of NCHW, and HWC1 of C1HW is its own
+LAST = (0, 2, 3, 1)  # NCHW to NHWC
 FIRST = (0, 3, 1, 2)
 RANK = 4
 
 
 def permuted(values: Sequence[Any], axes: Sequence[int]) -> list[Any]:
-    """Return values of axes in another order."""
+    """Return one value for each axis, in a new order of the axes."""
     return [values[axis] for axis in axes]
 
 
@@ -24,7 +24,7 @@ def retyped(value: Any, shape: Sequence[int]) -> Any:
 
 
 def transposed(value: Any, axes: Sequence[int]) -> Any:
-    """Transpose; where no element moves, reshape."""
+    """Transpose a value; if that moves no element in memory, reshape it instead."""
     tensor, shape = bindings("dialects.tensor"), permuted(value.type.shape, axes)
     moved = [axis for axis in axes if value.type.shape[axis] > 1]
     if moved == sorted(moved) and len(axes) == RANK:
@@ -39,7 +39,7 @@ def transposed(value: Any, axes: Sequence[int]) -> Any:
 
 
 def pixel_product(image: Any, window: Any, out: Any) -> Any:
-    """Return the convolution of single pixels: a product of a row for each with a column for each filter."""
+    """Return a 1 x 1 convolution as a matrix product: a row for each pixel, a column for each filter."""
     tensor, groups, shape = bindings("dialects.tensor"), [[0, 1, 2], [3]], list(out.type.shape)
     x, w, y = (
         tensor.collapse_shape(retyped(one, [math.prod(one.type.shape[:3]), one.type.shape[3]]), one, groups)
@@ -50,17 +50,17 @@ def pixel_product(image: Any, window: Any, out: Any) -> Any:
 
 
 def remapped(one: Any, results: Sequence[Any]) -> Any:
-    """Return a map with other results."""
+    """Return a map with its results replaced."""
     return bindings("ir").AffineMap.get(one.n_dims, 0, list(results))
 
 
 def is_image(one: Any) -> bool:
-    """Return whether a map is that of an image whose elements are visited one by one."""
+    """Return whether a map visits the elements of an image one by one, in order."""
     return bool(one.n_dims == RANK and one == bindings("ir").AffineMap.get_identity(RANK))
 
 
 def follows_image(out: Any, images: Sequence[Any]) -> bool:
-    """Return whether an output's axes are those of an image, or broadcast ones or sums of them."""
+    """Return whether an output has the axes of an image; each axis may be broadcast or reduced."""
     constant = bindings("ir").AffineConstantExpr
     return len(out.results) == RANK and any(
         all(
@@ -72,10 +72,10 @@ def follows_image(out: Any, images: Sequence[Any]) -> bool:
 
 
 def set_loops(op: Any, maps: Sequence[Any], in_order: bool) -> None:
-    """Set the maps of a linalg.generic; if asked for, its four loops are put in the order of NHWC, too."""
+    """Set the maps of a linalg.generic; with `in_order`, also put its four loops in the order of NHWC."""
     ir = bindings("ir")
     if in_order:
-        dims = [ir.AffineDimExpr.get(place) for place in FIRST]  # of each old loop, which it is now
+        dims = [ir.AffineDimExpr.get(place) for place in FIRST]  # the new loop of each old loop
         order = ir.AffineMap.get(RANK, 0, dims)
         maps = [remapped(one, [expression.compose(order) for expression in one.results]) for one in maps]
         kinds = permuted(list(op.attributes["iterator_types"]), LAST)

@@ -1,4 +1,4 @@
-"""Programs of torch's modules, by torch-mlir: their weights are arguments."""
+"""Import of torch modules as programs, by torch-mlir; weights become arguments."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Layout = Literal["nhwc", "nchw"]
 
 @dataclass(frozen=True)
 class Imported:
-    """A program, and which of a module's parameters it takes after the inputs."""
+    """A program, and the parameters of a module that it takes after the inputs."""
 
     text: str
-    parameters: tuple[str, ...]  # and buffers
-    axes: Mapping[str, tuple[int, ...]]  # of those that it takes with their axes in another order
-    folded: bool = False  # batch norms are a part of the convolutions before them
+    parameters: tuple[str, ...]  # names, buffers included
+    axes: Mapping[str, tuple[int, ...]]  # the order of axes, for parameters that it takes transposed
+    folded: bool = False  # batch norms are folded into the convolutions before them
 
     def weights(self, module: nn.Module) -> list[NDArray[np.float32]]:
-        """Return a module's parameters as the program takes them: in its order, and in C order."""
+        """Return a module's parameters as arguments of the program, in its order and contiguous."""
         state = _state(_folded(module) if self.folded else module)
         found = {name: state[name].numpy() for name in self.parameters}
         found |= {name: found[name].transpose(axes) for name, axes in self.axes.items()}
@@ -49,17 +49,17 @@ def import_module(
     layout: Layout = "nhwc",
     fold: bool = True,
 ) -> Imported:
-    """Return the program of a module in evaluation mode, for inputs of the shapes of examples.
+    """Return the program of a module in evaluation mode, for inputs of the examples' shapes.
 
     Args:
-        module: What is imported.
+        module: The module to import.
         example_inputs: Tensors of torch.float32.
-        name: The function's.
-        layout: Of images between convolutions and pools; what the program takes and returns is torch's NCHW.
-        fold: Whether batch norms become a part of the convolutions before them.
+        name: The function's name.
+        layout: The layout between convolutions and pools; the program still takes and returns torch's NCHW.
+        fold: Whether to fold batch norms into the convolutions before them.
 
     Raises:
-        InputError: it has operations, shapes or elements that programs do not have.
+        InputError: the module has operations, shapes or elements that programs do not have.
         MissingTool: torch or MLIR is not installed.
     """
     _check(module, example_inputs)
@@ -87,7 +87,7 @@ def import_module(
 
 
 def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
-    """Refuse what cannot be imported; see `import_module`."""
+    """Refuse a module or inputs that cannot be imported; see `import_module`."""
     try:
         import torch
     except ImportError:
@@ -112,16 +112,16 @@ def _check(module: nn.Module, example_inputs: Sequence[Any]) -> None:
 
 
 def _folded(module: nn.Module) -> nn.Module:
-    from burnish.tasks.mlir_schedules.api.from_torch.folding import fold_batch_norms  # which needs torch
+    from burnish.tasks.mlir_schedules.api.from_torch.folding import fold_batch_norms  # late: it needs torch
 
     return fold_batch_norms(module)
 
 
 def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
-    """Return torch-mlir's module, linalg on tensors.
+    """Return torch-mlir's module: linalg on tensors.
 
     Raises:
-        InputError: torch cannot trace it, or torch-mlir has no form of an operation.
+        InputError: torch cannot trace the module, or torch-mlir cannot convert an operation.
     """
     import torch
     from torch_mlir import fx
@@ -159,13 +159,13 @@ def _exported(module: nn.Module, inputs: Sequence[Any], name: str) -> Any:
 
 
 def _state(module: nn.Module) -> dict[str, Any]:
-    """Return parameters and buffers by name, those that are not floats left out: counters of batch norms."""
+    """Return parameters and buffers by name, without those that are not floats: counters of batch norms."""
     named = [*module.named_parameters(), *module.named_buffers()]
     return {name: value.detach() for name, value in named if value.is_floating_point()}
 
 
 def _functional(module: nn.Module, names: tuple[str, ...], turned: frozenset[str], inputs: int) -> nn.Module:
-    """Return a module without parameters, which takes those of another one after its inputs."""
+    """Return a module without parameters; it takes the parameters of `module` after the inputs."""
     from torch import nn
     from torch.func import functional_call
 

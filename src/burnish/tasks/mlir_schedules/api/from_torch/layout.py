@@ -1,8 +1,8 @@
-"""Images with their channels last, as fast kernels take them: torch's have them before rows and columns.
+"""Rewriting of images to channels last (NHWC), which fast kernels take; torch's images are NCHW.
 
-Convolutions and pools become those of NHWC, convolutions of single pixels products; what is done element by
-element follows, and pads, slices and concatenations; all the rest, and what a program takes and returns,
-keeps its layout, by a transposition where the two meet.
+Convolutions and pools become those of NHWC; convolutions of single pixels become matrix products. Elementwise
+operations, pads, slices and concatenations follow. All other operations keep their layout, and so do the
+program's inputs and results; transpositions are inserted where the two layouts meet.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class ChannelsLast:
     """A program whose images have their channels last."""
 
     text: str
-    permuted: Mapping[int, tuple[int, ...]]  # the axes of arguments that it takes in another order
+    permuted: Mapping[int, tuple[int, ...]]  # arguments with permuted axes: by number, the order of axes
 
 
 def channels_last(text: str, inputs: int) -> ChannelsLast:
-    """Return a program that computes the same; one without convolutions as it is.
+    """Return a program that computes the same; a program without convolutions comes back unchanged.
 
     Args:
         text: A program.
-        inputs: How many of its arguments keep their order, from the first one on.
+        inputs: The number of first arguments that keep their order of axes.
     """
     if not any(name in text for name in (CONVOLUTION, DEPTHWISE)):
         return ChannelsLast(text, {})
@@ -66,13 +66,13 @@ def channels_last(text: str, inputs: int) -> ChannelsLast:
 
 
 class _Rewriting:
-    """Operations are followed by those of NHWC, one by one; what was replaced is erased at the end."""
+    """Inserts an NHWC operation before each operation to rewrite; erases the rewritten ones at the end."""
 
     def __init__(self, function: Any, inputs: int) -> None:
         self.function = function
-        self.inputs = inputs  # arguments that keep their order
-        self.last: dict[Any, Any] = {}  # values as NHWC, by those of NCHW
-        self.first: dict[Any, Any] = {}  # the other way around, where that was needed
+        self.inputs = inputs  # the number of first arguments that keep their order of axes
+        self.last: dict[Any, Any] = {}  # values in NHWC, by the NCHW value
+        self.first: dict[Any, Any] = {}  # the same, transposed back to NCHW where an operation needs that
         self.filters: dict[Any, Any] = {}
         self.permuted: dict[int, tuple[int, ...]] = {}
         self.replaced: list[Any] = []
@@ -112,7 +112,7 @@ class _Rewriting:
         return True
 
     def _filter(self, op: Any, value: Any) -> Any:
-        """Return the weights of a convolution as HWCF, or HWC; an argument itself is permuted."""
+        """Return a convolution's weights as HWCF or HWC; the axes of an argument itself are permuted."""
         if value in self.filters:
             return self.filters[value]
         tensor = bindings("dialects.tensor")
@@ -130,7 +130,7 @@ class _Rewriting:
         return found
 
     def _is_argument(self, value: Any, user: str) -> bool:
-        """Return whether a value is a weight that is only ever the second operand of some operations."""
+        """Return whether a value is a weight whose only use is as the second operand of `user` operations."""
         return self._is_weight(value) and all(
             use.operand_number == 1 and use.owner.name == user for use in value.uses
         )
@@ -139,7 +139,7 @@ class _Rewriting:
         return isinstance(value, bindings("ir").BlockArgument) and value.arg_number >= self.inputs
 
     def _is_flattened(self, value: Any) -> bool:
-        """Return whether a value is a weight of C1HW without its axis of 1."""
+        """Return whether a value is a weight of C1HW whose axis of extent 1 is collapsed."""
         owner = value.owner
         if getattr(owner, "name", "") != "tensor.collapse_shape" or len(list(value.uses)) != 1:
             return False
@@ -149,7 +149,7 @@ class _Rewriting:
         return alone and shape == [shape[0], 1, *value.type.shape[1:]]
 
     def _permute(self, argument: Any, axes: tuple[int, ...]) -> Any:
-        """Give an argument of the function another order of axes."""
+        """Permute the axes of an argument of the function."""
         ir = bindings("ir")
         argument.set_type(retyped(argument, permuted(argument.type.shape, axes)))
         kind = self.function.type
@@ -169,7 +169,7 @@ class _Rewriting:
         return self._box(op, "static_offsets", "static_sizes", "static_strides")
 
     def _box(self, op: Any, *names: str) -> bool:
-        """Rewrite an op whose attributes of some names have a number for each axis."""
+        """Rewrite an op; each attribute in `names` has a number for each axis."""
         if op.operands[0] not in self.last or len(op.operands) > 1 or op.results[0].type.rank != RANK:
             return False
         new = op.clone()
@@ -218,7 +218,7 @@ class _Rewriting:
         return True
 
     def _result(self, op: Any, new: Any, number: int, is_last: bool = True) -> None:
-        """Take a new operation's result in the place of an old one's."""
+        """Record a new operation's NHWC result for an old one; replace the old one if it is not NHWC."""
         old, value = op.results[number], new.results[number]
         if is_last:
             value.set_type(retyped(old, permuted(old.type.shape, LAST)))
@@ -227,7 +227,7 @@ class _Rewriting:
             old.replace_all_uses_with(value)
 
     def _as_last(self, value: Any) -> Any:
-        """Return a value as NHWC; what holds one number only is made so."""
+        """Return a value as NHWC; an empty or filled tensor is made anew, other values are transposed."""
         if value not in self.last:
             name = getattr(value.owner, "name", "")
             self.last[value] = _MADE[name](self, value) if name in _MADE else transposed(value, LAST)

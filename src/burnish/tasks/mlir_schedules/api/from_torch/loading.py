@@ -1,4 +1,4 @@
-"""Modules of torch by name: 'FILE.py:NAME' or 'package.module:NAME', and inputs by their shapes."""
+"""Loading of torch modules by name, 'FILE.py:NAME' or 'package.module:NAME', and inputs by their shapes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FORM = "FILE.py:NAME or package.module:NAME"
 
 
 def load_module(where: str) -> tuple[nn.Module, list[Tensor]]:
-    """Return a module in evaluation mode, and its example inputs where they come with it.
+    """Return a module in evaluation mode, and its example inputs if the name provides them.
 
-    The name is that of a module, or of a function without arguments that returns one, or one and its example
-    inputs.
+    The name is that of a module, or of a function without arguments. Such a function returns a module, or a
+    tuple of a module and its example inputs.
 
     Raises:
-        InputError: there is no such file or name, or it is something else.
+        InputError: there is no such file, or the name is not a module or such a function.
         MissingTool: torch is not installed.
     """
     torch = _torch()
@@ -50,10 +50,10 @@ def load_module(where: str) -> tuple[nn.Module, list[Tensor]]:
 
 
 def _called(function: Any, where: str) -> Any:
-    """Return what a function without arguments returns.
+    """Call a function without arguments, and return its result.
 
     Raises:
-        InputError: it takes arguments.
+        InputError: the function takes arguments.
     """
     try:
         inspect.signature(function).bind()
@@ -61,7 +61,7 @@ def _called(function: Any, where: str) -> Any:
         raise InputError(
             f"{where}: {error}; expected a module, or a function without arguments that returns one"
         ) from None
-    except ValueError:  # it has no signature that Python knows
+    except ValueError:  # a signature is not available
         pass
     return function()
 
@@ -70,7 +70,7 @@ def drawn_inputs(shapes: Sequence[str]) -> list[Tensor]:
     """Return random tensors of shapes such as '1x3x224x224'.
 
     Raises:
-        InputError: one is no shape.
+        InputError: a text is not a shape.
         MissingTool: torch is not installed.
     """
     torch = _torch()
@@ -83,7 +83,7 @@ def drawn_inputs(shapes: Sequence[str]) -> list[Tensor]:
 
 
 def _python_module(place: str) -> Any:
-    """Import a file, or an importable module."""
+    """Import a module from a file, or by its name."""
     try:
         if not place.endswith(".py"):
             return importlib.import_module(place)

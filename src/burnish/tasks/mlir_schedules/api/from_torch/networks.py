@@ -1,6 +1,6 @@
-"""Networks to be compiled whole, in evaluation mode, of our own definition and with random weights.
+"""Networks to compile as a whole: our own definitions, in evaluation mode, with random weights.
 
-The layers and their sizes are those of the papers; smaller ones have the same layers.
+Layers and sizes are those of the papers; smaller variants have the same layers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Network:
-    """A network, and the shape of its only input; a batch is one image, or one sequence."""
+    """A network and the shape of its only input: one image, or one sequence, as a batch."""
 
     module: nn.Module
     shape: tuple[int, ...]
@@ -28,7 +28,7 @@ class Network:
 def resnet18(side: int = 224, width: int = 64, classes: int = 1000, seed: int = 0) -> Network:
     """Return ResNet-18: He et al., Deep residual learning for image recognition, 2016, table 1.
 
-    The shortcuts across stages are projections (option B), as everybody has them.
+    The shortcuts across stages are projections (option B), as in common implementations.
     """
     stages: list[nn.Module] = []
     before = width
@@ -42,7 +42,7 @@ def resnet18(side: int = 224, width: int = 64, classes: int = 1000, seed: int = 
 
 
 def mobilenet(side: int = 224, width: int = 32, classes: int = 1000, seed: int = 0) -> Network:
-    """Return MobileNet: Howard et al., MobileNets, 2017, table 1; `width` is what its first layer makes."""
+    """Return MobileNet: Howard et al., MobileNets, 2017, table 1; its first layer has `width` channels."""
     layers: list[nn.Module] = [*_convolution(3, width, 3, stride=2), nn.ReLU()]
     before = width
     for factor, stride in MOBILENET_STAGES:
@@ -72,11 +72,11 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
 }
 
 MOBILENET_STAGES = ((2, 1), (4, 2), (4, 1), (8, 2), (8, 1), (16, 2), *[(16, 1)] * 5, (32, 2), (32, 1))
-"""Of each pair of convolutions: the channels after it, in those of the first one, and its stride."""
+"""For each pair of convolutions: the channels after it, in multiples of the first layer's, and its stride."""
 
 
 class _Residual(nn.Module):
-    """Two convolutions of 3 x 3 and a way around them: the paper's figure 2 and equation 2."""
+    """Two convolutions of 3 x 3 with a shortcut around them: the paper's figure 2 and equation 2."""
 
     def __init__(self, before: int, after: int, stride: int) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class _Residual(nn.Module):
         self.around = nn.Sequential(*around)
 
     def forward(self, value: Tensor) -> Tensor:
-        """Return a (N, C, H, W) of what is a (N, C, H, W), smaller by the stride."""
+        """Return (N, C, H, W) for an input of (N, C, H, W); H and W are divided by the stride."""
         return torch.relu(self.body(value) + self.around(value))
 
 
@@ -99,7 +99,7 @@ class _Attention(nn.Module):
         self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
 
     def forward(self, value: Tensor) -> Tensor:
-        """Return a (N, length, width) of one."""
+        """Return (N, length, width) for an input of the same shape."""
         count, length, width = value.shape
         query, key, each = (
             layer(value).view(count, length, self.heads, width // self.heads).transpose(1, 2)
@@ -111,7 +111,7 @@ class _Attention(nn.Module):
 
 
 class _Encoder(nn.Module):
-    """BERT's: the layer norms come after the sums, and have an epsilon of 1e-12."""
+    """BERT's layer: the layer norms come after the sums, and have an epsilon of 1e-12."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -120,14 +120,14 @@ class _Encoder(nn.Module):
         self.first, self.second = nn.LayerNorm(width, eps=1e-12), nn.LayerNorm(width, eps=1e-12)
 
     def forward(self, value: Tensor) -> Tensor:
-        """Return a (N, length, width) of one."""
+        """Return (N, length, width) for an input of the same shape."""
         value = self.first(value + self.attention(value))
         found: Tensor = self.second(value + self.narrow(functional.gelu(self.wide(value))))
         return found
 
 
 class _Decoder(nn.Module):
-    """GPT-2's: the layer norms come first, words see those before them, and GELU is by tanh."""
+    """GPT-2's block: layer norms come first, tokens attend to earlier tokens only, and GELU is by tanh."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class _Decoder(nn.Module):
         self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
 
     def forward(self, value: Tensor) -> Tensor:
-        """Return a (N, length, width) of one."""
+        """Return (N, length, width) for an input of the same shape."""
         value = value + self.attention(self.first(value))
         hidden = functional.gelu(self.wide(self.second(value)), approximate="tanh")
         found: Tensor = value + self.narrow(hidden)
@@ -144,7 +144,7 @@ class _Decoder(nn.Module):
 
 
 def _convolution(before: int, after: int, side: int, stride: int = 1, groups: int = 1) -> list[nn.Module]:
-    """Return a convolution that keeps the image's size but for its stride, and its batch norm."""
+    """Return a convolution with padding, which divides the image's sides by its stride, and a batch norm."""
     padding = side // 2
     return [
         nn.Conv2d(before, after, side, stride=stride, padding=padding, groups=groups, bias=False),
@@ -153,7 +153,7 @@ def _convolution(before: int, after: int, side: int, stride: int = 1, groups: in
 
 
 def _seeded(module: nn.Module, seed: int) -> nn.Module:
-    """Give a module random weights, such that values keep their size from layer to layer, and evaluate it."""
+    """Draw a module's weights so that values keep their size from layer to layer; set evaluation mode."""
     generator = torch.Generator().manual_seed(seed)
     for name, value in [*module.named_parameters(), *module.named_buffers()]:
         if not value.is_floating_point():
