@@ -55,7 +55,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, when it is: a drop-in compiler starts in milliseconds."""
+    """Import a name on first use, so that a drop-in compiler starts in milliseconds."""
     if name not in _HOMES:
         raise AttributeError(f"module 'burnish' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and files of JSON lines."""
+"""Atomic writing of files, and files of JSON lines."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 def default_cache() -> Path:
-    """Return the user's folder for what burnish can make again, by the XDG base directory specification."""
+    """Return the user's folder for files that burnish can make again, by the XDG base directory standard."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "burnish"
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that its name leads to the old content or to all of the new.
+    """Write a file atomically: readers see either the old content or the complete new content.
 
     Raises:
         InputError: the folder does not exist or cannot be written, or the disk is full; nothing was changed.
@@ -47,14 +47,14 @@ def _write(path: Path, content: bytes) -> None:
 
 
 class LineFile:
-    """A file that lines are appended to: each is on disk, whole, when `append` returns, or not at all."""
+    """A file of appended lines: `append` writes a line completely or not at all."""
 
     def __init__(self, path: Path, *, keep: bool) -> None:
-        """Open it; half a line of a killed process is cut off.
+        """Open the file; with `keep`, cut off an incomplete last line of a killed process.
 
         Args:
-            path: The file; it may be there.
-            keep: Whether to keep the lines that it has; else they go with the first that is appended.
+            path: The file; it may exist already.
+            keep: Whether to keep the existing lines; otherwise the first `append` removes them.
 
         Raises:
             InputError: the folder cannot be written.
@@ -73,7 +73,7 @@ class LineFile:
         """Append a line.
 
         Raises:
-            InputError: the disk is full, or the file was removed; the file is as it was before.
+            InputError: the disk is full, or the file was removed; the file is unchanged.
         """
         try:
             if os.fstat(self._descriptor).st_nlink == 0:
@@ -106,18 +106,18 @@ def read_json_lines(
     remedy: str = "mend the line, or remove it",
     content: str = "JSON lines",
 ) -> list[T]:
-    """Return what the lines of a file of JSON are, without empty ones.
+    """Return the parsed lines of a file of JSON lines, without empty lines.
 
     Args:
         path: The file.
-        parse: Reads a line; see `json_object`.
-        appended: Whether a `LineFile` makes it: there may be no file yet, and a last line without an end was
-            cut off when its writer was killed, so it is left out.
-        remedy: What to do where a line is something else.
-        content: What the file should hold, and which command writes that.
+        parse: Parses a line; see `json_object`.
+        appended: Whether a `LineFile` writes the file. Then the file may not exist yet, and an incomplete
+            last line, left by a killed writer, is ignored.
+        remedy: Advice for a malformed line, for the message.
+        content: The expected content and the command that writes it, for the message.
 
     Raises:
-        InputError: the file cannot be read, or a line is something else.
+        InputError: the file cannot be read, or a line is malformed.
     """
     if appended and not path.exists():
         return []
@@ -138,16 +138,16 @@ def parse_json_lines(
     remedy: str = "mend the line, or remove it",
     content: str = "JSON lines",
 ) -> list[T]:
-    """Return what the lines of a file's text are, without empty ones: see `read_json_lines`.
+    """Return the parsed lines of a text, without empty lines: see `read_json_lines`.
 
     Raises:
-        InputError: a line is something else.
+        InputError: a line is malformed.
     """
     first = next(filter(str.strip, text.split("\n")), "{")
     if not first.lstrip().startswith("{"):
         raise InputError(f"{name}: the file does not hold JSON objects; expected {content}")
     found = []
-    for number, line in enumerate(text.split("\n"), 1):  # other ends of lines may be within a JSON text
+    for number, line in enumerate(text.split("\n"), 1):  # not splitlines(): JSON strings may have other ends
         if line.strip():
             try:
                 found.append(parse(line))
@@ -159,10 +159,10 @@ def parse_json_lines(
 
 
 def json_object(line: str, what: str = "a JSON object") -> dict[str, Any]:
-    """Return the object that a line is.
+    """Return a line's JSON object.
 
     Raises:
-        InputError: it is not `what`.
+        InputError: the line is not a JSON object; the message calls the expected content `what`.
     """
     try:
         found = json.loads(line)

@@ -1,4 +1,4 @@
-"""Loop nests as functions of NumPy arrays: a nest goes in, a compiled kernel comes out."""
+"""Loop nests as functions of NumPy arrays: compile a nest into a kernel."""
 
 from __future__ import annotations
 

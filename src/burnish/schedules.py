@@ -1,4 +1,4 @@
-"""Linalg programs and modules of torch as scheduled functions."""
+"""Linalg programs and torch modules as scheduled functions."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ __all__ = ["BoundFunction", "ScheduledFunction", "ScheduledModule", "compile_sch
 
 
 def __getattr__(name: str) -> Any:
-    """Take a name of the task's own."""
+    """Return a name from the task's own API."""
     return getattr(api, name)

@@ -1,6 +1,6 @@
-"""The command line: one file a command, imported when it is called.
+"""The command line: one file for each command, imported when the command is called.
 
-What commands show is in show/, what they share on the way from their words to their files in jobs/.
+show/ displays results and progress; jobs/ has the parts that commands share, from arguments to files.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ ROOMS = {
         ("corpus", "inliner", "demo", "check-system", "export", "serve-inliner"), "burnish.cli.llvm"
     ),
 }
-"""Where commands are that are about one compiler."""
+"""Packages of commands that are for one compiler."""
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: done; it was tried and failed; what was given cannot be used; Ctrl-C."""
+"""Exit codes: success; failure; unusable input; Ctrl-C."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-"""What a disk says that takes no more: nobody's defect."""
+"""Errors of a full or broken disk, which are not defects of burnish."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
-        sys.stdout.flush()  # here, where its errors are caught
+        sys.stdout.flush()  # here, so that its errors are caught
         return code
     except (InputError, MissingTool) as error:
         print(f"burnish: error: {error}", file=sys.stderr)
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone, as in `| head`
+    except BrokenPipeError:  # the reader of the output has ended, as in `| head`
         _drop_output()
         return OK
     except OSError as error:
@@ -92,7 +92,7 @@ def _run(words: list[str]) -> int:
 
 
 def _drop_output() -> None:
-    """Drop what standard output does not take: the interpreter would try again, and say so, when it ends."""
+    """Drop unwritten output; otherwise the interpreter tries again at its end, and prints the error."""
     try:
         sys.stdout.flush()
     except OSError:

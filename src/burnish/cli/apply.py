@@ -1,4 +1,4 @@
-"""burnish apply: a trace by hand, or that of a result: what each step does, and which ones matter."""
+"""burnish apply: the effect of each step of a trace, from the command line or a result."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _row(text: str, changed: bool | None, seconds: float, costs: Mapping[str, fl
 
 
 def _minimized_steps(task: Task, program: Program, trace: Trace, goal: Objective) -> tuple[Trace, list[Row]]:
-    """Leave out what does not matter; return what is left, and its rows with what each is worth."""
+    """Leave out steps that do not matter; return the rest of the trace, and its rows with contributions."""
     with States(task, program) as states:
         matter = minimize_trace(states, trace, goal.name).trace
         worth = contributions(states, matter, goal.name)
@@ -174,7 +174,7 @@ def _minimized_steps(task: Task, program: Program, trace: Trace, goal: Objective
 
 
 def _show_steps(rows: Sequence[Row], task: Task, goal: Objective, form: TableForm | None) -> None:
-    """Print a table and the command that does the same without burnish; without a form, JSON."""
+    """Print a table and the equivalent command without burnish; if `form` is None, print JSON."""
     if form is None:
         for row in rows:
             print(json.dumps(row))
@@ -193,7 +193,7 @@ def _show_steps(rows: Sequence[Row], task: Task, goal: Objective, form: TableFor
         form.note(f"{goal.name} was measured once for each state: small changes may be noise.")
     steps = [str(row["step"]) for row in rows[1:]]
     if steps and task.checks.commandline:
-        with contextlib.suppress(InputError):  # no tool has a text for one of them
+        with contextlib.suppress(InputError):  # raised if no tool can run one of the steps
             form.note(task.checks.commandline(tuple(steps)))
 
 

@@ -1,4 +1,4 @@
-"""burnish compare: are results as good as they say? Noise is not called a gain."""
+"""burnish compare: results measured against baselines, with intervals that separate gains from noise."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _parser() -> CommandParser:
 
 
 def _evaluate(row: Result, beside: Path, options: argparse.Namespace, comparer: Comparer) -> list[Evaluated]:
-    """Measure a result once more; `beside` is the folder of the file that it is in."""
+    """Measure a result once more; `beside` is the folder of the result's file."""
     task = task_of(row)
     named = task.reference if options.against is None else options.against
     against = [name for name in named.split(",") if name]
@@ -97,7 +97,7 @@ def _evaluate(row: Result, beside: Path, options: argparse.Namespace, comparer: 
 
 
 def _size_of(task: Task, first: Result) -> str | None:
-    """Return the exact objective that has a column: the first result's, or the last of those always shown."""
+    """Return the exact objective for the size column: the first result's, else the last that is shown."""
     exact = (*task.shown.objectives, parse_objective(first.objective).unlimited)
     return next((name for name in reversed(exact) if name in task.exact_objectives), None)
 
@@ -132,7 +132,7 @@ def _print(
 
 @dataclass(frozen=True)
 class _Table:
-    """The rows of the table: one objective that is exact, and beside it what is noisy."""
+    """The rows of the table: one exact objective, and the noisy ones beside it."""
 
     task: Task
     size: str | None
@@ -140,7 +140,7 @@ class _Table:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Return its columns."""
+        """The table's columns."""
         return (
             names("program", once=True),
             names("against", once=True),
@@ -166,7 +166,7 @@ class _Table:
         return rows
 
     def means(self, summaries: Sequence[MeanRatio]) -> list[tuple[str, ...]]:
-        """Return rows for the means of the exact objective and of what is noisy, against one baseline."""
+        """Return rows for the means of the exact objective and the noisy ones, against one baseline."""
         by_goal = {summary.objective: summary for summary in summaries}
         size = by_goal.get(self.size or "")
         against = self.task.label(summaries[0].against)

@@ -1,4 +1,4 @@
-"""burnish evaluate: any methods on any programs, at equal time or evaluations, and their folder again."""
+"""burnish evaluate: comparison of methods on programs, at equal time or evaluations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from burnish.policies import find as policies
 
 ALWAYS = {"out", "methods", "budget", "seed", "confidence", "json", "format", "sort", "reverse"}
 AGAIN = {"only", "worth", "training"}
-"""Options that say something with and without methods, and only without; the others do only with them."""
+"""Options that are used with or without --methods, and only without. All others are used only with it."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -60,10 +60,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _refuse(names: set[str], why: str) -> None:
-    """Refuse what would have no effect.
+    """Refuse options that would have no effect.
 
     Raises:
-        InputError: there is something.
+        InputError: there are such options.
     """
     if names:
         words = ("PROGRAM" if name == "programs" else f"--{name.removeprefix(DEST)}" for name in names)
@@ -114,7 +114,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    """Make all attempts that are left, and show what came of them."""
+    """Run all remaining attempts, and show the results."""
     given = (*options.programs, *(f"corpus:{one}" for one in options.split))
     task = task_for(given, options.task)
     task = task.configured(given_settings(options, task), options.objective)
@@ -150,7 +150,7 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace, task: Task) -> MethodComparison:
-    """Return what to evaluate, and say where a policy was made for another objective."""
+    """Return the plan of the evaluation; print a note on each policy made for another objective."""
     plan = MethodComparison(
         task=task,
         objective=task.objective(options.objective).name,
@@ -170,7 +170,7 @@ def _plan(options: argparse.Namespace, task: Task) -> MethodComparison:
 def _run(
     plan: MethodComparison, cases: Sequence[Case], folder: RunFolder, options: argparse.Namespace
 ) -> bool:
-    """Make all attempts that are left; return whether Ctrl-C ended it."""
+    """Run all remaining attempts; return whether Ctrl-C ended the run."""
     results = compare_methods(
         plan,
         cases,
@@ -194,10 +194,10 @@ def _run(
 
 
 def _keep(folder: RunFolder, item: Row | Figures | Refused) -> None:
-    """Keep what came on disk; a row that the disk does not take is printed, as it took its time.
+    """Write an item to the folder; if that fails, print a row, because it took time to compute.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the item cannot be written.
     """
     try:
         folder.add(item)
@@ -208,7 +208,7 @@ def _keep(folder: RunFolder, item: Row | Figures | Refused) -> None:
 
 
 def _rows_of(folder: RunFolder, plan: MethodComparison, cases: Sequence[Case]) -> list[Row]:
-    """Return a plan's rows of some programs in the order of budgets, methods and programs."""
+    """Return a plan's rows for some programs, in the order of budgets, methods and programs."""
     by_key = {(row.budget, row.method, row.program): row for row in folder.rows.values()}
     keys = [
         (rule.text, method, case.name) for rule in plan.budgets for method in plan.methods for case in cases
@@ -217,7 +217,7 @@ def _rows_of(folder: RunFolder, plan: MethodComparison, cases: Sequence[Case]) -
 
 
 def _why_none(folder: RunFolder, cases: Sequence[Case]) -> str:
-    """Say why there is no row."""
+    """Return the reason why there are no rows."""
     if not cases:
         return "no program was drawn; take a larger --sample"
     left_out = [f"{item.program} was left out: {item.reason}" for item in folder.refused]
@@ -232,7 +232,7 @@ def _append(
     *,
     complete: bool,
 ) -> None:
-    """Append to a leaderboard, from a full set of rows only: what is left out would flatter."""
+    """Append to a leaderboard, from a full set of rows only: missing rows could make a method look better."""
     if not complete:
         raise InputError(f"{options.append}: nothing was appended, as some programs have no rows")
     words = ["burnish", "evaluate", *texts, "--methods", options.methods]

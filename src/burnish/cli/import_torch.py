@@ -71,7 +71,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _save(path: Path, weights: dict[str, Any]) -> None:
-    """Write arrays by name, in their order."""
+    """Write arrays by name to an .npz file, in their order."""
     from io import BytesIO
 
     content = BytesIO()

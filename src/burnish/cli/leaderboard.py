@@ -1,4 +1,4 @@
-"""burnish leaderboard: is what a leaderboard says so?"""
+"""burnish leaderboard: verification of a leaderboard's entries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
         raise InputError(f"{options.leaderboard}: the file is empty; expected {CONTENT}")
     form = form_of(options)
     problems: dict[int, list[str]] = {}
-    unknown: dict[int, str] = {}  # by the entry's number: why it cannot be verified here
+    unknown: dict[int, str] = {}  # the reason why an entry cannot be verified here, by its number
     for number, entry in enumerate(entries):
         try:
             problems[number] = _verify(options, entry)
@@ -74,10 +74,10 @@ def _parser() -> CommandParser:
 
 
 def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
-    """Return what differs from what an entry says.
+    """Return the differences between an entry and its verification.
 
     Raises:
-        InputError: its task or its programs are not here.
+        InputError: the entry's task or programs are not here.
     """
     task = task_named(entry.task, entry.options)
     cases = cases_of(entry.programs, task)
@@ -102,7 +102,7 @@ def _verify(options: argparse.Namespace, entry: Entry) -> list[str]:
                 note=note,
             )
         )
-    # Another toolchain is no fault in itself: it explains what differs.
+    # A different toolchain is not an error in itself; it only explains differences.
     return [*found, *differing] if found else []
 
 

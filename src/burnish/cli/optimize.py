@@ -1,4 +1,4 @@
-"""burnish optimize: programs in, better ones out."""
+"""burnish optimize: optimization of programs by a search."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from burnish.evaluation.report.graph_files import writer_of
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
 
-LEAST_SECONDS, LEAST_EVALUATIONS = 2.0, 60  # for the longer task
+LEAST_SECONDS, LEAST_EVALUATIONS = 2.0, 60  # smallest budgets for the longer task
 OF_FRONT_END = ("-I", "-D", "-U", "-O", "-W", "-std=")
 
 
@@ -71,11 +71,11 @@ def main(arguments: Sequence[str]) -> int:
 def _longer(
     options: argparse.Namespace, task: Task, goal: str, given: Sequence[str], compiler: Sequence[str]
 ) -> Task:
-    """Return the longer task that begins with a task, where nobody asks for one of them and that pays.
+    """Return the task's longer (staged) variant if the user named no task and the budget makes it worthwhile.
 
-    What it writes may hold for the compiler's default options only, so they are the front end's alone, and
-    there is no compilation database, whose programs have options of their own. A memory, a graph and a policy
-    are of one task.
+    The longer task's output may be valid only for clang's default code generation. So compiler options must
+    be the front end's, and compilation databases are excluded, as their programs have options of their own.
+    A memory, a graph or a policy belongs to one task, so these options exclude the longer task, too.
     """
     one = options.memory_file or options.graph or options.policy not in (policies.DEFAULT, policies.NONE)
     if options.task or task.options or one or not task.hints.longer:
@@ -93,10 +93,10 @@ def _longer(
 
 
 def _settings(options: argparse.Namespace, task: Task, objective: str) -> SearchSettings:
-    """Return how to search.
+    """Return the settings of the search.
 
     Raises:
-        InputError: options that do not go together.
+        InputError: some options exclude each other.
     """
     goal = task.objective(objective)
     if options.jobs < 1:
@@ -133,7 +133,7 @@ def _run(
     items: Sequence[Item],
     kept: KeptResults | None,
 ) -> OptimizeRun:
-    """Optimize all."""
+    """Optimize all programs, with the display that the options ask for."""
 
     def tell(result: Result) -> None:
         if options.json:
@@ -153,7 +153,7 @@ def _run(
 
 
 def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
-    """Say what came of it."""
+    """Print the results, and notes on errors and interruption."""
     results = [run.results[number] for number in sorted(run.results)]
     if not options.json:
         if results:
@@ -180,7 +180,7 @@ def _report(run: OptimizeRun, options: argparse.Namespace) -> None:
 
 
 def exit_code(run: OptimizeRun) -> int:
-    """Return 130 after Ctrl-C, 2 where a file could not be read or written, 1 where a result is not valid."""
+    """Return 130 after Ctrl-C, 2 if a file could not be used, 1 for a failure or an invalid result."""
     if run.interrupted:
         return 130
     if any(isinstance(error, InputError) for error in run.errors.values()):
@@ -238,7 +238,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
 def _single(
     options: argparse.Namespace, task: Task, given: Sequence[str], compiler: tuple[str, ...]
 ) -> list[Item]:
-    """Return each program as an item of its own."""
+    """Return an item for each program."""
     outputs = OutputPaths(task).of(given, options.files, options.output)
     top = None if list(map(str, outputs)) == [str(options.output)] else options.output or Path()
     runs = tuple(options.run)
@@ -251,7 +251,7 @@ def _single(
 
 
 def _written(task: Task, outputs: Sequence[Path]) -> list[Path]:
-    """Return the outputs, and what the task writes beside each."""
+    """Return the outputs, and the files that the task writes beside each."""
     beside = task.files.written_beside
     return [one.with_suffix(end) for one in outputs for end in (one.suffix, *beside.get(one.suffix, ()))]
 
@@ -272,7 +272,7 @@ def _job(
 
 
 def _linked(options: argparse.Namespace, task: Task, compiler: tuple[str, ...]) -> list[Item]:
-    """Return one item: all programs together."""
+    """Return one item: all programs linked into one."""
     outputs, source = OutputPaths(task), task.source()
     output = options.output or Path(f"linked{outputs.default}")
     outputs.check_file(output, options.files)

@@ -1,4 +1,4 @@
-"""burnish replay: a result, measured again."""
+"""burnish replay: results replayed and checked."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def _parser() -> CommandParser:
 
 
 def outcomes_table() -> TextTable:
-    """Return the table without rows."""
+    """Return the table of outcomes, without rows."""
     columns = (names("program"), texts("trace"), *figures("cost"), names("objective"), texts("outcome"))
     return TextTable(columns)
 
 
 def _check(row: Result, options: argparse.Namespace, compiler: Sequence[str]) -> str:
-    """Return what is different from the result; "" for nothing."""
+    """Return the first difference between a replay and the result; "" if there is none."""
     task = task_of(row)
     if options.program:
         program = load_elsewhere(row, options.program, compiler)

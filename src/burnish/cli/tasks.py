@@ -1,4 +1,4 @@
-"""burnish tasks: what there is to choose from."""
+"""burnish tasks: all tasks with their actions, observations, objectives and policies."""
 
 from __future__ import annotations
 

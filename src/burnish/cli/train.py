@@ -1,4 +1,4 @@
-"""burnish train: learn from a corpus, and go on where it was interrupted."""
+"""burnish train: training on a corpus, which continues after an interruption."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ def _list_configurations(form: TableForm) -> None:
 
 @contextmanager
 def _stop_politely(progress: TrainProgress) -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C, or SIGTERM, end the run after its iteration, and the second one at once.
+    """Handle Ctrl-C and SIGTERM: the first one ends the run after its iteration, the second one at once.
 
-    As long as there is nothing to be lost, the first one does.
+    Before the first iteration is done there is nothing to lose, and the first one ends the run at once.
     """
     asked = False
 
@@ -131,7 +131,7 @@ def _stop_politely(progress: TrainProgress) -> Iterator[Callable[[], bool]]:
 
 
 def _report(outcome: TrainingOutcome) -> None:
-    """Say how it ended, and where everything is."""
+    """Print why the run ended, and the paths of its files."""
     from burnish.learning.training.card import card_path
     from burnish.learning.training.loop import CURVES
     from burnish.learning.training.validation import SCORE

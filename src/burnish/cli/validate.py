@@ -1,4 +1,4 @@
-"""burnish validate: is what was found right? Where it is not, the least that shows it."""
+"""burnish validate: validation of results, with a minimal reproducer for each wrong one."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from burnish.evaluation.validate import Scrutiny, Validation, check_sanitizers, 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line says for all results."""
+    """Options of the command line, which hold for all results."""
 
     program: Path | None
     runs: tuple[str, ...]
     link: tuple[str, ...]
-    inputs: tuple[str, ...] | None  # that programs bring along; None for all
+    inputs: tuple[str, ...] | None  # names of the programs' own inputs to run; None for all
     reproducers: Path
     scrutiny: Scrutiny
-    beside: Path  # the folder of the results
+    beside: Path  # the folder of the results' file
 
 
 @dataclass(frozen=True)
 class ValidatedRow:
-    """What is shown of one validated result."""
+    """The printed row and details of one validated result."""
 
     good: bool
     cells: tuple[str, str, str]
@@ -125,7 +125,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _validate(row: Result, settings: Settings, *, as_json: bool) -> ValidatedRow:
-    """Validate one result, and print what came of it where that is JSON."""
+    """Validate one result; with `as_json`, print the outcome."""
     task = task_of(row)
     if row.fallback:
         task = replace(task, open=task.baseline(row.fallback))
@@ -148,7 +148,7 @@ def _validate(row: Result, settings: Settings, *, as_json: bool) -> ValidatedRow
 
 
 def _show(found: Sequence[ValidatedRow], form: TableForm) -> None:
-    """Print a row for each result, and below the table what was checked and what is wrong."""
+    """Print a row for each result, and below the table the checks and errors."""
     table = TextTable((names("program"), texts("trace"), texts("outcome")))
     for outcome in found:
         table.add(*outcome.cells)
@@ -158,7 +158,7 @@ def _show(found: Sequence[ValidatedRow], form: TableForm) -> None:
 
 
 def _program(row: Result, task: Task, settings: Settings) -> Program:
-    """Return a result's program with all inputs that are known, or with those of the command line."""
+    """Return a result's program with all of its known inputs, or with the runs of the command line."""
     path = settings.program
     program = load_elsewhere(row, path) if path else load_source(row, settings.beside)
     check_same(program, row)
@@ -173,7 +173,7 @@ def _program(row: Result, task: Task, settings: Settings) -> Program:
 def _check_program(
     row: Result, task: Task, program: Program, settings: Settings
 ) -> tuple[list[str], list[str]]:
-    """Return what is wrong with the program itself, and notes on what could not be looked at."""
+    """Return errors in the program itself, and notes on parts that could not be checked."""
     check, names = task.checks.validator().check_program, settings.scrutiny.sanitizers
     if not (check and names):
         return [], []
@@ -183,7 +183,7 @@ def _check_program(
 def _as_text(
     row: Result, task: Task, validation: Validation, errors: Sequence[str], folder: Path | None
 ) -> tuple[tuple[str, str, str], list[str]]:
-    """Return the cells of a result's row, and what is said below the table."""
+    """Return the cells of a result's row, and the lines below the table."""
     steps = f"{len(row.trace)} step{'' if len(row.trace) == 1 else 's'}"
     what = f"{task.label(row.fallback)} was kept" if row.fallback else steps
     failure, reduced, reproducer = validation.failure, validation.reduced, validation.reproducer
@@ -203,7 +203,7 @@ def _as_json(
     failure, reduced, reproducer = validation.failure, validation.reduced, validation.reproducer
     return {
         "program": row.program,
-        "right": False if failure or errors else True if validation.compared else None,  # None: not known
+        "right": False if failure or errors else True if validation.compared else None,  # None: unknown
         "checks": validation.checks,
         "kind": failure.kind if failure else "",
         "failure": str(failure) if failure else "",

@@ -1,1 +1,1 @@
-"""What all commands have in common: how words are parsed, and how numbers, tables and progress are shown."""
+"""Code that all commands share: parsing of options, and output of numbers, tables and progress."""

@@ -1,4 +1,4 @@
-"""The options of a command by argparse, and its errors as one line that names the next step."""
+"""Parsing of a command's options by argparse; an error is one line that names the next step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = Callable[[str], Any]
 
 
 class CommandParser(argparse.ArgumentParser):
-    """An ArgumentParser whose errors are raised as InputError, without the usage.
+    """An ArgumentParser that raises its errors as InputError, without the usage.
 
     Options and other words may come in any order, unless there are subcommands.
     """
@@ -23,9 +23,9 @@ class CommandParser(argparse.ArgumentParser):
         """Make a parser.
 
         Args:
-            compiler: How the command is called with options for the compiler, after --; "" if it takes none.
-            subcommand: Whether another parser hands over its words; that one would report unknown words.
-            options: Those of ArgumentParser.
+            compiler: An example of the command with options for the compiler after --; "" if it takes none.
+            subcommand: Whether this is a subcommand's parser, which must report unknown words itself.
+            options: The arguments of ArgumentParser.
         """
         options.setdefault("formatter_class", Paragraphs)
         super().__init__(exit_on_error=False, **options)
@@ -47,7 +47,7 @@ class CommandParser(argparse.ArgumentParser):
         return options
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """See ArgumentParser; a subcommand refuses unknown words itself, since its options are near them."""
+        """See ArgumentParser; a subcommand reports unknown words itself, to suggest its own options."""
         if not self._is_subcommand:
             return super().parse_known_args(args, namespace)
         try:
@@ -73,7 +73,7 @@ class CommandParser(argparse.ArgumentParser):
             raise UnknownName.among(kind.lstrip("-").lower(), str(value), map(str, action.choices))
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Convert a value: called by argparse. What a type says of it gets the option's name."""
+        """Convert a value: called by argparse. The type's InputError gets the option's name."""
         try:
             return super()._get_value(action, arg_string)
         except InputError as error:
@@ -84,7 +84,7 @@ class CommandParser(argparse.ArgumentParser):
         return f"see {self.prog} --help"
 
     def _wrong(self, error: argparse.ArgumentError) -> InputError:
-        """Return argparse's error with the next step."""
+        """Return argparse's error as an InputError that names the next step."""
         text, name = error.message, error.argument_name
         if missing := text.partition("required: ")[2]:
             text = f"expected {missing}"
@@ -114,14 +114,14 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class Paragraphs(argparse.HelpFormatter):
-    """A formatter that keeps the ends of lines in descriptions and epilogs, and fills each line."""
+    """A formatter that keeps line breaks in descriptions and epilogs, and wraps each line."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n".join(super(Paragraphs, self)._fill_text(line, width, indent) for line in text.split("\n"))
 
 
 def whole_number(least: int, most: float = math.inf) -> Kind:
-    """Return a type of options: a whole number in a range, both ends included."""
+    """Return an option type: a whole number in a range, both ends included."""
 
     def read(text: str) -> int:
         try:
@@ -136,7 +136,7 @@ def whole_number(least: int, most: float = math.inf) -> Kind:
 
 
 def positive(unit: str = "") -> Kind:
-    """Return a type of options: a finite number above 0, of some unit."""
+    """Return an option type: a finite number above 0, in some unit."""
 
     def read(text: str) -> float:
         number = _number(text)
@@ -148,10 +148,10 @@ def positive(unit: str = "") -> Kind:
 
 
 def share(text: str) -> float:
-    """Read a number between 0 and 1.
+    """Read a number between 0 and 1, without both ends.
 
     Raises:
-        InputError: it is something else.
+        InputError: the text is something else.
     """
     number = _number(text)
     if not 0 < number < 1:

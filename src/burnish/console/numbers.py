@@ -1,4 +1,4 @@
-"""Numbers for people: in the unit that the heading names, so seconds are seconds; ratios without a unit."""
+"""Number formats for people. Units are in the headings, so seconds stay seconds; ratios have no unit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def cost_text(cost: float) -> str:
-    """Write a cost, counts in full and times in three digits: 1234, 12.5, 0.0317, 0.0000331."""
+    """Write a cost, counts in full and times with three digits: 1234, 12.5, 0.0317, 0.0000331."""
     if not math.isfinite(cost):
         return str(cost)
     if abs(cost) >= 1000 or cost == int(cost):
@@ -17,12 +17,12 @@ def cost_text(cost: float) -> str:
 
 
 def ratio_text(ratio: float, low: float | None, high: float | None) -> str:
-    """Write a ratio and its interval, where there is one."""
+    """Write a ratio and its interval, if there is one."""
     return f"{ratio:.3f}" if low is None or high is None else f"{ratio:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def change_text(percent: float | None) -> str:
-    """Write a change: +1.25 %; nothing where it is not known."""
+    """Write a change: +1.25 %; "" if it is unknown."""
     return "" if percent is None else f"{percent:+.2f} %" if percent else "0 %"
 
 

@@ -1,4 +1,4 @@
-"""The live line of a running search, and what other live lines have in common."""
+"""The live line of a running search, and the base of other live displays."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rich.status import Status
 from burnish.console.numbers import cost_text
 from burnish.search import Progress
 
-QUIET_SECONDS = 1.0  # nothing is shown for what takes less
+QUIET_SECONDS = 1.0  # seconds before the line appears; shorter searches show nothing
 
 
 class Bars:
-    """Bars that are there within a `with` statement."""
+    """Progress bars that are shown within a `with` statement."""
 
     _bars: RichProgress
 
@@ -32,7 +32,7 @@ class Bars:
 
 
 class SearchProgress:
-    """Shows the best so far, the evaluations and the time, on a terminal, for anything that lasts."""
+    """Shows a search's best cost, its evaluations and time, on a terminal, after QUIET_SECONDS."""
 
     def __init__(self, name: str, reference: str, *, quiet: bool) -> None:
         self._console = Console(stderr=True)
@@ -53,11 +53,11 @@ class SearchProgress:
             self._status.stop()
 
     def reference(self, name: str, cost: float) -> None:
-        """Say what the reference is called, and what it costs."""
+        """Set the reference's name and cost."""
         self._reference_name, self._reference = name, cost
 
     def note(self, text: str) -> None:
-        """Show what happens now."""
+        """Show the current activity."""
         now = time.monotonic()
         if self._quiet or now - self._start < QUIET_SECONDS:
             return
@@ -68,7 +68,7 @@ class SearchProgress:
         self._status.update(line)
 
     def __call__(self, progress: Progress) -> None:
-        """Show a search's progress, ten times a second at most."""
+        """Show a search's progress, at most ten times a second."""
         if time.monotonic() - self._shown < 0.1:
             return
         self._shown = time.monotonic()

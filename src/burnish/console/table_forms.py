@@ -1,6 +1,6 @@
-"""Every table of the command line is printed here: for a terminal or a pipe, as Markdown or as CSV.
+"""Printing of all tables of the command line: for a terminal or a pipe, as Markdown or as CSV.
 
-A pipe has no width: nothing is shortened there, so that a search for a name finds it.
+A pipe has no width, so nothing is shortened there and a search for a name finds it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def add_table_form(parser: argparse.ArgumentParser, *, json: str = "") -> None:
-    """Add --format, --sort and --reverse, and --json with its help where the command prints JSON."""
+    """Add --format, --sort and --reverse, and --json with the given help if the command prints JSON."""
     group = parser.add_mutually_exclusive_group()
     if json:
         group.add_argument("--json", action="store_true", help=json)
@@ -41,21 +41,21 @@ def add_table_form(parser: argparse.ArgumentParser, *, json: str = "") -> None:
 
 
 def form_of(options: argparse.Namespace) -> TableForm:
-    """Return how the command line asks for tables."""
+    """Return the form of tables that the options choose."""
     return TableForm(options.format, options.sort, options.reverse)
 
 
 @dataclass(frozen=True)
 class TableForm:
-    """How tables are printed."""
+    """The form, order and destination of printed tables."""
 
     form: str = TABLE
-    sort: str = ""  # by which column; "": as the rows come
+    sort: str = ""  # a column's name; "": keep the rows' order
     reverse: bool = False
     console: Console | None = None  # None: standard output
 
     def show(self, *tables: TextTable) -> None:
-        """Print tables, in this form and order; where none has the column, that is said."""
+        """Print tables in this form and order; warn if no table has the column to sort by."""
         for number, table in enumerate(tables):
             if number and self.form == CSV:
                 _write(self._console(), "")
@@ -66,7 +66,7 @@ class TableForm:
             print(f"burnish: --sort {self.sort}: {unknown}; nothing was sorted", file=sys.stderr)
 
     def note(self, text: str) -> None:
-        """Print a line that is about a table: below it, or on standard error where that is CSV."""
+        """Print a line about a table: below the table, or on standard error for CSV."""
         console = self._console()
         if self.form == CSV:
             print(text, file=sys.stderr)
@@ -94,7 +94,7 @@ class TableForm:
         for section in dict.fromkeys(row.section for row in table.rows):
             inside = [row for row in table.rows if row.section == section and not row.total]
             inside.sort(key=lambda row: first[row.group][1:], reverse=self.reverse)
-            inside.sort(key=lambda row: first[row.group][0])  # without a figure: last
+            inside.sort(key=lambda row: first[row.group][0])  # stable: rows without a figure come last
             ordered += inside + [row for row in table.rows if row.section == section and row.total]
         return ordered
 
@@ -121,7 +121,7 @@ AS_TABLE = TableForm()
 
 
 def _column(table: TextTable, name: str) -> int | None:
-    """Return the column of a name, or of the beginning of one."""
+    """Return the number of the column with a name or a unique prefix of one; None if there is none."""
     labels = [column.name.lower() for column in table.columns]
     wanted = name.lower()
     if wanted in labels:
@@ -131,7 +131,7 @@ def _column(table: TextTable, name: str) -> int | None:
 
 
 def _key(cell: str, *, figure: bool) -> tuple[bool, float, str]:
-    """Return what a cell is sorted by: whether there is nothing in it, the first figure, the text."""
+    """Return the sort key of a cell: (whether it is empty, its first figure, its text)."""
     if not figure:
         return not cell, 0.0, cell.casefold()
     found = _FIGURE.search(cell)
@@ -165,7 +165,7 @@ def _csv(table: TextTable) -> str:
 
 
 def _plain(table: TextTable) -> list[str]:
-    """Return the lines of a table of which nothing is shortened."""
+    """Return the lines of a table at full width, without shortening."""
     grid = fitted(table, None)
     assert grid
     text = io.StringIO()

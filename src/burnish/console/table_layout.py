@@ -1,6 +1,6 @@
-"""How a table fits a width: names are shortened in the middle, texts broken between words, figures whole.
+"""Fitting of tables to a width: names are shortened in the middle, texts wrapped, figures kept whole.
 
-Where that is not enough, columns that are spare are left out, then each cell gets a line of its own.
+If that is not enough, spare columns are left out, and then each cell gets a line of its own.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from burnish.console.tables import Column, TableRow, TextTable
 
-EDGES, GAP = 2, 2  # columns of a terminal: at both ends of a line; between two cells
-LEAST_NAME, LEAST_TEXT = 12, 12  # of what may be shortened or broken
+EDGES, GAP = 2, 2  # terminal columns: at both ends of a line together; between two cells
+LEAST_NAME, LEAST_TEXT = 12, 12  # least widths of shortened names and broken texts, in terminal columns
 LEAST_HEADING = 8
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 
@@ -31,17 +31,17 @@ class Grid:
 
     @property
     def width(self) -> int:
-        """Return its width on a terminal."""
+        """The table's width in terminal columns."""
         return EDGES + sum(self.widths) + GAP * (len(self.widths) - 1)
 
 
 def clean(text: str) -> str:
-    """Return a cell's text on one line; bytes of file names that are no text become question marks."""
+    """Return a cell's text on one line; undecodable bytes of file names become question marks."""
     return _CONTROL.sub(lambda found: " " if found[0].isspace() else "?" * len(found[0]), text)
 
 
 def shortened(name: str, width: int, dots: str = "…") -> str:
-    """Leave out what is in the middle of a name; the end, where files have theirs, keeps two thirds."""
+    """Shorten a name in the middle; the end, where a path has the file's name, keeps two thirds."""
     if cell_len(name) <= width:
         return name
     kept = max(width - cell_len(dots), 1)
@@ -54,7 +54,7 @@ def shortened(name: str, width: int, dots: str = "…") -> str:
 
 
 def fitted(table: TextTable, width: int | None, dots: str = "…") -> Grid | None:
-    """Return a table that fits a width; None where it does not. Without a width nothing is shortened."""
+    """Return a table fitted to a width; None if that is impossible. Without a width, it is not shortened."""
     grid = _natural(table)
     if width is None or grid.width <= width:
         return grid
@@ -67,7 +67,7 @@ def fitted(table: TextTable, width: int | None, dots: str = "…") -> Grid | Non
 
 
 def lines_of_rows(table: TextTable, width: int, dots: str = "…") -> list[str]:
-    """Return each row as lines of its own, a cell on each, for what is narrower than any table."""
+    """Return the rows with one cell per line, for widths that are too narrow for the table."""
     label = max((cell_len(column.name) for column in table.columns if column.heading), default=0)
     label = min(label, width // 3)
     blocks = [
@@ -90,7 +90,7 @@ def _block(row: TableRow, table: TextTable, label: int, width: int, dots: str) -
         else:
             parts = textwrap.wrap(text, room)
         first = heading + " " * (label - cell_len(heading) + GAP)
-        if column.kind == "figure" and cell_len(text) > room:  # whole, on a line of its own
+        if column.kind == "figure" and cell_len(text) > room:  # not shortened, on a line of its own
             lines += [heading, f"  {text}"]
         else:
             lines += [
@@ -100,7 +100,7 @@ def _block(row: TableRow, table: TextTable, label: int, width: int, dots: str) -
 
 
 def _natural(table: TextTable) -> Grid:
-    """Return a table of which nothing is shortened."""
+    """Return a table at full width, without shortening."""
     rows = tuple(replace(row, cells=tuple(map(clean, row.cells))) for row in _once(table.rows, table.columns))
     headings = tuple("\n".join(map(clean, column.heading.split("\n"))) for column in table.columns)
     widths = tuple(
@@ -111,7 +111,7 @@ def _natural(table: TextTable) -> Grid:
 
 
 def _once(rows: Sequence[TableRow], columns: Sequence[Column]) -> list[TableRow]:
-    """Return rows without what the row before has shown for all that belong together."""
+    """Return rows in which a group's later rows leave out the cells of `once` columns."""
     shown: list[TableRow] = []
     before: object = None
     for row in rows:
@@ -134,7 +134,7 @@ def _without_spare(grid: Grid) -> Grid:
 
 
 def _narrowed(grid: Grid, width: int) -> list[int] | None:
-    """Return widths that fit, the widest columns narrowed first; None where none do."""
+    """Return widths that fit, narrowing the widest columns first; None if no widths fit."""
     widths, least = list(grid.widths), _least(grid)
     excess = grid.width - width
     while excess > 0:
@@ -147,7 +147,7 @@ def _narrowed(grid: Grid, width: int) -> list[int] | None:
 
 
 def _least(grid: Grid) -> list[int]:
-    """Return how narrow each column may be."""
+    """Return the least width of each column."""
     least = []
     for number, column in enumerate(grid.columns):
         cells = [row.cells[number] for row in grid.rows]

@@ -1,6 +1,6 @@
-"""Tables of the command line: columns, rows, and what is said below them.
+"""Tables of the command line: columns, rows, and sentences about checks.
 
-A table has no width: `table_layout` fits it to a terminal, `table_forms` prints it in one form or another.
+A table has no width: `table_layout` fits it to a terminal, `table_forms` prints it in some form.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from burnish.core.objective import parse_objective
 from burnish.core.task import Task
 
 Kind = Literal["name", "figure", "text"]
-MOST_NAMES = 3  # of programs, in a sentence
+MOST_NAMES = 3  # most names of programs in a sentence
 
 
 @dataclass(frozen=True)
 class Column:
-    """What its cells have in common.
+    """The properties of a column.
 
     Attributes:
-        heading: Above it; may be "".
-        kind: A name (of a file, say) is shortened in the middle, a text is broken between words, a figure is
-            always whole.
-        label: What it is called where it cannot be without a name: in CSV, and for --sort.
-        once: Whether rows that belong together show it once.
-        spare: Whether it is left out of a terminal that is too narrow for it.
-        bold: Whether it is emphasized.
+        heading: The heading; may be "".
+        kind: A name (of a file, for example) is shortened in the middle, a text is broken between words, and
+            a figure is never shortened.
+        label: The name in CSV and for --sort; "" means the heading.
+        once: Whether a group of rows shows the column only in its first row.
+        spare: Whether the column is left out if the terminal is too narrow.
+        bold: Whether the column is emphasized.
     """
 
     heading: str
@@ -39,13 +39,13 @@ class Column:
 
     @property
     def name(self) -> str:
-        """Return its name: the label, else the heading."""
+        """The label, or else the heading."""
         return self.label or " ".join(self.heading.split())
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """A cell for each column, the section that it is in, and the rows that it belongs to."""
+    """A row: a cell for each column, the row's section and its group of rows."""
 
     cells: tuple[str, ...]
     section: int
@@ -63,19 +63,19 @@ class TextTable:
     _section: int = 0
 
     def add(self, *cells: str, group: Hashable = None) -> None:
-        """Add a row; rows of one group, one after the other, belong together.
+        """Add a row; consecutive rows of one group belong together.
 
         Raises:
-            ValueError: there are more cells or fewer than columns.
+            ValueError: the number of cells is not that of columns.
         """
         self._add(cells, len(self.rows) if group is None else ("group", group))
 
     def add_total(self, *cells: str, group: Hashable = None) -> None:
-        """Add a row that sums up those before: it stays below them, and CSV leaves it out."""
+        """Add a row that sums up the rows before: sorting keeps it last, and CSV leaves it out."""
         self._add(cells, len(self.rows) if group is None else ("total", group), total=True)
 
     def end_section(self) -> None:
-        """Draw a line below what was added."""
+        """Draw a line below the last row."""
         self._section += 1
 
     def _add(self, cells: tuple[str, ...], group: Hashable, *, total: bool = False) -> None:
@@ -100,7 +100,7 @@ def figures(*headings: str, once: bool = False) -> tuple[Column, ...]:
 
 
 def heading_of(task: Task, objective: str) -> str:
-    """Return what an objective is called in a narrow table."""
+    """Return the heading of an objective's column in a narrow table."""
     name = parse_objective(objective).unlimited
     if parse_objective(name).is_weighted:
         return "weighted"
@@ -109,15 +109,15 @@ def heading_of(task: Task, objective: str) -> str:
 
 
 def sentences(checks: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
-    """Return what was checked, each once, as sentences; see held_for."""
+    """Return the checks of `held_for` as sentences."""
     return [f"{text[0].upper()}{text[1:]}." for text in held_for(checks)]
 
 
 def held_for(checks: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
-    """Return what was checked, each once; what holds for some of the results alone names their programs.
+    """Return the different checks; a check of only some results names their programs.
 
     Args:
-        checks: Of each result: its program, and what was checked; nothing where it failed.
+        checks: For each result: its program and its checks, which are empty if they failed.
     """
     held: dict[str, list[str]] = {}
     count = 0

@@ -25,7 +25,7 @@ class Behaviour(ABC):
 
         Args:
             session: The state.
-            expected: The unoptimized program's output, if known; it bounds the time of the run.
+            expected: The unoptimized program's output, if known; its run time limits this run's.
 
         Raises:
             InputError: the program cannot be built.

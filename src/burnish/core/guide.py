@@ -118,7 +118,7 @@ class Guide:
     prior: Prior | None = None
     policy: StatePolicy | None = None
     searches: bool = False
-    """Whether the initial traces are a search of their own, which may use the whole budget."""
+    """True if the initial traces are a search of their own, which may use the whole budget."""
 
 
 GuideFor = Callable[[Session], Guide]

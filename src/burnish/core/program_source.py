@@ -104,7 +104,7 @@ class ProgramSource(ABC):
         return None
 
     def with_inputs(self, program: Program, names: Sequence[str] | None = None) -> Program:
-        """Return a program with the named inputs of its source (None: all), or unchanged if it has none."""
+        """Return a program with the named inputs of its source (None: all); unchanged without such inputs."""
         return program
 
     def file(self, name: str) -> Path | None:

@@ -60,7 +60,7 @@ class Session(ABC):
 
     @abstractmethod
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
-        """Apply one action; False if the compiler reports no change, which is not guaranteed to be right.
+        """Apply one action; return False if the compiler reports no change, though the report may be wrong.
 
         Raises:
             IllegalAction: the action does not apply here; the state is unchanged.
@@ -254,7 +254,7 @@ class Session(ABC):
         return finish
 
     def act(self, action: int, site: str = WHOLE_PROGRAM) -> tuple[bool, str]:
-        """Apply, and also return the trace's entry: the site may differ, for example by a cursor."""
+        """Apply, and also return the trace's entry; its site may differ from `site`, as with a cursor."""
         return self.apply(action, site), self.trace[-1]
 
     def step(self, action: int, site: str, view: View, sites: tuple[str, ...]) -> Step:

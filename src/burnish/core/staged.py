@@ -20,7 +20,7 @@ from burnish.core.view import Mask, Observed
 from burnish.core.walk import after
 
 STAGE = "stage"
-INITIAL_TRACES = 8  # most initial traces: all combinations of the stages' own are joined
+INITIAL_TRACES = 8  # most initial traces, which are combinations of the stages' own
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def staged(name: str, first: Task, *stages: Stage, version: int = 0) -> Task:
     last = tasks[-1]
     as_it_is = tuple(replace(stage, default=()) for stage in stages)
     texts = itertools.chain(first.actions, *((stage.begin, *stage.task.actions) for stage in stages))
-    actions = tuple(dict.fromkeys(texts))  # a text that several have is one action
+    actions = tuple(dict.fromkeys(texts))  # a text that several tasks have is one action
     return replace(
         last,
         name=name,

@@ -119,7 +119,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class Task:
-    """The decisions of one compiler: what a newcomer writes first are the fields without a default.
+    """The decisions of one compiler; the fields without a default are those that every task needs.
 
     The openers are functions of a module (or partials of such functions), so that a worker process can
     import them.
@@ -170,11 +170,8 @@ class Task:
 
     def source(self) -> ProgramSource:
         """Return the source of programs; by default, files with the language as suffix."""
-        return (
-            self.files.make_source()
-            if self.files.make_source
-            else FileSource(self.language, (f".{self.language}",))
-        )
+        make = self.files.make_source
+        return make() if make else FileSource(self.language, (f".{self.language}",))
 
     def configured(self, given: Mapping[str, str], objective: str | None = None) -> Task:
         """Return the task with other settings; a result's `options` make the result's task again.

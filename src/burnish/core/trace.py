@@ -1,7 +1,7 @@
 """Trace entries: an action and its site.
 
 An entry is `action` if it was applied to the whole program, and `site: action` otherwise. Action texts
-never contain `": "`; site names, such as demangled C++, may.
+never contain `": "`; site names may, because LLVM allows any character in a function's name.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def has_room(sites: tuple[str, ...], mask: Mask, count: int) -> bool:
 
 
 def following(before: tuple[str, ...], now: Sequence[str], count: int) -> tuple[str, ...]:
-    """Return the whole program and its sites in the slots of before the step: see Step.
+    """Return the whole program and its sites after a step, each in its slot as before: see Step.
 
     Args:
         before: The sites by slot before the step, the whole program first.

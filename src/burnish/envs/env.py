@@ -1,4 +1,4 @@
-"""The one Gymnasium environment, for every task."""
+"""The Gymnasium environment of all tasks."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from burnish.workers.worker import Limits, Worker
 First = tuple[Any, dict[str, Any]]
 Next = tuple[Any, float, bool, bool, dict[str, Any]]
 
-MOST_SKIPPED = 20  # programs in a row that cannot be opened
+MOST_SKIPPED = 20  # most programs in a row that are skipped because they cannot be opened
 
 
 class Env(gymnasium.Env[Any, int]):
-    """One program per episode; an action per step; the reward is log(cost before / cost after).
+    """An environment: one program per episode, one action per step; the default reward is the log cost ratio.
 
-    Action: Discrete((1 + sites) * n). Index `s * n + a` is action `a` of the n at the whole program
-    (s = 0) or at the s-th of the program's sites, in the order in which the session names them.
+    Action: Discrete((1 + sites) * n). Index `s * n + a` is action `a` of n: on the whole program (s = 0), or
+    at the s-th of the program's sites, in the session's order.
 
     Observation: one of the task's observations, or a Dict of several.
 
-    `info` has `mask` (bool[(1 + sites) * n]: what is legal now; also `action_masks()`), `cost` (where it was
-    measured), `program`, `question` (the site that is asked about); after reset `baselines` (where any
-    is asked for), `skipped` (programs that cannot be opened); after a crash `error`, `failure` (its class).
+    `info` has `mask` (bool[(1 + sites) * n], the legal actions; also `action_masks()`), `cost` (if it was
+    measured), `program`, `question` (the site that the compiler asks about). After a reset, `info` may have
+    `baselines` and `skipped` (programs that cannot be opened); after a crash `error`, `failure` (its class).
 
-    terminated: nothing is legal any more, or the compiler crashed: the reward is `failure_reward`, the
-    observation the last that there was. truncated: `max_steps` reached.
+    terminated: no action is legal, or the compiler crashed. After a crash, the reward is `failure_reward` and
+    the observation is the previous one. truncated: the episode has `max_steps` steps.
     """
 
     metadata = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium's own form
@@ -74,26 +74,26 @@ class Env(gymnasium.Env[Any, int]):
         """Make an environment.
 
         Args:
-            task: What the programs are optimized by.
-            programs: One, several, or a function from a number to a program, for an endless supply.
-                What a sequence holds is looked at when it is its turn.
-            observation: Its name in the task, or several names; the task's first one by default.
-            objective: Its name in the task; the first one by default.
+            task: The task that optimizes the programs.
+            programs: One program, several, or a function from a number to a program, for an endless supply.
+                A program of a sequence is read at its turn.
+            observation: One or more names of the task's observations; by default the task's first one.
+            objective: The name of a task's objective; by default the task's first one.
             reward: "log", "difference" or "over-<a baseline>": see burnish.envs.reward.
-            baselines: Those whose costs are to be in `info`, once in an episode.
-            actions: The names of those to choose from; all of the task's by default.
-            sites: How many of a program's sites can be acted on, beside the whole program.
-            max_steps: Steps per episode; the task's own number by default.
-            order: How the programs take turns: "cycle", "shuffle" or "sample". reset(seed=) seeds it.
-            weights: Of the programs, for "sample"; equal ones by default.
-            dense: Reward every step, or only the last; by default as the objective says.
-            failure_reward: What a crash costs; by class of failure, too: see burnish.envs.reward.
+            baselines: The baselines whose costs are in `info` after each reset.
+            actions: The names of the available actions; by default all of the task's actions.
+            sites: The number of a program's sites that accept actions, beside the whole program.
+            max_steps: Steps per episode; by default the task's own number.
+            order: The order of the programs: "cycle", "shuffle" or "sample". reset(seed=) seeds the order.
+            weights: The programs' weights, for "sample"; by default equal.
+            dense: Reward every step, or only the last; by default, dense if the objective is.
+            failure_reward: The reward of a crash, or rewards by class of failure: see burnish.envs.reward.
             log: A file to which each episode is appended as a line of JSON.
-            limits: Of the worker process; None runs the compiler in this process: nothing is caught.
-            render_mode: "ansi": render() returns the program, the cost and the trace as text.
+            limits: Of the worker process; None runs the compiler in this process, which a crash then ends.
+            render_mode: "ansi": render() returns the state's digest, its cost and the trace as text.
 
         Raises:
-            InputError: there is no program, one is of another language, or the weights do not fit.
+            InputError: there is no program, one is in another language, or the weights do not fit.
             UnknownName: no such observation, objective, reward, baseline, action or order.
         """
         self.task = task
@@ -110,7 +110,7 @@ class Env(gymnasium.Env[Any, int]):
         self._choice = ActionSpace(task, actions, sites)
         self.actions = self._choice.names
         self.action_space = self._choice.space  # type: ignore[assignment]
-        self.max_steps = steps_in(max_steps) or task.max_steps  # None: the program's own number
+        self.max_steps = steps_in(max_steps) or task.max_steps  # None: until no action is legal
         self.dense = self.objective.dense if dense is None else dense
         self._failure_reward = failure_rewards(failure_reward)
         self.render_mode = render_mode
@@ -129,15 +129,15 @@ class Env(gymnasium.Env[Any, int]):
         self._steps, self.question, self._forked = 0, "", False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> First:
-        """Open the next program, or the one that `options["program"]` names or is.
+        """Open the next program, or the one in `options["program"]`, a name or a Program.
 
-        A seed restarts the order: the same seed gives the same episodes. Where they cycle, it is also the
-        first program's number (modulo how many there are). Those that cannot be opened are skipped.
+        A seed restarts the order: the same seed gives the same episodes. With the order "cycle", the seed is
+        also the number of the first program (modulo their count). Programs that cannot be opened are skipped.
 
         Raises:
             InputError: `options["program"]` is not the name of one of the programs.
             UnknownName: there is no such option.
-            ProgramError: it cannot be opened; nor can the only program, or many in a row.
+            ProgramError: the program in `options`, every program, or MOST_SKIPPED in a row cannot be opened.
         """
         return self.begin_reset(seed=seed, options=options)()
 
@@ -145,16 +145,16 @@ class Env(gymnasium.Env[Any, int]):
         """Apply one action.
 
         Raises:
-            IllegalAction: the mask forbids it; nothing happened.
+            IllegalAction: the mask forbids the action; nothing has changed.
         """
         return self.begin_step(action)()
 
     def multistep(self, actions: Sequence[int]) -> Next:
-        """Apply several actions, and measure and look once: a step whose reward is their sum.
+        """Apply several actions, but measure and observe once; the reward is the sum of their rewards.
 
         Raises:
-            IllegalAction: one is illegal where it comes; those before it are applied.
-            InputError: there is none.
+            IllegalAction: an action is illegal in its state; the actions before it are applied.
+            InputError: there are no actions.
         """
         if not len(actions):
             raise InputError("multistep needs at least one action")
@@ -171,7 +171,7 @@ class Env(gymnasium.Env[Any, int]):
     def begin_reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> Callable[[], First]:
-        """Start what reset() does, and return the function that waits for it: for many at a time."""
+        """Start a reset, and return the function that waits for its result; for parallel environments."""
         super().reset(seed=seed)
         if seed is not None:
             self.sampler.restart(seed)
@@ -180,7 +180,7 @@ class Env(gymnasium.Env[Any, int]):
         return partial(self._finish_reset, program, self._begin(program), wanted is None)
 
     def begin_step(self, action: int) -> Callable[[], Next]:
-        """Start what step() does, and return the function that waits for it: for many at a time."""
+        """Start a step, and return the function that waits for its result; for parallel environments."""
         index, site = self._choice.decode(action, self.sites)
         last = self.max_steps is not None and self._steps + 1 >= self.max_steps
         view = self._view if self.dense or last else self._unmeasured
@@ -190,18 +190,18 @@ class Env(gymnasium.Env[Any, int]):
         return partial(self._finish_step, begun, index, site, last)
 
     def action_masks(self) -> Mask:
-        """Return what is legal now: bool[action_space.n]. The name is sb3-contrib's."""
+        """Return the mask of legal actions, bool[action_space.n]. The method's name is sb3-contrib's."""
         return self._mask
 
     def render(self) -> str:
-        """Return the program, its cost and the trace as text."""
+        """Return the state's digest, its cost and the trace as text."""
         return "\n".join([f"{self.session.digest()[:8]}  {self._cost:g} {self.objective.unit}", *self.trace])
 
     def commandline(self) -> str:
-        """Return the command that leads from the program to this state, without burnish.
+        """Return the command of another tool that leads from the program to this state.
 
         Raises:
-            InputError: there is none: the task has no such tool, or the tool no text for an action.
+            InputError: the task has no such tool, or the tool has no equivalent of an action.
         """
         if not self.task.checks.commandline:
             raise InputError(f"{self.task.id}: no command leads to a state")
@@ -210,7 +210,7 @@ class Env(gymnasium.Env[Any, int]):
     def fork(self) -> Env:
         """Return a second environment in the same state of the same episode.
 
-        Both go on independently, in one worker process: closing the original ends it for both.
+        Both continue independently, in one worker process; closing the original ends the process for both.
         """
         twin = copy.copy(self)
         twin._session = self.session.fork()
@@ -233,18 +233,18 @@ class Env(gymnasium.Env[Any, int]):
             self.worker.close()
 
     def work_with(self, other: Env) -> None:
-        """Move to another environment's worker, and share its open programs; call it before an episode."""
+        """Move to another environment's worker, and share its open programs; call this before an episode."""
         self.worker = other.worker
         self._opened.share(other._opened)
 
     @property
     def programs(self) -> Sequence[Program] | Callable[[int], Program]:
-        """What the programs are taken from."""
+        """The source of the episodes' programs."""
         return self.sampler.programs
 
     @property
     def session(self) -> Session:
-        """The open session: fork it, observe it in other ways."""
+        """The open session, for forks and further observations."""
         if self._session is None:
             raise gymnasium.error.ResetNeeded("call reset() first")
         return self._session
@@ -258,12 +258,12 @@ class Env(gymnasium.Env[Any, int]):
 
     @property
     def trace(self) -> tuple[str, ...]:
-        """What was applied in this episode."""
+        """The entries that were applied in this episode."""
         return tuple(self.session.trace)
 
     @property
     def cost(self) -> float:
-        """The cost that was measured last."""
+        """The last measured cost."""
         return self._cost
 
     def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:

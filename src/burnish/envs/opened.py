@@ -1,4 +1,4 @@
-"""The program that is open in an environment, and the forks of it that episodes begin with."""
+"""The open program of an environment, which each episode forks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from burnish.envs.reward import baseline_cost
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Worker
 
-KNOWN_BASELINES = 10_000  # programs whose baselines' costs are kept
+KNOWN_BASELINES = 10_000  # most programs whose baselines' costs are cached
 
 
 def check_language(task: Task, program: Program) -> None:
-    """Check that a program is written in what a task opens.
+    """Check that a program is in the task's language.
 
     Raises:
-        InputError: it is not.
+        InputError: the program is in another language.
     """
     if program.language != task.language:
         raise InputError(f"{program.name}: {task.id} opens {task.language!r}, not {program.language!r}")
@@ -32,16 +32,16 @@ def check_language(task: Task, program: Program) -> None:
 
 @dataclass
 class _Kept:
-    """What environments that share a worker have open, and know."""
+    """Open programs and cached costs of environments that share a worker."""
 
-    most: int = 1  # open programs: as many as there are environments
+    most: int = 1  # most open programs: the number of environments
     roots: OrderedDict[str, Session] = field(default_factory=OrderedDict)  # by Program.key
     costs: Recent[str, tuple[float, ...]] = field(default_factory=lambda: Recent(KNOWN_BASELINES))
-    """Of the baselines, by Program.key."""
+    """The baselines' costs, by Program.key."""
 
 
 class OpenProgram:
-    """Begins episodes, in a worker or in this process: a program that is open is not read again."""
+    """Begins episodes, in a worker or in this process; an open program is not read again."""
 
     def __init__(
         self,
@@ -59,8 +59,8 @@ class OpenProgram:
     def begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
         """Begin an episode and return the function that waits for it.
 
-        That raises:
-            ProgramError: the program cannot be opened; a compiler that dies of it counts as that.
+        The returned function raises:
+            ProgramError: the program cannot be opened, or the compiler dies while opening it.
         """
         begun = self._begin(program)
 
@@ -70,7 +70,7 @@ class OpenProgram:
                     session, start = begun()
                 except CompilerTimeout:
                     raise
-                except CompilerCrash:  # once more: the worker may have died before this began
+                except CompilerCrash:  # retry once, because the worker may have died before this call
                     session, start = self._begin(program)()
             except CompilerCrash as error:
                 raise ProgramError(f"{program.name}: the compiler died of this input: {error}") from None
@@ -80,11 +80,11 @@ class OpenProgram:
         return finish
 
     def baseline_costs(self, program: Program) -> dict[str, float]:
-        """Return what the baselines cost on a program that an episode began with."""
+        """Return the baselines' costs on a program of an earlier `begin`, by name."""
         return dict(zip(self._baselines, self._kept.costs.get(program.key) or (), strict=True))
 
     def share(self, other: OpenProgram) -> None:
-        """Work in another's worker; where both look at the same, with what is open and known there."""
+        """Use another's worker; share its programs and costs if task, view and baselines are the same."""
         self._worker, self._kept = other._worker, _Kept()
         theirs = other._task, other._view, other._baselines
         if self._task is theirs[0] and (self._view, self._baselines) == theirs[1:]:
@@ -92,7 +92,7 @@ class OpenProgram:
             self._kept.most += 1
 
     def close(self) -> None:
-        """Forget the program."""
+        """Forget the open programs; cached costs stay."""
         self._kept = _Kept(costs=self._kept.costs)
 
     def _begin(self, program: Program) -> Callable[[], tuple[Session, Start]]:
@@ -100,7 +100,7 @@ class OpenProgram:
         assert objective is not None
         openers = () if self._kept.costs.get(program.key) is not None else self._baselines.values()
         costs = [partial(baseline_cost, opener, program.remembered(), objective) for opener in openers]
-        if self._worker is None:  # this process opens it when it is waited for, so that it fails there
+        if self._worker is None:  # open the program in the returned function, which raises the errors
             return lambda: self._open(program).begin_fork(self._view, costs)()
         return self._open(program).begin_fork(self._view, costs)
 

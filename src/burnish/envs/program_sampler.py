@@ -46,7 +46,7 @@ class ProgramSampler:
             )
         self._order = order
         self._shares = _shares(weights, order, self.count)
-        self.stride = 1  # of the cycle; several environments with the same programs take every n-th each
+        self.stride = 1  # of the cycle; each of n environments with the same programs takes every n-th
         self._next = 0
         self._shuffled: NDArray[np.int64] | None = None
 

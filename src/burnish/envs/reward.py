@@ -1,17 +1,17 @@
-"""Rewards: transformations of the cost before a step and the cost after it.
+"""Rewards: functions of the costs before and after a step.
 
-`log` is log(before / after). The others are differences, before - after, in some unit, as CompilerGym has
-them (compiler_gym/envs/llvm/llvm_rewards.py there):
+`log` is log(before / after). The other forms are differences, before - after, in some unit, as in CompilerGym
+(compiler_gym/envs/llvm/llvm_rewards.py there):
 
-- `difference`: in units of the objective (its IrInstructionCount);
-- `over-X`, where X is the task's first baseline, the unoptimized program: in shares of X's cost (its
-  IrInstructionCountNorm);
-- `over-X` for any other baseline: in shares of what X gains over the first one (its IrInstructionCountO3,
-  IrInstructionCountOz): a return of 1 is as good as X. Where X gains next to nothing, the share is of 1
-  unit or of 1 % of the unoptimized cost, whichever is less. For counts of a hundred and more that is
-  CompilerGym's max(gain, 1); a gain in seconds is seldom as much as 1.
+- `difference`: in units of the objective (CompilerGym's IrInstructionCount);
+- `over-X`, where X is the task's first baseline, the unoptimized program: as a fraction of X's cost
+  (CompilerGym's IrInstructionCountNorm);
+- `over-X` for any other baseline: as a fraction of X's gain over the first baseline (CompilerGym's
+  IrInstructionCountO3, IrInstructionCountOz). A return of 1 is as good as X. The gain is taken as at least 1
+  unit or 1 % of the unoptimized cost, whichever is less. For counts of a hundred and more, this is
+  CompilerGym's max(gain, 1); for seconds, gains are seldom as much as 1.
 
-All of them telescope: an episode's rewards add up to that of one step from its start to its end.
+All forms telescope: an episode's rewards add up to the reward of one step from its start to its end.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from burnish.core.session import Session
 from burnish.core.task import Task
 
 FailureReward = float | Mapping[str, float]
-FAILURE_REWARD = -1.0  # by default
+FAILURE_REWARD = -1.0  # the default
 
 
 @dataclass(frozen=True)
 class Reward:
-    """One of the forms: which baselines it needs, and how."""
+    """One form of reward, with the baselines that it needs."""
 
     name: str
-    baselines: tuple[str, ...] = ()  # whose costs `unit` takes
+    baselines: tuple[str, ...] = ()  # `unit` takes their costs
 
     def unit(self, costs: Sequence[float]) -> float:
-        """Return what a reward of 1 is worth, from the costs of `baselines` on the same program."""
+        """Return the cost difference with a reward of 1, from the program's costs under `baselines`."""
         match costs:
             case []:
                 return 1.0
@@ -48,12 +48,12 @@ class Reward:
         return max(unoptimized - baseline, min(1.0, unoptimized / 100))
 
     def of(self, before: float, after: float, unit: float) -> float:
-        """Return the reward of a step; `unit` is `unit()` of its program."""
+        """Return the reward of a step; `unit` is the value of `unit()` for its program."""
         return math.log(before / after) if self.name == "log" else (before - after) / unit
 
 
 def rewards(task: Task) -> dict[str, Reward]:
-    """Return the forms that a task's rewards can have, by name."""
+    """Return the forms of a task's rewards, by name."""
     unoptimized, *others = task.baselines
     forms = [
         Reward("log"),
@@ -77,13 +77,14 @@ def reward_named(task: Task, name: str) -> Reward:
 
 
 def failure_rewards(given: FailureReward) -> Callable[[CompilerCrash], float]:
-    """Return what says what a failure costs: that of its own class, or of the nearest one above it.
+    """Return a function from a failure to its reward: the number of its class or of the nearest base class.
 
     Args:
-        given: One number for all, or numbers by the names of classes of CompilerCrash, such as
+        given: One number for all failures, or numbers by the names of CompilerCrash's classes, such as
             {"CompilerCrash": -5, "Miscompiled": -20}; a task may have classes of its own.
 
     Raises:
+        InputError: `given` is neither a number nor a mapping.
         UnknownName: there is no such class.
     """
     if not isinstance(given, Mapping):
@@ -108,7 +109,7 @@ def _failures(kind: type[CompilerCrash]) -> Iterator[type[CompilerCrash]]:
 
 
 def baseline_cost(opener: Callable[[Program], Session], program: Program, objective: str) -> float:
-    """Return a program's cost in the state that a baseline leads to."""
+    """Return a program's cost in a baseline's state."""
     session = opener(program)
     cost = session.measure(objective)
     session.close()

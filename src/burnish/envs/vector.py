@@ -1,4 +1,4 @@
-"""Many environments at a time, without a Python process between them and their compilers."""
+"""Vectors of environments, without a Python process between them and their compilers."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from burnish.envs.env import Env, First, Next
 from burnish.envs.env_arguments import check_reset_options
 from burnish.workers.worker import Limits, Worker, gathered, wait
 
-WORKERS_A_CORE = 4  # of one thread: fewer wait longer for the slowest, more push each other out of the caches
+# Single-threaded workers per core: fewer wait longer for the slowest, more evict each other from the caches.
+WORKERS_A_CORE = 4
 
 Batch = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Environments whose compilers work at the same time, in a few worker processes that they share.
+    """Environments whose compilers run in parallel, in a few shared worker processes.
 
-    A step is one message for each worker, with all that its environments are to do; who crashes, hangs or is
-    killed there costs the others nothing but time. Observations are batched as Gymnasium batches them;
-    `infos["mask"]` and `action_masks()` are bool[num_envs, n].
+    A step is one message per worker, with the actions of all its environments. A crash, a hang or a kill in
+    one environment costs the worker's other environments only time. Observations are batched as Gymnasium
+    batches them; `infos["mask"]` and `action_masks()` are bool[num_envs, n].
     """
 
     def __init__(
@@ -46,15 +47,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Make the environments.
 
         Args:
-            make: A function that makes one, or one function for each.
-            num_envs: How many; by default as many as there are functions.
-            autoreset_mode: When finished environments begin again: Gymnasium's three.
-            workers: How many processes at most; by default one for each core, WORKERS_A_CORE of one thread.
-            threads: Of each process; by default as many as there are cores where the task's sessions may work
-                in several (Task.threads), else one.
+            make: A function that makes an environment, or one function per environment.
+            num_envs: The number of environments; by default, the number of functions.
+            autoreset_mode: The time when finished environments reset: one of Gymnasium's three modes.
+            workers: The most worker processes; by default one per core, or WORKERS_A_CORE with one thread.
+            threads: Threads per process; by default one per core if several sessions of the task may work at
+                the same time (Task.threads), else one.
 
         Raises:
-            InputError: there are none, or their spaces differ.
+            InputError: there are no environments, or their spaces differ.
         """
         for name, value in (("num_envs", num_envs), ("workers", workers), ("threads", threads)):
             if value is not None:
@@ -74,7 +75,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         ):
             self.close()
             raise InputError("the environments of a vector have the same observations and actions")
-        for i, env in enumerate(self.envs):  # no two play the same program, but by chance
+        for i, env in enumerate(self.envs):  # so that two environments have the same program only by chance
             env.sampler.restart(i)
             env.sampler.stride = self.num_envs
         self.metadata = first.metadata | {"autoreset_mode": self.autoreset_mode}
@@ -85,11 +86,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._seen: list[Any] = [None] * self.num_envs
         self._done = np.zeros(self.num_envs, dtype=bool)
-        self._begun: dict[int, tuple[int, Callable[[], Next]]] = {}  # with the call that it waits for
+        self._begun: dict[int, tuple[int, Callable[[], Next]]] = {}  # (number of its call, its finish())
         cores = len(os.sched_getaffinity(0))
         threads = threads or (cores if first.task.threads else 1)
         self._groups = self._share(workers or cores * (1 if threads > 1 else WORKERS_A_CORE), threads)
-        if len(self._groups) >= cores:  # whoever looks again and again takes a core
+        if len(self._groups) >= cores:  # spinning would take a core from a worker
             for shared, _ in self._groups:
                 for worker in shared:
                     worker.spin_seconds = 0.0
@@ -97,10 +98,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Reset all, or those of `options["reset_mask"]`; an integer seeds them with numbers in a row.
+        """Reset all environments, or those in `options["reset_mask"]`; an integer seeds the i-th by seed + i.
 
         Raises:
-            InputError: there are not as many seeds, or as many entries in the mask, as environments.
+            InputError: the number of seeds or of entries in the mask is not that of environments.
         """
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
         seeds = [None] * self.num_envs if seeds is None else list(seeds)
@@ -115,12 +116,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._batch(), infos
 
     def step(self, actions: Any) -> Batch:
-        """Apply an action in each; finished ones begin again, as the autoreset mode says.
+        """Apply an action in each environment; finished ones reset, according to the autoreset mode.
 
         Raises:
-            IllegalAction: a mask forbids one; nothing happened in any.
-            ResetNeeded: one is finished, and the autoreset mode is DISABLED.
-            InputError: a step that was sent has not been waited for.
+            IllegalAction: a mask forbids an action; no environment has changed.
+            ResetNeeded: an environment is finished, and the autoreset mode is DISABLED.
+            InputError: the number of actions is wrong, or a step of `send` has not been returned by `ready`.
         """
         if self.autoreset_mode == AutoresetMode.DISABLED and self._done.any():
             raise gymnasium.error.ResetNeeded("reset the finished environments: options={'reset_mask': ...}")
@@ -141,31 +142,31 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 for i, (seen, rewards[i], terminations[i], truncations[i], info) in self.ready():
                     if self._done[i] and self.autoreset_mode == AutoresetMode.SAME_STEP:
                         final[i] = {"final_obs": seen, "final_info": info}
-                    else:  # while compilers are at work
+                    else:  # at once, while other compilers still work
                         infos = self._add_info(infos, info, i)
-        finally:  # Ctrl-C: nobody waits for the others any more
+        finally:  # after Ctrl-C, the other results are not read
             self._begun.clear()
         for i, info in self._restart(list(final)).items():
             infos = self._add_info(infos, final[i] | info, i)
         return self._batch(), rewards, terminations, truncations, infos
 
     def send(self, number: int, action: int) -> None:
-        """Start a step in one environment, or its next episode where the last is over; see `ready`.
+        """Start a step in one environment, or its next episode if the last is over; see `ready`.
 
         Raises:
-            IllegalAction: the mask forbids it; nothing happened.
+            IllegalAction: the mask forbids the action; nothing has changed.
         """
         if not self._done[number]:
             self._check(self.envs[number], action)
         self._begin(number, action)
 
     def ready(self, until: float = math.inf) -> list[tuple[int, Next]]:
-        """Wait for steps that were sent; return those that are done, with their environments' numbers.
+        """Wait for sent steps; return the finished ones, with their environments' numbers.
 
-        At the time `until`, by time.monotonic(), nobody waits any more: then there may be none.
+        The wait ends at the time `until`, by time.monotonic(), even if no step has finished.
 
-        Passes differ a hundredfold in time, so where all wait for the slowest, cores stand idle: `send`
-        the next action to each environment when it is ready, and none waits for another.
+        Passes differ a hundredfold in time, so cores stand idle if all environments wait for the slowest.
+        Instead, `send` the next action to each environment as soon as it is ready.
         """
         done = self._answered()
         while self._begun and not done:
@@ -185,18 +186,18 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return steps
 
     def give_up(self) -> None:
-        """Kill the compilers of steps that nobody waits for any more; their environments are to be reset."""
+        """Kill the compilers of all steps that were sent; reset their environments afterwards."""
         for i in self._begun:
             if worker := self.envs[i].worker:
                 worker.close()
         self._begun.clear()
 
     def action_masks(self) -> Mask:
-        """Return what is legal now: bool[num_envs, n]."""
+        """Return the masks of legal actions: bool[num_envs, n]."""
         return np.stack([env.action_masks() for env in self.envs])
 
     def call(self, name: str, *arguments: Any, **keywords: Any) -> tuple[Any, ...]:
-        """Return what the method of each environment returns, or the attribute of each."""
+        """Call a method of each environment, or get an attribute of each; return all values."""
         found = [getattr(env, name) for env in self.envs]
         return tuple(item(*arguments, **keywords) if callable(item) else item for item in found)
 
@@ -205,7 +206,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self.call(name)
 
     def render(self) -> tuple[Any, ...]:
-        """Return what each environment renders."""
+        """Return each environment's text."""
         return self.call("render")
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -214,13 +215,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             env.close()
 
     def _check(self, env: Env, action: int) -> None:
-        """Raise IllegalAction, before anything happens in the others."""
+        """Raise IllegalAction if the mask forbids an action, before any environment steps."""
         mask = env.action_masks()
         if not hasattr(action, "__index__") or not 0 <= action < len(mask) or not mask[action]:
             env.step(action)
 
     def _share(self, most: int, threads: int) -> list[tuple[list[Worker], list[int]]]:
-        """Deal the environments to so many workers of each kind, in turn, and return who is in which."""
+        """Assign the environments to at most `most` workers for each Limits, in turn; return the groups."""
         first: dict[tuple[Limits, int] | None, Env] = {}
         groups: dict[Worker | None, list[int]] = {}
         for i, env in enumerate(self.envs):
@@ -233,7 +234,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return [([worker] if worker else [], numbers) for worker, numbers in groups.items()]
 
     def _begin(self, number: int, action: int) -> None:
-        """Begin a step, or an episode where the last is over."""
+        """Begin a step, or an episode if the last is over."""
         env = self.envs[number]
         begun = partial(_as_step, env.begin_reset()) if self._done[number] else env.begin_step(action)
         self._begun[number] = (env.worker.begun if env.worker else 0, begun)
@@ -244,7 +245,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         seeds: Sequence[int | None] = (),
         options: dict[str, Any] | None = None,
     ) -> dict[int, dict[str, Any]]:
-        """Begin an episode in some, and return what they tell."""
+        """Begin an episode in some environments, and return their infos by number."""
         begun: dict[int, Callable[[], First]] = {}
 
         def begin(i: int) -> None:
@@ -259,14 +260,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return infos
 
     def _in_groups(self, begin: Callable[[int], None]) -> None:
-        """Let each environment begin something: one message for each worker, as soon as it is whole."""
+        """Call `begin` for each environment; send one message per worker, as soon as it is complete."""
         for workers, numbers in self._groups:
             with gathered(workers):
                 for i in numbers:
                     begin(i)
 
     def _answered(self) -> list[int]:
-        """Return which of those that are begun need not be waited for; in this process, that is all."""
+        """Return the begun environments whose results are ready; without a worker, all are ready."""
         workers = {i: self.envs[i].worker for i in self._begun}
         return [i for i, worker in workers.items() if not worker or worker.answered >= self._begun[i][0]]
 

@@ -1,4 +1,4 @@
-"""Replaying and judging results."""
+"""Replaying, confirming and comparing results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets for many programs: the same for each, or by what its own baseline pipelines take."""
+"""Budgets for many programs: the same for each, or multiples of the time of its own baseline pipelines."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from burnish.core.task import Opener, Task
 from burnish.search import Budget
 from burnish.workers.worker import Worker
 
-REFERENCE = "reference"  # stands for the task's
+REFERENCE = "reference"  # stands for the task's reference
 NAMED = {"short": f"1s|5x{REFERENCE}", "long": f"10s|50x{REFERENCE}"}
 MULTIPLE = re.compile(r"(\d+(?:\.\d+)?)x(\w+)")
-REPEATS, ENOUGH_SECONDS = 9, 3.0
+REPEATS, ENOUGH_SECONDS = 9, 3.0  # timed rounds of all openers; no new round begins after so many seconds
 
 
 @dataclass(frozen=True)
 class BudgetRule:
-    """The longest of some seconds and of multiples of baselines' pipelines; or evaluations; or both."""
+    """A limit of time (the longest of seconds and multiples of pipelines' times), evaluations, or both."""
 
     text: str
     seconds: float | None = None
@@ -33,10 +33,11 @@ class BudgetRule:
     def parse(cls, text: str, task: Task) -> BudgetRule:
         """Read 'short', 'long', '10s', '500 evaluations', '2s|5xOz' (whichever is longer), '1s, 500'.
 
-        'short' is 1 s or 5 times the program's own pipeline of the task's reference, 'long' ten times that.
+        'short' is 1 s or 5 times the time of the reference's pipeline, whichever is longer; 'long' is ten
+        times that.
 
         Raises:
-            InputError: it is none of these.
+            InputError: the text has another form.
             UnknownName: the task has no such baseline.
         """
         seconds: list[float] = []
@@ -63,14 +64,14 @@ class BudgetRule:
 
     @property
     def timed(self) -> bool:
-        """Whether it is a limit of time."""
+        """True if there is a time limit."""
         return self.seconds is not None or bool(self.multiples)
 
     def budget(self, pipeline_seconds: Mapping[str, float]) -> Budget:
         """Return a program's own budget.
 
         Args:
-            pipeline_seconds: What its pipelines take, by baseline.
+            pipeline_seconds: The time of its pipelines, by baseline.
         """
         longest = [factor * pipeline_seconds[name] for name, factor in self.multiples.items()]
         seconds = max([*longest, self.seconds or 0.0]) if self.timed else None
@@ -78,13 +79,13 @@ class BudgetRule:
 
 
 def pipeline_seconds(task: Task, program: Program, names: Sequence[str], worker: Worker) -> dict[str, float]:
-    """Measure what the pipelines of some baselines take on a program.
+    """Measure the time of some baselines' pipelines on a program, in seconds.
 
-    That is what it takes to open the program in the baseline's state beyond opening it unoptimized, each the
-    median of several times in turn, in a process that has done it before.
+    A pipeline's time is the time to open the program in the baseline's state less the time to open it
+    unoptimized. Each is the median of several alternating measurements, after a warm-up round.
 
     Raises:
-        CompilerCrash: the compiler does not survive a pipeline.
+        CompilerCrash: the compiler crashes or gives up in a pipeline.
     """
     openers = [task.baseline(name) for name in names]
     if not openers:
@@ -96,7 +97,7 @@ def pipeline_seconds(task: Task, program: Program, names: Sequence[str], worker:
 
 
 def median_seconds(openers: Sequence[Opener], program: Program) -> list[float]:
-    """Return the median time of each opener, in this process; fewer than REPEATS for what takes long."""
+    """Return the median time of each opener in this process; slow openers get fewer rounds than REPEATS."""
     rounds = list(_rounds(openers, program))
     return [statistics.median(column) for column in zip(*rounds[1:] or rounds, strict=True)]
 

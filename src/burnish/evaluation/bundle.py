@@ -1,4 +1,4 @@
-"""Programs inside their results: replaying then takes neither the source nor the same front end."""
+"""Programs inside their results, so that a replay needs neither the source nor the same front end."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from burnish.core.errors import InputError
 from burnish.core.program import Program
 from burnish.core.result import Result
 
-PROGRAM = ""  # the key of the program itself; the others are baselines whose code the front end makes anew
+PROGRAM = ""  # key of the program itself; other keys are baselines for which the front end makes another one
 
 
 def bundled(program: Program, variants: Mapping[str, Program]) -> dict[str, str]:
-    """Return what Result.bundle holds: contents, compressed (.xz) and in base64.
+    """Return the value of Result.bundle: contents, compressed (.xz) and in base64.
 
     Args:
-        program: The result's.
-        variants: The program as the front end makes it for a baseline, where that differs.
+        program: The result's program.
+        variants: By baseline, the programs for baselines whose front end makes another one.
     """
     programs = {PROGRAM: program, **variants}
     return {
@@ -29,10 +29,10 @@ def bundled(program: Program, variants: Mapping[str, Program]) -> dict[str, str]
 
 
 def unbundled(result: Result, language: str, variant: str = PROGRAM) -> Program | None:
-    """Return a result's own program, or a variant of it, without its runs; None where there is none.
+    """Return a result's own program, or its variant for a baseline, without runs; None if not in the bundle.
 
     Raises:
-        InputError: it is damaged.
+        InputError: the bundle is damaged.
     """
     text = result.bundle.get(variant)
     if text is None:

@@ -1,4 +1,4 @@
-"""The programs of an evaluation, by name, and the projects that they are of."""
+"""The programs of an evaluation, by name, and their projects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burnish.core.task import Task
 
 @dataclass(frozen=True)
 class Case:
-    """A program that is read when it is needed."""
+    """A program that `load` reads."""
 
     name: str  # a reference or a file
     project: str
@@ -29,28 +29,28 @@ class Case:
         """Read the program.
 
         Raises:
-            InputError: it is not there any more, or cannot be read.
+            InputError: the program no longer exists, or cannot be read.
         """
         return dataclasses.replace(self.programs[self.index], name=self.name)
 
     def variants(self) -> dict[str, Program]:
-        """Return the program as the front end makes it for baselines for which it makes another one.
+        """Return, by baseline, the programs for baselines whose front end makes another one.
 
         Raises:
-            InputError: it is not there any more, or cannot be read.
+            InputError: the program no longer exists, or cannot be read.
         """
         return self.source.variants(self.name) if self.source else {}
 
 
 def cases_of(texts: Sequence[str], task: Task) -> list[Case]:
-    """Return all programs that some names stand for, each once.
+    """Return all programs that some texts stand for, each once.
 
     Args:
-        texts: What the task's source takes.
-        task: By which they are read.
+        texts: Texts that the task's source takes.
+        task: The task that reads the programs.
 
     Raises:
-        InputError: there is no such program.
+        InputError: there are no such programs.
     """
     found: dict[str, Case] = {}
     source = task.source()
@@ -65,7 +65,7 @@ def cases_of(texts: Sequence[str], task: Task) -> list[Case]:
 
 
 def _when_needed(source: ProgramSource, name: str) -> Programs:
-    """Return one program without a look at it: it may not be readable."""
+    """Return one program without reading it, because it may be unreadable."""
     return Programs([name], partial(_read, source))
 
 
@@ -74,7 +74,7 @@ def _read(source: ProgramSource, name: str) -> Program:
 
 
 def sampled(cases: Sequence[Case], count: int | None, seed: int) -> list[Case]:
-    """Return some of the cases, in their order; all of them for None."""
+    """Return a random sample of the cases, in their order; None: all cases."""
     if count is None or count >= len(cases):
         return list(cases)
     return [cases[i] for i in sorted(np.random.default_rng(seed).permutation(len(cases))[:count])]

@@ -1,4 +1,4 @@
-"""Methods compared on many programs, at equal time or evaluations, on one core a program."""
+"""Comparison of methods on many programs, with equal time or evaluations, on one core per program."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from burnish.search import Budget, Progress
 from burnish.search.problem import Problem
 from burnish.workers.worker import GIB, Limits, Worker, wait
 
-CLAIM_TOLERANCE = 1e-9  # by how much a claimed cost may differ from the measured one, relatively
-PATIENCE_SECONDS = 3600.0  # for one method on one program, beyond its budget
-MEMORY_BYTES = 256 * GIB  # of a process that runs methods; its workers have limits of their own
+CLAIM_TOLERANCE = 1e-9  # permitted relative difference between a claimed and the measured cost
+PATIENCE_SECONDS = 3600.0  # deadline for one method on one program, its budget and replay included
+MEMORY_BYTES = 256 * GIB  # limit of a process that runs methods; its workers have limits of their own
 
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """What is compared."""
+    """The plan of a comparison."""
 
     task: Task
     objective: str
@@ -45,28 +45,28 @@ class MethodComparison:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """Whose pipelines the budgets are multiples of."""
+        """The baselines whose pipelines' times define budgets."""
         return tuple(dict.fromkeys(name for rule in self.budgets for name in rule.multiples))
 
     def problem(self, program: Program, variants: Mapping[str, Program]) -> Problem:
-        """Return what the methods get of a program."""
+        """Return a program's problem for the methods."""
         return Problem(self.task, program, self.objective, variants, self.limits)
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What is measured of a program once: all methods are held against the same."""
+    """A program's measurements, made once, so that all methods are compared with the same numbers."""
 
     program: str
     digest: str
     pipeline_seconds: dict[str, float]  # by baseline
     costs: Costs  # of the unoptimized program and of the reference
-    key: str = ""  # Program.key; files of earlier versions have none, and it is measured again
+    key: str = ""  # Program.key; "" in files of earlier versions, whose programs are measured again
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A program without a reference: it is in no figure."""
+    """A program that could not be read or measured; no figure includes it."""
 
     program: str
     reason: str
@@ -74,7 +74,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What is tried on a program."""
+    """One method within one budget."""
 
     method: str
     rule: BudgetRule
@@ -82,7 +82,7 @@ class Attempt:
 
 @dataclass
 class _Running:
-    """What a process is at; `attempts` are those without an answer."""
+    """A process' current program; `attempts` are the unanswered ones."""
 
     case: Case
     program: Program
@@ -98,18 +98,18 @@ def compare_methods(
     is_done: Callable[[Program, Attempt], bool] = lambda *_: False,
     known: Callable[[Program], Figures | None] = lambda _: None,
 ) -> Generator[Row | Figures | Refused]:
-    """Run every method within every budget on every program, and yield rows as they come.
+    """Run every method within every budget on every program, and yield rows as they finish.
 
-    A program's methods run one after the other on one core, in an order that differs from program to program,
-    so that what else the machine does meets all of them. Each result is replayed and checked there, outside
-    of its budget. Whatever happens to a method is a row; a defect in it costs its process and is a failure.
+    A program's methods run in sequence on one core. Their order differs from program to program, so that
+    other load on the machine affects all methods alike. Each result is replayed and checked on that core,
+    outside of its budget. Every attempt gives a row; a bug in a method ends its process, and is a failure.
 
     Args:
-        plan: What to compare.
+        plan: The plan.
         cases: The programs.
-        jobs: How many programs at a time.
-        is_done: Whether there is a row already.
-        known: What was measured of a program earlier.
+        jobs: The number of programs at a time.
+        is_done: Returns whether an attempt already has a row.
+        known: Returns a program's earlier measurements, or None.
 
     Raises:
         InputError: there are more jobs than cores.
@@ -144,14 +144,14 @@ def compare_methods(
 
 
 def attempts_at(plan: MethodComparison, number: int) -> list[Attempt]:
-    """Return all attempts at a program: the budgets in their order, the methods turned by one each time."""
+    """Return all attempts at a program: the budgets in order, the methods rotated by the program's number."""
     turn = number % len(plan.methods)
     methods = plan.methods[turn:] + plan.methods[:turn]
     return [Attempt(method, rule) for rule in plan.budgets for method in methods]
 
 
 def _send(worker: Worker, plan: MethodComparison, item: _Running, core: int) -> None:
-    case = replace(item.case, programs=())  # the process gets the one program
+    case = replace(item.case, programs=())  # the process needs only this one program
     worker.send(
         evaluate_program,
         plan,
@@ -169,7 +169,7 @@ def _collect(
     item = running[worker]
     try:
         more, answer = worker.receive()
-    except (BurnishError, RuntimeError) as error:  # its process died, or a defect of ours in it
+    except (BurnishError, RuntimeError) as error:  # the process died, or a bug of burnish in the process
         if item.figures is None:
             del running[worker]
             yield Refused(item.case.name, _last_line(error))
@@ -197,7 +197,7 @@ def evaluate_program(
     attempts: Sequence[Attempt],
     core: int,
 ) -> Iterator[Figures | Row]:
-    """Make attempts at a program, one after the other, in a process bound to a core, its workers too."""
+    """Make attempts at a program in sequence; bind this process and its workers to a core."""
     os.sched_setaffinity(0, {core})
     if figures is None or not set(plan.baselines) <= figures.pipeline_seconds.keys():
         figures = measure_program(plan, case, problem)
@@ -207,7 +207,7 @@ def evaluate_program(
 
 
 def measure_program(plan: MethodComparison, case: Case, problem: Problem) -> Figures:
-    """Measure what the methods are held against."""
+    """Measure the numbers that all methods are compared with."""
     names = dict.fromkeys([next(iter(plan.task.baselines)), plan.task.reference])
     costs = measure_baselines(problem, list(names))
     worker = Worker(plan.limits)
@@ -221,7 +221,7 @@ def measure_program(plan: MethodComparison, case: Case, problem: Problem) -> Fig
 def make_attempt(
     plan: MethodComparison, case: Case, problem: Problem, figures: Figures, attempt: Attempt
 ) -> Row:
-    """Run a method within its budget, then replay what it found and check it."""
+    """Run a method within its budget, then replay and check its result."""
     budget = attempt.rule.budget(figures.pipeline_seconds)
     row = _blank(plan, case, figures, attempt)
     curve: list[tuple[float, int, float]] = []
@@ -261,7 +261,7 @@ def _blank(plan: MethodComparison, case: Case, figures: Figures, attempt: Attemp
 
 
 def _check_claim(plan: MethodComparison, found: Result, seen: Measured) -> None:
-    """Compare what a method says of its trace with what was measured."""
+    """Compare a method's claimed cost with the measured cost."""
     claimed, cost = found.cost, seen.costs[plan.objective]
     if plan.task.objective(plan.objective).noisy or claimed == float("inf"):
         return

@@ -1,4 +1,4 @@
-"""Confirming results: what a search found is measured again, or the reference is kept."""
+"""Confirmation of results: measure a search's result again, and keep the reference if it is not better."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Costs = dict[str, dict[str, float]]  # {baseline: {objective: cost}}
 
 
 def measure_baselines(problem: Problem, names: Sequence[str]) -> Costs:
-    """Measure every exact objective that the program has, and the problem's own, under some baselines.
+    """Measure every exact objective of the program, and the problem's own, under some baselines.
 
     Raises:
-        NotMeasurable: the program does not have the problem's own.
-        InputError: a baseline does something else than the unoptimized program.
+        NotMeasurable: the program does not have the problem's objective.
+        InputError: under a baseline, the program behaves differently than unoptimized.
     """
     task = problem.task
     objectives = dict.fromkeys([*task.exact_objectives, problem.goal.name])
@@ -50,7 +50,7 @@ def measure_baselines(problem: Problem, names: Sequence[str]) -> Costs:
 def reference_of(task: Task, goal: Objective, baselines: Costs) -> str:
     """Return the baseline to compare with: the task's reference.
 
-    For a weighted objective it is the one that does best in it, as none of them is made for it.
+    For a weighted objective it is the cheapest baseline, because no baseline is made for that objective.
     """
     if not goal.formula.is_weighted:
         return task.reference
@@ -58,17 +58,17 @@ def reference_of(task: Task, goal: Objective, baselines: Costs) -> str:
 
 
 def confirm(problem: Problem, found: Result, baselines: Costs, *, effort: Effort = Effort()) -> Result:
-    """Replay what a search found, measure it anew, and keep the reference where it is not better.
+    """Replay a search's result, measure it again, and keep the reference if the result is not better.
 
-    A program with a workload is run on all its inputs, and must do what it does unoptimized. A noisy
-    objective is better where the interval of a comparison says so. The result's `beside` has the other
-    objectives. `valid` is False when the trace does not survive all that: then, too, the reference is kept.
+    A program with a workload is run on all its inputs, and must behave as the unoptimized program. A noisy
+    objective is better if a comparison's interval shows it. The returned result's `beside` has the other
+    objectives. If a replay or check fails, `valid` is False and the reference is kept.
 
     Args:
-        problem: What the search optimized.
-        found: What it found.
-        baselines: From measure_baselines; the task's reference among them.
-        effort: How thoroughly to compare a noisy objective.
+        problem: The problem that the search solved.
+        found: The search's result.
+        baselines: The costs by measure_baselines, including the task's reference.
+        effort: The effort of a noisy comparison.
     """
     task = problem.task
     goal = task.objective(found.objective)
@@ -112,7 +112,7 @@ def _is_better(seen: Measured, goal: Objective, reference: Mapping[str, float]) 
 
 
 def _shown(comparison: Comparison) -> dict[str, float | str]:
-    """Return what a result keeps of a comparison."""
+    """Return the figures of a comparison that a result stores."""
     return {name: value for name, value in asdict(comparison).items() if name not in ("least", "median")}
 
 

@@ -1,4 +1,4 @@
-"""Results measured once more, against baselines: outputs compared, size exactly, time by an interval."""
+"""Evaluation of results against baselines: outputs are compared, sizes are exact, times have an interval."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ RUN_TIME = "seconds"
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One result against one baseline; ratios are baseline / result: above 1 where the result is better."""
+    """One result against one baseline; ratios are baseline / result, above 1 if the result is better."""
 
     program: str
     against: str
-    failure: str = ""  # why there is nothing to compare
+    failure: str = ""  # the reason why there is no comparison
     checks: tuple[str, ...] = ()
     sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """By exact objective: what the baseline costs, and the result."""
+    """By exact objective: the baseline's cost, and the result's cost."""
     noisy: Mapping[str, Comparison] = field(default_factory=dict)
-    """By noisy objective: run time where the program can be run, and the result's own objective."""
+    """By noisy objective: run time if the program can be run, and the result's own objective."""
 
 
 @dataclass(frozen=True)
 class MeanRatio:
     """The geometric mean of a ratio over programs.
 
-    Its interval is over which programs there are, and over what is not known of each one's ratio.
+    Its interval includes the choice of programs and the uncertainty of each program's ratio.
     """
 
     objective: str
     noisy: bool
     against: str
     programs: int
-    failures: int  # not in the mean: they have no ratio
+    failures: int  # excluded from the mean, because they have no ratio
     ratio: float
-    low: float | None  # None: of one program, whose ratio is exact
+    low: float | None  # None: a single program with an exact ratio
     high: float | None
 
 
@@ -59,19 +59,19 @@ def evaluate_result(
     comparer: Comparer,
     note: Callable[[str], None] = lambda _: None,
 ) -> list[Evaluated]:
-    """Replay a result in new processes, check what it does, and compare it with baselines.
+    """Replay a result in new processes, check its behaviour, and compare it with baselines.
 
     Args:
-        problem: What the result is of; where its program can be run, its outputs are compared with the
+        problem: The result's problem; if its program can be run, the outputs are compared with the
             unoptimized program's.
-        result: Its trace, or the baseline that it kept.
-        against: Which baselines.
-        comparer: How thoroughly to compare times.
-        note: Told what happens now.
+        result: The result: a trace, or the baseline that it kept.
+        against: The names of the baselines.
+        comparer: Compares times, with a set effort.
+        note: Called with a description of each activity.
 
     Raises:
         UnknownName: no such baseline.
-        MissingTool: the objective takes a counter that the machine does not have.
+        MissingTool: the objective needs a counter that the machine does not have.
     """
     task, program = problem.task, problem.program
     for name in against:
@@ -109,7 +109,7 @@ def evaluate_result(
 
 
 def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 0) -> list[MeanRatio]:
-    """Return each objective's mean ratio against each baseline, over all programs that have it."""
+    """Return each objective's mean ratio against each baseline, over all programs with the objective."""
     summaries = []
     for against in dict.fromkeys(row.against for row in evaluated):
         rows = [row for row in evaluated if row.against == against]
@@ -130,13 +130,13 @@ def summarise(evaluated: Sequence[Evaluated], *, confidence: float, seed: int = 
 
 
 def ratio_of(row: Evaluated, goal: str) -> float | None:
-    """Return baseline / result in an objective; None where it was not measured."""
+    """Return baseline / result in an objective; None if it was not measured."""
     interval = _interval_of(row, goal)
     return interval[0] if interval else None
 
 
 def _interval_of(row: Evaluated, goal: str) -> tuple[float, float, float] | None:
-    """Return the ratio and its interval."""
+    """Return the ratio and the ends of its interval; None if it was not measured."""
     if goal in row.noisy:
         return row.noisy[goal].ratio, row.noisy[goal].low, row.noisy[goal].high
     if goal in row.sizes:

@@ -1,4 +1,4 @@
-"""Which passes of a trace did nothing, which ones matter, and how much."""
+"""Explanation of traces: idle entries, minimal traces, and the contribution of each entry."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def idle_steps(
     *,
     limits: Limits = Limits(),
 ) -> tuple[bool, ...]:
-    """Return for each entry whether it did nothing: bool[len(trace)].
+    """Return for each entry whether it is idle: bool[len(trace)].
 
-    The state is the same before and after it, and the trace without it (and without the other idle ones)
-    leads to the same end when it is replayed. That a pass reports no change is neither.
+    An idle entry has equal states before and after it, and a replay without it (and without the other idle
+    entries) reaches the same end. A pass's own report of no change is not evidence.
 
     Args:
-        task: What the trace is of.
-        program: What it was applied to.
-        trace: Its entries.
-        digests: Of the program and after each entry, [1 + len(trace)].
-        limits: Of the worker process.
+        task: The trace's task.
+        program: The program that the trace was applied to.
+        trace: The trace.
+        digests: The digests of the program and of the state after each entry, [1 + len(trace)].
+        limits: The limits of the worker process.
     """
     same = {i for i in range(len(trace)) if digests[i] == digests[i + 1]}
     if not same:
@@ -48,11 +48,11 @@ def idle_steps(
 
 
 def minimize_trace(states: States, trace: Trace, objective: str, *, seconds: float = math.inf) -> Reduced:
-    """Leave out what does not make the program cheaper, until no single entry can go without a loss.
+    """Leave out entries that do not lower the cost, until leaving out any single entry raises the cost.
 
     Args:
-        states: Of the program.
-        trace: What to shorten.
+        states: The program's states.
+        trace: The trace to shorten.
         objective: The cost that the shorter trace must reach.
         seconds: After this time no further trace is tried.
 
@@ -65,17 +65,17 @@ def minimize_trace(states: States, trace: Trace, objective: str, *, seconds: flo
 
 
 def contributions(states: States, trace: Trace, objective: str) -> tuple[float, ...]:
-    """Return for each entry how much more the program costs without it; infinity where the rest needs it.
+    """Return each entry's contribution: the cost increase without it; infinity if the rest then fails.
 
-    They do not add up to the trace's gain: what two passes can do either is nobody's, what takes two is
-    that of both.
+    Contributions do not add up to the trace's gain. An effect that either of two passes can have counts for
+    neither; an effect that needs both passes counts for both.
     """
     cost = states.cost(trace, objective)
     return tuple(states.cost(_without(trace, {i}), objective) - cost for i in range(len(trace)))
 
 
 def _replayed(root: Sandbox, trace: Trace) -> str:
-    """Return the digest of where a trace leads; "" where it leads nowhere."""
+    """Return the digest of the state after a trace; "" if the trace fails."""
     try:
         with after(root, trace) as session:
             return session.digest()

@@ -1,4 +1,4 @@
-"""How much better one state is than another, where that is noisy."""
+"""The gain of one state over another in exact and noisy objectives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from burnish.evaluation.timing import (
 
 @dataclass(frozen=True)
 class Gain:
-    """A comparison in one objective, and what both cost in it."""
+    """A comparison in one objective, and the costs of both states."""
 
     comparison: Comparison
     baseline: float
@@ -43,12 +43,13 @@ def measure_gain(
 ) -> Gain:
     """Compare two states of a program in an objective, which may be a weighted objective with noisy parts.
 
-    Run times are compared by the objects of the two, which take turns. Compile times are measured in turn.
-    What is exact has no interval. Of a weighted objective the weighted logarithms are added, ends of
-    intervals too: with several noisy parts, that interval is wider than it would have to be.
+    Run times are compared by alternating runs of the states' objects. Other noisy costs, such as compile
+    times, are measured in turn. Exact costs have no interval. For a weighted objective, the weighted
+    logarithms of ratios and of interval ends are added; with several noisy parts, that interval is wider than
+    necessary.
 
     Raises:
-        InputError: the program cannot be run, and has to be.
+        InputError: the objective needs runs, and the program has no workload.
         Miscompiled: a run fails.
         MissingTool: the machine has no such counter.
     """
@@ -102,10 +103,10 @@ def _part(
 
 
 def _in_turn(objective: Objective, baseline: Session, candidate: Session, effort: Effort) -> Gain:
-    """Measure two sessions in turn, in as few rounds as the confidence takes; the baseline comes last, too.
+    """Measure two sessions in turn, in the fewest rounds for the confidence; the baseline is first and last.
 
-    What is measured is the least of several already. How much the baseline differs from itself is seen from
-    one round to the next.
+    Each measurement is already the least of several. Differences of the baseline's own costs between
+    consecutive rounds show the noise.
     """
     before, after = [[baseline.measure(objective.name)]], []
     for _ in range(fewest(effort.confidence)):

@@ -1,4 +1,4 @@
-"""Which passes matter: how many winning traces have them, and what the traces are worth without."""
+"""Importance of passes: their share of the winning traces, and the cost increase without them."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from burnish.evaluation.rows import Row
 from burnish.evaluation.states import States
 from burnish.search.problem import Problem
 
-MOST_ENTRIES = 40  # of a trace that is taken apart: each entry is a replay
+MOST_ENTRIES = 40  # of an analysed trace, because each entry takes a replay
 
 
 @dataclass(frozen=True)
 class Importance:
-    """What is known of one pass, whatever its parameters."""
+    """The importance of one pass, over all its parameters."""
 
     name: str
-    share: float  # of the winning traces that have it
+    share: float  # of the winning traces that have the pass
     worth: float | None = None
-    """The mean of log(cost without / cost with), over the traces that were taken apart and have it."""
-    traces: int = 0  # that were taken apart and have it
+    """The mean of log(cost without / cost with), over the analysed traces with the pass."""
+    traces: int = 0  # number of analysed traces with the pass
 
 
 @dataclass(frozen=True)
 class FeatureImportance:
-    """What becomes of a policy's answers where a feature has the values of other decisions."""
+    """The effect on a policy's answers of permuting one feature across decisions."""
 
     name: str
-    changed: float  # the share of the answers that are other ones
-    cost: float  # by how much more all answers cost, each credited alone, in units of the objective
-    deviation: float = 0.0  # of the cost, over permutations
+    changed: float  # the share of changed answers
+    cost: float  # cost increase of all answers, each credited independently, in units of the objective
+    deviation: float = 0.0  # standard deviation of the cost over permutations
 
 
 def pass_name(entry: str) -> str:
-    """Return a pass' name, without its site and its parameters."""
+    """Return the name of an entry's pass, without site and parameters."""
     return Action.parse(split_entry(entry)[1]).kind
 
 
 def winning(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that are strictly better than the reference by a trace."""
+    """Return the rows whose traces are strictly better than the reference."""
     return [row for row in rows if row.is_better and row.trace]
 
 
@@ -55,8 +55,8 @@ def importances(rows: Sequence[Row], worths: Sequence[Mapping[str, float]] = ())
     """Return the passes of the winning traces, the most frequent first.
 
     Args:
-        rows: Of any methods.
-        worths: For each trace that was taken apart, what its passes are worth.
+        rows: Rows of any methods.
+        worths: For each analysed trace, the values of `trace_worth`.
     """
     won = winning(rows)
     counts = Counter(name for row in won for name in {pass_name(entry) for entry in row.trace})
@@ -76,9 +76,9 @@ def importances(rows: Sequence[Row], worths: Sequence[Mapping[str, float]] = ())
 
 
 def trace_worth(problem: Problem, trace: Trace) -> dict[str, float]:
-    """Return by pass log(cost without / cost with), summed over its entries, each left out alone.
+    """Return, by pass, log(cost without / cost with), summed over the pass's entries, each left out alone.
 
-    A pass that the rest cannot be applied without is left out of the answer.
+    An entry is skipped if the rest of the trace fails without it.
 
     Raises:
         CompilerCrash, IllegalAction, UnknownName: the trace cannot be applied.
@@ -102,14 +102,14 @@ def worth_of_sample(
     *,
     note: Callable[[Row], None] = lambda _: None,
 ) -> list[dict[str, float]]:
-    """Take some winning traces apart, drawn by the seed; long ones are left out.
+    """Return `trace_worth` of a random sample of winning traces, without long traces.
 
     Args:
-        rows: To draw from.
-        problem_of: Returns what a row's trace is of.
-        count: How many.
-        seed: Of the choice.
-        note: Told which row is next.
+        rows: The rows to draw from.
+        problem_of: Returns the problem of a row.
+        count: The size of the sample.
+        seed: The seed of the sample.
+        note: Called with each row before its analysis.
     """
     short = [row for row in winning(rows) if len(row.trace) <= MOST_ENTRIES]
     order = np.random.default_rng(seed).permutation(len(short))[:count]
@@ -118,6 +118,6 @@ def worth_of_sample(
         note(row)
         try:
             found.append(trace_worth(problem_of(row), row.trace))
-        except BurnishError:  # it did stand up to a replay; a crash now is no news of a pass
+        except BurnishError:  # the trace was replayed before, so a crash now says nothing about its passes
             continue
     return found

@@ -17,13 +17,13 @@ RESAMPLES = 10_000
 def signed_rank_interval(differences: Sequence[float], confidence: float) -> tuple[float, float]:
     """Return Wilcoxon's interval for the centre of paired differences.
 
-    The means of all pairs (Walsh averages), each difference with itself among them, are sorted; the interval
-    goes from the k-th to the k-th last. It holds the centre with the confidence at least, whatever the
-    distribution, as long as it is symmetric: as that of the difference of two runs of the same program is.
+    The means of all pairs (Walsh averages), including each difference with itself, are sorted. The interval
+    goes from the k-th to the k-th last mean. It contains the centre with at least the given confidence, for
+    any symmetric distribution. Differences of two runs of the same program have a symmetric distribution.
     See Hollander, Wolfe, Chicken, Nonparametric Statistical Methods, 3.3.
 
     Raises:
-        InputError: there are too few differences for that confidence.
+        InputError: there are too few differences for this confidence.
     """
     means = _walsh_averages(differences)
     k = _rank(len(differences), confidence)
@@ -36,12 +36,12 @@ def signed_rank_interval(differences: Sequence[float], confidence: float) -> tup
 
 
 def centre(differences: Sequence[float]) -> float:
-    """Return the median of the Walsh averages, Hodges' and Lehmann's estimate of the centre."""
+    """Return the median of the Walsh averages, the Hodges-Lehmann estimate of the centre."""
     return statistics.median(_walsh_averages(differences))
 
 
 def fewest(confidence: float) -> int:
-    """Return how many pairs it takes for an interval: so many that 2 / 2^n is at most 1 - confidence."""
+    """Return the fewest pairs n for an interval: 2 / 2^n must be at most 1 - confidence."""
     if not 0 < confidence < 1:
         raise InputError(f"confidence is {confidence:g}; expected more than 0 and less than 1")
     return math.ceil(1 - math.log2(1 - confidence) - 1e-9)
@@ -50,14 +50,14 @@ def fewest(confidence: float) -> int:
 def bootstrap_interval(
     values: Sequence[float], intervals: Sequence[tuple[float, float]], confidence: float, *, seed: int
 ) -> tuple[float, float]:
-    """Return the percentile interval of the mean over resamples of values that are uncertain themselves.
+    """Return the bootstrap percentile interval of the mean of values with their own uncertainty.
 
     Args:
-        values: One for each program, say.
-        intervals: Of each value, with the same confidence; a resampled value errs as a normal variable
-            with that interval does.
-        confidence: Of the interval.
-        seed: Of the resampling.
+        values: One value per program, for example.
+        intervals: Each value's interval, with the same confidence; each resampled value gets a normal error
+            with this interval.
+        confidence: The interval's confidence.
+        seed: The resampling's seed.
     """
     rng = np.random.default_rng(seed)
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
@@ -71,16 +71,16 @@ def bootstrap_interval(
 def cluster_interval(
     values: Sequence[float], clusters: Sequence[str], confidence: float, *, seed: int
 ) -> tuple[float, float]:
-    """Return the percentile interval of the mean over resamples of whole clusters.
+    """Return the bootstrap percentile interval of the mean, with whole clusters resampled.
 
-    Programs of a project resemble each other; what holds for other projects is less certain than the number
-    of programs says. See Davison, Hinkley, Bootstrap Methods and their Application, 3.8.
+    Programs of a project resemble each other, so a mean over other projects is less certain than the number
+    of programs suggests. See Davison, Hinkley, Bootstrap Methods and their Application, 3.8.
 
     Args:
-        values: One for each program, say.
-        clusters: Of each value, its project's name.
-        confidence: Of the interval.
-        seed: Of the resampling.
+        values: One value per program, for example.
+        clusters: Each value's cluster, such as its project's name.
+        confidence: The interval's confidence.
+        seed: The resampling's seed.
     """
     numbers = {name: number for number, name in enumerate(dict.fromkeys(clusters))}
     index = [numbers[name] for name in clusters]
@@ -97,8 +97,8 @@ def _walsh_averages(differences: Sequence[float]) -> list[float]:
 
 @functools.cache
 def _rank(count: int, confidence: float) -> int:
-    """Return the largest k that the signed-rank statistic is below with (1 - confidence) / 2 at most."""
-    ways = [1]  # [sum of ranks]: how many of the subsets of the ranks 1 ... n have it
+    """Return the largest k with P(signed-rank statistic < k) of at most (1 - confidence) / 2."""
+    ways = [1]  # by sum of ranks: the number of subsets of the ranks 1 ... n with this sum
     for rank in range(1, count + 1):
         shorter = ways + [0] * rank
         ways = [a + b for a, b in zip(shorter, [0] * rank + ways, strict=True)]

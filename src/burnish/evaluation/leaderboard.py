@@ -1,4 +1,4 @@
-"""A file of figures that anybody can append to, with the rows that each can be checked by."""
+"""Leaderboards: files of figures that anybody can append to, with the rows for checking each figure."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class Entry:
 
     name: str
     date: str  # ISO 8601
-    command: str  # that made it
+    command: str  # the command that made the entry
     task: str  # with its version
     options: Mapping[str, str]
     toolchain: Mapping[str, str]
     programs: tuple[str, ...]  # names, as they were given
-    sample: int | None  # how many of them were drawn, by the seed
-    count: int
+    sample: int | None  # number of programs that were drawn, by the seed; None: all
+    count: int  # number of rows
     digest: str  # of the programs: see programs_digest
     objective: str
     reference: str
     method: str
-    policy: str  # the digest of its file; "" where the method has none
+    policy: str  # digest of the policy's file; "" if the method has no policy
     budget: str
     seed: int
     confidence: float
     ratio: float  # geometric mean, unguarded
-    low: float | None  # None: of one program
+    low: float | None  # None: a single program with an exact ratio
     high: float | None
     project_low: float | None
     project_high: float | None
@@ -59,10 +59,10 @@ class Entry:
 
     @classmethod
     def from_json(cls, line: str) -> Entry:
-        """Read what to_json wrote.
+        """Read an entry that to_json wrote.
 
         Raises:
-            InputError: it is not one.
+            InputError: the line is not an entry.
         """
         known = {item.name for item in fields(cls)}
         try:
@@ -76,9 +76,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Provenance:
-    """How rows came about."""
+    """The origin of rows: the command, task, programs and policies that made them."""
 
-    name: str  # "" for the methods' own
+    name: str  # of the entries; "" for the methods' names
     command: str
     task: str
     options: Mapping[str, str]
@@ -93,7 +93,7 @@ def read_leaderboard(path: Path) -> list[Entry]:
     """Return the entries of a leaderboard.
 
     Raises:
-        InputError: there is none, or a line is something else.
+        InputError: the file cannot be read, or a line is not an entry.
     """
     return read_json_lines(path, Entry.from_json, content=CONTENT)
 
@@ -101,16 +101,16 @@ def read_leaderboard(path: Path) -> list[Entry]:
 def append_rows(
     path: Path, rows: Sequence[Row], origin: Provenance, *, date: str | None = None
 ) -> list[Entry]:
-    """Append an entry for each method within each budget; their rows go to a folder beside the leaderboard.
+    """Append an entry for each method and budget; the rows are written to a folder beside the leaderboard.
 
     Args:
-        path: The leaderboard; it is made where there is none.
-        rows: Of one objective and seed.
-        origin: How they came about.
-        date: Today by default.
+        path: The leaderboard; it is made if it does not exist.
+        rows: Rows of one objective and seed.
+        origin: The rows' origin.
+        date: The entries' date; today by default.
 
     Raises:
-        InputError: the leaderboard is something else, or cannot be written.
+        InputError: the file is not a leaderboard, or cannot be written.
     """
     entries = read_leaderboard(path) if path.exists() else []
     folder = path.with_name(f"{path.stem}.rows")
@@ -121,7 +121,7 @@ def append_rows(
     added = []
     several = len({row.method for row in rows}) > 1
     for budget, method in dict.fromkeys((row.budget, row.method) for row in rows):
-        # What came on the way is not needed to check a figure, and is most of a file.
+        # The curves are most of a file, and checking a figure does not need them.
         kept = [replace(row, curve=()) for row in rows if (row.budget, row.method) == (budget, method)]
         content = write_rows(kept)
         rows_digest = text_digest(content)
@@ -162,7 +162,7 @@ def _entry(rows: Sequence[Row], origin: Provenance, date: str | None, file: str,
 
 
 def figures_of(rows: Sequence[Row], confidence: float) -> dict[str, Any]:
-    """Return what an entry says of its rows."""
+    """Return an entry's figures, computed from its rows."""
     found: Summary = summarise(rows, confidence=confidence)[0]
     mean = found.unguarded
     return {
@@ -180,10 +180,10 @@ def figures_of(rows: Sequence[Row], confidence: float) -> dict[str, Any]:
 
 
 def rows_of_entry(path: Path, entry: Entry) -> list[Row]:
-    """Return the rows that an entry stands for.
+    """Return the rows of an entry.
 
     Raises:
-        InputError: the file is not there, or is not what the entry was made of.
+        InputError: the file cannot be read, or its content has changed since the entry was made.
     """
     file = path.parent / entry.rows
     try:
@@ -196,7 +196,7 @@ def rows_of_entry(path: Path, entry: Entry) -> list[Row]:
 
 
 def programs_digest(named: Iterable[tuple[str, str]]) -> str:
-    """Return 32 hexadecimal digits over names and digests of programs, whatever order they are in."""
+    """Return 32 hexadecimal digits over the programs' names and digests, independent of their order."""
     lines = sorted(f"{name}\0{digest}\n" for name, digest in named)
     return text_digest("".join(lines).encode())
 

@@ -1,4 +1,4 @@
-"""The costs that a program has: not every target has machine code here."""
+"""Measuring the costs that a program has; some targets have no machine code in this build."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from burnish.core.session import Session
 
 
 def measure_all(session: Session, objectives: Iterable[str], needed: str) -> dict[str, float]:
-    """Measure a state's objectives, but for those that its program does not have.
+    """Measure a state's objectives, except those that its program does not have.
 
     Args:
         session: The state.
-        objectives: Their names.
-        needed: The one that must be there, if it is among them.
+        objectives: The objectives' names.
+        needed: The objective that must be measurable, if it is among them.
 
     Raises:
-        NotMeasurable: the program has no such cost as `needed`.
+        NotMeasurable: the program does not have the objective `needed`.
     """
     costs = {}
     for name in objectives:

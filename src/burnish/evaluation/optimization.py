@@ -1,4 +1,4 @@
-"""The whole job for one program: baselines, search, and a result that was measured again."""
+"""The whole job for one program: measure baselines, search, and measure the result again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from burnish.search.stages import search_stages
 
 @dataclass(frozen=True)
 class Strategy:
-    """How to search.
+    """The settings of a search.
 
     Attributes:
         method: One of burnish.search.SEARCHES.
-        policy: What guides the search: see burnish.policies.find.
-        seed: Of every random choice.
-        memory: A file of what was found before, which the search begins with and adds to: see
-            burnish.search.memory. The result then depends on it.
+        policy: The policy that guides the search: see burnish.policies.find.
+        seed: The seed of every random choice.
+        memory: A file of earlier results, which the search begins with and adds to: see
+            burnish.search.memory. The result then depends on this file.
     """
 
     method: str = DEFAULT
@@ -42,12 +42,12 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Audience:
-    """Who is told how the job goes on.
+    """Callbacks that report a job's progress.
 
     Attributes:
-        reference: Told which baseline the result is compared with and what it costs, before the search.
+        reference: Called before the search with the reference baseline's name and cost.
         progress: Called after every evaluation.
-        note: Told what happens before and after the search.
+        note: Called with a description of each activity before and after the search.
     """
 
     reference: Callable[[str, float], None] = lambda *_: None
@@ -64,20 +64,20 @@ def optimize(
     effort: Effort = Effort(),
     audience: Audience = Audience(),
 ) -> Result:
-    """Search, replay what was found in new processes, and keep the reference where that is not better.
+    """Search, replay the result in new processes, and keep the reference if the result is not better.
 
     Args:
-        problem: What to optimize.
-        budget: Of the search alone.
-        strategy: How to search.
-        baselines: Which ones to compare with; all of the task's by default.
-        effort: How thoroughly to compare what is noisy in the end.
-        audience: Who is told how it goes on.
+        problem: The program, the task and the objective.
+        budget: The budget of the search alone.
+        strategy: The settings of the search.
+        baselines: The baselines to compare with; by default all of the task's.
+        effort: The effort of the final comparison of noisy objectives.
+        audience: Callbacks that report progress.
 
     Raises:
         ProgramError: the program cannot be read.
         UnknownName: no such objective, baseline or search.
-        InputError: the objective takes a run, and it is not known how to run the program.
+        InputError: the objective requires runs, and the program has no workload.
     """
     check_class("problem", problem, Problem, "Problem(load_task(NAME), load_program(FILE))")
     check_class("budget", budget, Budget, "Budget(seconds=10) or Budget.parse('10s')")

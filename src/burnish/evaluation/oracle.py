@@ -1,4 +1,4 @@
-"""Does what a trace leads to still do what the program does?"""
+"""The oracle: comparison of a program's behaviour after a trace with its unoptimized behaviour."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from burnish.workers.worker import Limits
 
 
 class Oracle:
-    """Knows what a program does unoptimized, and checks traces by that."""
+    """Checks traces against the unoptimized program's behaviour."""
 
     def __init__(
         self, task: Task, program: Program, *, limits: Limits = Limits(), timeout_seconds: float = 10.0
     ) -> None:
-        """Run the unoptimized program, where it can be run.
+        """Run the unoptimized program twice, if it can be run.
 
         Args:
-            task: What traces are of.
-            program: What they are applied to.
-            limits: Of the compiler's processes.
-            timeout_seconds: Of a run of the program.
+            task: The task of the traces.
+            program: The program that the traces are applied to.
+            limits: The limits of the compiler's processes.
+            timeout_seconds: The time limit of a run of the program.
 
         Raises:
-            InputError: unoptimized, it already does not do what it should, or not the same twice.
+            InputError: the unoptimized program does not do what it should, or its two runs differ.
         """
         self.task = task
         self.program = program
@@ -53,9 +53,9 @@ class Oracle:
         self.states.close()
 
     def check(self, trace: Trace) -> Failure | None:
-        """Return what is wrong with where a trace leads; None for nothing.
+        """Return the failure of a trace, or None.
 
-        A trace that cannot be applied at all is not wrong: it is no trace of this program.
+        An illegal trace is not a failure, because it is not a trace of this program.
         """
         try:
             state = self.states.digests(trace)[-1]
@@ -71,7 +71,7 @@ class Oracle:
 
     @contextlib.contextmanager
     def unoptimized(self) -> Iterator[Sandbox]:
-        """Open the program in the task's first baseline."""
+        """Open the program in the task's first baseline, for a `with` statement."""
         session = Sandbox(self.task.baseline(self.task.unoptimized), self.program, limits=self.limits)
         try:
             yield session
@@ -95,7 +95,7 @@ class Oracle:
         return Failure(BEHAVIOUR, "; ".join(found), seen) if found else None
 
     def _run_unoptimized(self) -> Any:
-        """Return what the program does, once it is known to do that twice."""
+        """Return the unoptimized program's behaviour, after checking that two runs are equal."""
         if not self.behaviour:
             return None
         with self.unoptimized() as session:

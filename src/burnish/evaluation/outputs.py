@@ -1,4 +1,4 @@
-"""Does the optimized program do what the unoptimized one does?"""
+"""Comparison of an optimized program's outputs with the unoptimized program's."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from burnish.search.problem import Problem
 
 
 class Outputs:
-    """What a program does on its inputs when nothing optimizes it, to compare with.
+    """The unoptimized program's outputs on its inputs, for comparison.
 
-    The unoptimized program is the task's first baseline; it is built and run when it is first needed.
+    The unoptimized program is the task's first baseline; the first `check` builds and runs it.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -22,10 +22,10 @@ class Outputs:
         self._expected: Any = self._behaviour.unoptimized if self._behaviour else None
 
     def check(self, session: Session) -> str:
-        """Run the program as a session has it; return in words what was compared.
+        """Run the program in a session's state; return the comparison in words.
 
         Raises:
-            Miscompiled: it does something else.
+            Miscompiled: the program's outputs differ from the unoptimized program's.
         """
         if self._behaviour is None:
             return "outputs were not compared: the program was not run"

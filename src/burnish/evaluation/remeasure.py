@@ -1,4 +1,4 @@
-"""Replaying and measuring results in processes that have not seen the search."""
+"""Replaying and measuring results in new processes, independent of the search."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class Measured:
     """A replayed result."""
 
     costs: Mapping[str, float]  # every exact objective that the program has, and the result's own
-    trace: Trace  # perhaps shorter than what was replayed
+    trace: Trace  # of the last replay; may be shorter than the given trace
     state: str  # Session.digest()
     checks: tuple[str, ...]
-    comparison: Comparison | None = None  # with the baseline, where the objective is noisy
-    baseline: float = math.nan  # what the baseline cost in that comparison
+    comparison: Comparison | None = None  # with the baseline, if the objective is noisy
+    baseline: float = math.nan  # the baseline's cost in that comparison
 
 
 def replay(problem: Problem, trace: Trace) -> tuple[Sandbox, tuple[str, ...]]:
     """Replay a trace in two new processes and check the state: (session, the checks in words).
 
-    Entries that changed nothing are left out of the second replay; where that leads to the same state, the
-    session is that one, and its trace the shorter.
+    The second replay leaves out entries that changed nothing. If it leads to the same state, its session with
+    the shorter trace is returned; otherwise the whole trace is replayed.
 
     Raises:
         ReplayError: the two processes do not reach the same state.
-        CompilerCrash: the compiler does not survive the trace, or its checker rejects the state.
+        CompilerCrash: the compiler crashes or gives up, or its verifier rejects the state.
     """
     first = problem.open()
     shorter, state = first.replay(trace), first.digest()
     first.shutdown()
-    # Forks of one process have their memory at the same addresses, by which a compiler must not go.
+    # Forks of one process have the same memory addresses; results that depend on addresses must not pass.
     elsewhere = replace(problem, limits=replace(problem.limits, begin="elsewhere"))
     for candidate in dict.fromkeys((shorter, trace)):
         session = elsewhere.open()
@@ -60,13 +60,13 @@ def replay(problem: Problem, trace: Trace) -> tuple[Sandbox, tuple[str, ...]]:
 
 
 def replay_result(problem: Problem, result: Result) -> Sandbox:
-    """Replay what a result stands for: its trace, or the baseline that was kept.
+    """Replay a result: its trace, or the baseline that was kept.
 
-    One new process is enough where it reaches the result's own state.
+    One new process is enough if it reaches the result's own state.
 
     Raises:
         ReplayError: two processes do not reach the same state.
-        CompilerCrash: the compiler does not survive it, or its checker rejects the state.
+        CompilerCrash: the compiler crashes or gives up, or its verifier rejects the state.
     """
     if result.state:
         session = problem.open()
@@ -79,18 +79,18 @@ def replay_result(problem: Problem, result: Result) -> Sandbox:
 
 
 def remeasure(problem: Problem, found: Result, against: str, *, effort: Effort | None = Effort()) -> Measured:
-    """Replay a result, run its program on all inputs where it has any, and measure it anew.
+    """Replay a result, run its program on all inputs, if any, and measure it again.
 
     Args:
-        problem: What the result is of.
-        found: Its trace, or the baseline that it kept; where nothing was measured, the program as it is.
+        problem: The result's problem.
+        found: The result: its trace, or the baseline that it kept; if nothing was measured, the empty trace.
         against: The baseline that a noisy objective is compared with.
-        effort: How thoroughly to compare a noisy objective; None leaves that out.
+        effort: The effort of a noisy comparison; None leaves the comparison out.
 
     Raises:
         ReplayError: two processes do not reach the same state.
-        CompilerCrash: the compiler does not survive it, its checker rejects the state, or the program does
-            something else than unoptimized.
+        CompilerCrash: the compiler crashes or gives up, its verifier rejects the state, or the program's
+            outputs differ from the unoptimized program's.
     """
     task = problem.task
     goal = task.objective(found.objective)

@@ -1,4 +1,4 @@
-"""What came of one method on one program within one budget: a line of a file."""
+"""Rows of evaluations: a row is one method's result on one program within one budget."""
 
 from __future__ import annotations
 
@@ -13,56 +13,56 @@ from burnish.core.trace import Trace
 from burnish.files import LineFile, json_object, parse_json_lines, read_json_lines
 from burnish.search.budget import written
 
-FAILURE_FACTOR = 2.0  # a failure costs at least so many times what the reference does
+FAILURE_FACTOR = 2.0  # a failure counts as at least so many times the reference's cost
 
 LANGUAGES = {".c": "C", **dict.fromkeys((".cc", ".cpp", ".cxx", ".c++", ".C"), "C++")}
-"""The languages that means are also shown for, by how a program's name ends."""
+"""The languages with summaries of their own, by the suffix of a program's name."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One method, one program, one budget: what was found, and whether it stood up to being replayed."""
+    """The result of one method on one program within one budget, after replay and checks."""
 
     program: str  # a name that burnish.llvm.corpora.references resolves
     digest: str
     project: str
     objective: str
     method: str
-    budget: str  # as it was given: "short"
+    budget: str  # as text, such as "short"
     seed: int
     reference: str  # a baseline's name
     reference_cost: float
     unoptimized_cost: float
-    cost: float | None = None  # None: it failed
+    cost: float | None = None  # None: the method, the replay or a check failed
     failure: str = ""
-    fallback: str = ""  # the baseline, where the method is one
+    fallback: str = ""  # the baseline, if the method is a baseline or kept one
     trace: Trace = ()
-    state: str = ""  # Session.digest() at its end
+    state: str = ""  # Session.digest() at the end of the trace
     evaluations: int = 0
     seconds: float = 0.0  # from the program's bytes to the trace
-    budget_seconds: float | None = None  # None: it was a number of evaluations
+    budget_seconds: float | None = None  # None: the budget is a number of evaluations
     curve: tuple[tuple[float, int, float], ...] = field(default=(), repr=False)
     """The best so far: (seconds, evaluations, cost) at every improvement."""
     beside: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """The other exact objectives: (the reference's cost, the result's)."""
+    """The other exact objectives: (the reference's cost, the result's cost)."""
     timing: Mapping[str, float | str] = field(default_factory=dict)
-    """Of a noisy objective: `ratio`, `low`, `high`, `verdict`."""
+    """For a noisy objective: `ratio`, `low`, `high`, `verdict`, `confidence`, `repeats`."""
     checks: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What makes two rows of a file the same; the later one counts."""
+        """The row's identity; of rows with one key in a file, the last one counts."""
         return self.program, self.digest, self.method, self.budget, self.seed
 
     @property
     def language(self) -> str:
-        """The language of the program's source, as its name says: "C", "C++", or "" where it says nothing."""
+        """The language of the program's source by its name: "C", "C++", or "" if unknown."""
         file = self.program.rpartition("/")[2].partition(":")[0]  # a function's program is FILE:FUNCTION
         return LANGUAGES.get(Path(file).suffix, "")
 
     @property
     def valid(self) -> bool:
-        """Whether the result stood up to being replayed and checked."""
+        """True if the method, the replay and all checks succeeded."""
         return self.cost is not None
 
     @property
@@ -72,10 +72,10 @@ class Row:
 
     @property
     def counted_cost(self) -> float:
-        """What the row costs without any fallback.
+        """The row's cost without any fallback.
 
-        A failure costs what the program costs unoptimized, and at least twice what the reference does: it is
-        never as good as the reference.
+        A failure has the unoptimized program's cost, but at least FAILURE_FACTOR times the reference's, so
+        that it is never as good as the reference.
         """
         if self.cost is None:
             return max(self.unoptimized_cost, FAILURE_FACTOR * self.reference_cost)
@@ -83,27 +83,27 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The reference's cost / the row's: above 1 where it is better."""
+        """The reference's cost / the row's cost: above 1 if the row is better."""
         return float(self.timing["ratio"]) if self.timing else self.reference_cost / self.counted_cost
 
     @property
     def guarded(self) -> float:
-        """The ratio where the reference is kept when nothing better was found."""
+        """The ratio if the reference is kept whenever the row is not better."""
         return self.ratio if self.is_better else 1.0
 
     @property
     def is_better(self) -> bool:
-        """Whether it is strictly better than the reference; a noisy one where an interval says so."""
+        """True if the row is strictly better than the reference; for noisy costs, by an interval."""
         return self.timing["verdict"] == "faster" if self.timing else self.ratio > 1
 
     @property
     def is_worse(self) -> bool:
-        """Whether it is worse than the reference, or a failure."""
+        """True if the row is worse than the reference, or a failure."""
         return self.timing["verdict"] == "slower" if self.timing else self.ratio < 1
 
     @property
     def log_interval(self) -> tuple[float, float]:
-        """The ends of the interval of log(ratio): the value itself where it is exact."""
+        """The ends of the interval of log(ratio); both are log(ratio) if the cost is exact."""
         if not self.timing:
             return (math.log(self.ratio),) * 2
         return math.log(float(self.timing["low"])), math.log(float(self.timing["high"]))
@@ -114,10 +114,10 @@ class Row:
 
     @classmethod
     def from_json(cls, line: str) -> Row:
-        """Read what to_json wrote.
+        """Read a row that to_json wrote.
 
         Raises:
-            InputError: it is not one.
+            InputError: the line is not a row.
         """
         try:
             found = json_object(line, "a row of an evaluation")
@@ -126,7 +126,7 @@ class Row:
                 raise ValueError(f"expected the fields {', '.join(sorted(known))}")
             found["curve"] = tuple(map(tuple, found.get("curve", ())))
             found["beside"] = {name: tuple(pair) for name, pair in found.get("beside", {}).items()}
-            found["budget"] = written(found["budget"])  # "500" in files of before is "500 evaluations"
+            found["budget"] = written(found["budget"])  # older files have "500" for "500 evaluations"
             lists = {name: tuple(found.get(name, ())) for name in ("trace", "checks")}
             return cls(**(found | lists))
         except (TypeError, ValueError, AttributeError, KeyError) as error:
@@ -134,12 +134,12 @@ class Row:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file, each key once; nothing where there is no file.
+    """Return the rows of a file, each key once; [] if there is no file.
 
-    A last line without an end, as a killed process leaves it, is not counted.
+    An incomplete last line, left by a killed process, is ignored.
 
     Raises:
-        InputError: a line is something else.
+        InputError: a line is not a row.
     """
     return _each_key_once(read_json_lines(path, Row.from_json, appended=True))
 
@@ -148,13 +148,13 @@ def parse_rows(content: bytes, name: str) -> list[Row]:
     """Return the rows of a file's content, each key once.
 
     Raises:
-        InputError: a line is something else.
+        InputError: a line is not a row.
     """
     return _each_key_once(parse_json_lines(content.decode(errors="replace"), Row.from_json, name))
 
 
 def _each_key_once(rows: Iterable[Row]) -> list[Row]:
-    """Leave out rows that a later one stands for."""
+    """Leave out rows whose key a later row has."""
     return list({row.key: row for row in rows}.values())
 
 
@@ -164,10 +164,10 @@ def write_rows(rows: Iterable[Row]) -> bytes:
 
 
 class RowFile:
-    """A file that rows are appended to, whole lines only, as soon as they are there."""
+    """A file of appended rows, which always consists of whole lines."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; half a line of a killed process is cut off.
+        """Open the file; cut off an incomplete last line of a killed process.
 
         Raises:
             InputError: the folder cannot be written.
@@ -178,7 +178,7 @@ class RowFile:
         """Append a row.
 
         Raises:
-            InputError: it cannot be written: the disk is full, say.
+            InputError: the file cannot be written, for example because the disk is full.
         """
         self._file.append(row.to_json())
 

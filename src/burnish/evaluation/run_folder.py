@@ -1,4 +1,4 @@
-"""The folder of an evaluation: what was asked, what was measured, and the rows, as they come."""
+"""The folder of an evaluation: its settings, the programs' measurements, and the rows."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ SETTINGS, ROWS, PROGRAMS = "run.json", "rows.jsonl", "programs.jsonl"
 
 
 class RunFolder:
-    """Where an evaluation is kept: killed at any time, it goes on from here.
+    """The files of an evaluation, from which it continues after an interruption at any time.
 
-    `run.json` holds what all rows have in common, `programs.jsonl` what was measured of each program,
-    `rows.jsonl` the rows.
+    `run.json` has the rows' common settings, `programs.jsonl` each program's measurements, and `rows.jsonl`
+    the rows.
     """
 
     def __init__(self, path: Path, plan: MethodComparison) -> None:
-        """Open a folder for a plan; methods, budgets and programs may be added to those that it has.
+        """Open a folder for a plan, which may add methods, budgets and programs to the existing ones.
 
         Raises:
-            InputError: it cannot be written, or what it has is of another task, objective, seed or toolchain.
+            InputError: the folder cannot be written, or its rows have another task, objective, seed,
+                toolchain or policy.
         """
         self.path = path
         try:
@@ -43,15 +44,15 @@ class RunFolder:
         self._file = RowFile(path / ROWS)
 
     def is_done(self, program: Program, method: str, budget: str, seed: int) -> bool:
-        """Whether there is a row already."""
+        """Return whether there is already a row."""
         return (program.name, program.digest, method, budget, seed) in self.rows
 
     def known(self, program: Program) -> Figures | None:
-        """Return what was measured of a program."""
+        """Return a program's measurements; None if there are none."""
         return self.figures.get(program.key)
 
     def add(self, item: Row | Figures | Refused) -> None:
-        """Keep what came; it is on disk when this returns."""
+        """Store an item; rows and figures are on disk when this returns."""
         if isinstance(item, Row):
             self.rows[item.key] = item
             self._file.append(item)
@@ -93,7 +94,7 @@ class RunFolder:
 
 
 def settings_of(plan: MethodComparison) -> dict[str, Any]:
-    """Return what all rows of a folder have in common."""
+    """Return the common settings of a plan's rows."""
     return {
         "task": plan.task.id,
         "options": dict(plan.task.options),
@@ -106,10 +107,10 @@ def settings_of(plan: MethodComparison) -> dict[str, Any]:
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """Return what all rows of a folder have in common.
+    """Return the common settings of a folder's rows.
 
     Raises:
-        InputError: it is not the folder of an evaluation.
+        InputError: the folder is not that of an evaluation.
     """
     try:
         found = json.loads((folder / SETTINGS).read_text())

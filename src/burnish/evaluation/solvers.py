@@ -1,4 +1,4 @@
-"""Methods by their names: what gets a program and a budget, and answers with a trace."""
+"""Methods by name: functions from a program and a budget to a result with a trace."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from burnish.search.problem import Problem
 from burnish.search.stages import search_stages
 
 Solver = Callable[[Problem, Budget, int, Callable[[Progress], None]], Result]
-"""Returns what was found within a budget, by a seed; the calls of its last argument are the curve."""
+"""Searches within a budget, with a seed; calls its last argument with progress, which makes the curve."""
 
 
 def solver_of(spec: str, task: Task) -> Solver:
     """Return the method of a name: a search, `search@policy`, or a baseline of the task.
 
-    It is called anew for each program, within the program's budget: what a method loads counts.
+    The method is called for each program, within the program's budget; loading a policy counts.
 
     Raises:
         UnknownName: there is no such method.
@@ -41,11 +41,12 @@ def solver_of(spec: str, task: Task) -> Solver:
 
 
 def check_methods(specs: Iterable[str], task: Task, objective: str) -> dict[str, str]:
-    """Look all methods up before any of them runs; return the digests of their policies, by method.
+    """Check all methods before any method runs; return the digests of their policies, by method.
 
     Raises:
         UnknownName: there is no such method or policy.
-        InputError: none is given, or one twice; a policy is of another task, or none is shipped for this one.
+        InputError: there are no methods, or one is repeated; a policy is of another task, or the task has no
+            shipped policy.
     """
     names = list(specs)
     if not names or len(set(names)) < len(names):
@@ -60,7 +61,7 @@ def check_methods(specs: Iterable[str], task: Task, objective: str) -> dict[str,
 
 
 def _policy_digest(policy: str, task: Task, objective: str) -> str:
-    """Return 32 hexadecimal digits of BLAKE2b over a policy's file; of stages, over all that have one."""
+    """Return 32 hexadecimal digits of BLAKE2b over the policy's file, or over the files of all stages."""
     parts = (policies.find_guide(policy, stage, objective) for stage in task.stages or (task,))
     guides = [found[1] for found in parts if found]
     if not guides:
@@ -94,7 +95,7 @@ def _search(
 def _baseline(
     name: str, problem: Problem, _budget: Budget, seed: int, _progress: Callable[[Progress], None]
 ) -> Result:
-    """Return a baseline's own state, whatever the budget."""
+    """Return a baseline's own state as a result, whatever the budget."""
     start = time.monotonic()
     session = problem.from_baseline(name).open()
     try:

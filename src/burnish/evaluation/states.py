@@ -1,4 +1,4 @@
-"""Where traces lead, when many are asked for that differ by little."""
+"""A cache of the states after traces, for many traces that differ by little."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from burnish.core.walk import reached
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits
 
-KEPT = 12  # open sessions
+KEPT = 12  # most open sessions
 
 
 class States:
-    """The states that traces of one program lead to; no action is applied twice to the same state.
+    """The states after traces of one program; no action is applied twice to the same state.
 
-    States are the same where their digests are. So a trace without an entry that changed nothing costs
-    nothing, and one that joins a path that was gone before costs what lies ahead of that.
+    States with equal digests are the same state. So leaving out an entry that changed nothing needs no work.
+    A trace that reaches a known state needs work only for unknown entries after that state.
     """
 
     def __init__(self, task: Task, program: Program, *, limits: Limits = Limits()) -> None:
         """Open the program in a worker process.
 
         Raises:
-            ProgramError: it cannot be read.
+            ProgramError: the program cannot be read.
         """
         self._root = Sandbox(task.open, program, limits=limits)
         self._start = self._root.digest()
         self._next: dict[tuple[str, str], str | BurnishError] = {}  # by state and entry
-        self._paths: dict[str, Trace] = {self._start: ()}  # the first that led there
+        self._paths: dict[str, Trace] = {self._start: ()}  # by state: the first known trace to it
         self._costs: dict[tuple[str, str], float] = {}  # by state and objective
         self._open: Recent[str, Session] = Recent(KEPT, Session.close)
 
@@ -51,11 +51,11 @@ class States:
         self._root.shutdown()
 
     def digests(self, trace: Trace) -> tuple[str, ...]:
-        """Return the digest of the program, and of the state after each entry: [1 + len(trace)].
+        """Return the digests of the program and of the state after each entry: [1 + len(trace)].
 
         Raises:
-            CompilerCrash: the compiler does not survive an entry.
-            IllegalAction: an entry does not apply where it comes.
+            CompilerCrash: the compiler crashes or gives up at an entry.
+            IllegalAction: an entry is illegal in its state.
             UnknownName: there is no such action.
         """
         found = [self._start]
@@ -64,7 +64,7 @@ class States:
         return tuple(found)
 
     def cost(self, trace: Trace, objective: str) -> float:
-        """Return what the last state costs; infinity where the trace leads to none.
+        """Return the cost of the last state; infinity if the trace crashes or is illegal.
 
         Raises:
             UnknownName: there is no such objective or action.
@@ -78,7 +78,7 @@ class States:
             return math.inf
 
     def session(self, trace: Trace) -> Session:
-        """Return the session at the end of a trace: to look at, not to change or to close.
+        """Return the session at the end of a trace; the caller must not change or close it.
 
         Raises:
             CompilerCrash, IllegalAction, UnknownName: see `digests`.
@@ -112,7 +112,7 @@ class States:
         return after
 
     def _session(self, state: str) -> Session:
-        """Return a session in a state, a new one where it was closed to save memory."""
+        """Return a session in a state; reopen the session if it was closed to save memory."""
         if state == self._start:
             return self._root
         if (session := self._open.get(state)) is None:

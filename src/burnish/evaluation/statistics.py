@@ -1,4 +1,4 @@
-"""What rows say of methods: means with intervals, wins, ties and losses."""
+"""Statistics of methods from rows: means with intervals, wins, ties and losses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from burnish.evaluation.rows import Row
 from burnish.search.budget import written
 
 CONFIDENCE = 0.95
-SEED = 0  # of all resampling: the same rows have the same intervals
-ALL = ""  # for all projects, or all languages, together
+SEED = 0  # of all resampling, so that the same rows have the same intervals
+ALL = ""  # stands for all projects, or all languages, together
 
 
 @dataclass(frozen=True)
@@ -21,32 +21,32 @@ class Mean:
     """A geometric mean of ratios over programs, with percentile intervals by the bootstrap."""
 
     ratio: float
-    low: float | None  # over which programs there are; None: one alone, whose ratio is exact
+    low: float | None  # from resampled programs; None: a single program with an exact ratio
     high: float | None
-    project_low: float | None  # over which projects there are, whole; None: there is one alone
+    project_low: float | None  # from resampled whole projects; None: there is only one project
     project_high: float | None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a method came to within a budget; ratios are the reference's cost / the method's."""
+    """A method's results within a budget; ratios are the reference's cost / the method's."""
 
     method: str
     budget: str
-    project: str  # ALL for all of them
+    project: str  # ALL: the programs of all projects
     programs: int
     failures: int
     wins: int  # strictly better than the reference
     ties: int
-    losses: int  # failures among them
-    unguarded: Mean  # as it is, a failure as Row.counted_cost says
-    guarded: Mean  # the reference where that is better
+    losses: int  # includes failures
+    unguarded: Mean  # of the method's own results; a failure has Row.counted_cost
+    guarded: Mean  # with the reference in place of results that are not better
     total: float  # sum of the reference's costs / sum of the method's, unguarded
     guarded_total: float
     seconds: float  # mean
     evaluations: float  # mean
-    overrun: float  # seconds beyond the budget, the most
-    language: str = ALL  # of the sources: ALL for whatever they are
+    overrun: float  # the most seconds beyond the budget
+    language: str = ALL  # of the sources; ALL: any language
 
     @property
     def share_better(self) -> float:
@@ -63,13 +63,13 @@ class Pair:
     budget: str
     programs: int
     mean: Mean
-    wins: int  # of the first; of noisy objectives, where the intervals say so
+    wins: int  # of the first; for noisy objectives, only those whose interval excludes a tie
     ties: int
     losses: int
 
     @property
     def apart(self) -> bool:
-        """Whether the interval over programs excludes that they are alike; one program says nothing of it."""
+        """True if the interval over programs excludes 1; False if a single program has no interval."""
         low, high = self.mean.low, self.mean.high
         return low is not None and high is not None and not low <= 1 <= high
 
@@ -77,12 +77,12 @@ class Pair:
 def summarise(
     rows: Sequence[Row], *, confidence: float = CONFIDENCE, by_project: bool = False
 ) -> list[Summary]:
-    """Return what each method came to within each budget, in the order of the rows.
+    """Return a summary for each method and budget, in the order of the rows.
 
     Args:
-        rows: Of one objective and seed.
-        confidence: Of the intervals.
-        by_project: For each project apart instead of for all programs.
+        rows: Rows of one objective and seed.
+        confidence: The confidence of the intervals.
+        by_project: Summarise each project separately instead of all programs together.
     """
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
@@ -92,9 +92,9 @@ def summarise(
 
 
 def summarise_languages(rows: Sequence[Row], *, confidence: float = CONFIDENCE) -> list[Summary]:
-    """Return what each method came to within each budget, C and C++ apart; nothing where not both are there.
+    """Return a summary for each language (C, C++), method and budget; [] unless there are two languages.
 
-    Programs whose names do not say the language are left out. The arguments are those of `summarise`.
+    Programs whose names do not show the language are left out. The arguments are those of `summarise`.
     """
     languages = sorted({row.language for row in rows} - {""})
     if len(languages) < 2:
@@ -115,18 +115,18 @@ def compare_pair(
     guarded: bool = False,
     confidence: float = CONFIDENCE,
 ) -> Pair:
-    """Compare two methods program by program: the bootstrap resamples pairs.
+    """Compare two methods program by program; the bootstrap resamples pairs.
 
     Args:
-        rows: Of one objective and seed; programs that one of the two has no row of are left out.
+        rows: Rows of one objective and seed; programs without a row of both methods are left out.
         first: A method.
-        second: Another.
-        budget: Of both, in any way that a budget can be written.
-        guarded: Whether both keep the reference where they are not better.
-        confidence: Of the intervals.
+        second: Another method.
+        budget: The budget of both, in any text form of a budget.
+        guarded: Whether both keep the reference if they are not better.
+        confidence: The confidence of the intervals.
 
     Raises:
-        InputError: they have no program in common.
+        InputError: the methods have no program in common.
     """
     budget = written(budget)
     by_method = {
@@ -194,7 +194,7 @@ def _mean(
     ratio = math.exp(math.fsum(logs) / len(logs))
     low: float | None = None
     high: float | None = None
-    if len(logs) > 1 or intervals[0][0] < intervals[0][1]:  # of one program, what is not known of its time
+    if len(logs) > 1 or intervals[0][0] < intervals[0][1]:  # a single noisy program has its own interval
         low, high = map(math.exp, bootstrap_interval(logs, intervals, confidence, seed=SEED))
     if len(set(projects)) == 1:
         return Mean(ratio, low, high, None, None)
@@ -202,7 +202,7 @@ def _mean(
 
 
 def _difference(one: Row, other: Row) -> tuple[float, float]:
-    """Return the interval of log(one's ratio / the other's): the two err independently."""
+    """Return the interval of log(one's ratio / the other's), whose errors are independent."""
     centre = math.log(one.ratio / other.ratio)
     halves = [(row.log_interval[1] - row.log_interval[0]) / 2 for row in (one, other)]
     half = math.hypot(*halves)

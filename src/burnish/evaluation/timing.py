@@ -1,4 +1,4 @@
-"""Is one executable faster than another? Only an interval says so."""
+"""Timing of executables: a verdict needs a confidence interval."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from burnish.llvm.run.stopwatch import SECONDS
 FASTER, SLOWER, NO_DIFFERENCE, IDENTICAL = "faster", "slower", "no difference beyond noise", "identical"
 
 Clock = Callable[[Path, Run], float]
-"""Runs an executable once and returns what that cost."""
+"""Runs an executable once and returns the run's cost."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How thoroughly to compare."""
+    """The effort of a comparison."""
 
-    repeats: int = 15  # rounds; each runs everything twice
+    repeats: int = 15  # rounds; each runs every program twice on every input
     confidence: float = 0.95
     seed: int = 0  # of the order in a round
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much faster a candidate is than a baseline: times of the baseline / times of the candidate."""
+    """The speedup of a candidate over a baseline: the baseline's times / the candidate's times."""
 
     ratio: float  # above 1: the candidate is faster
     low: float  # of the confidence interval
@@ -45,8 +45,8 @@ class Comparison:
     verdict: str  # FASTER, SLOWER, NO_DIFFERENCE, IDENTICAL
     confidence: float
     repeats: int
-    noise: float = 1.0  # the ratio of the baseline to itself, measured in between, turned above 1
-    least: tuple[float, float] = (0.0, 0.0)  # baseline and candidate: sum over the inputs
+    noise: float = 1.0  # ratio of the baseline's times to those of its copy, or the inverse, at least 1
+    least: tuple[float, float] = (0.0, 0.0)  # of (baseline, candidate): summed over the inputs
     median: tuple[float, float] = (0.0, 0.0)
 
 
@@ -54,19 +54,19 @@ Times = Sequence[Sequence[float]]  # [rounds][inputs]
 
 
 def compare_rounds(baseline: Times, same: Times, candidate: Times, confidence: float) -> Comparison:
-    """Compare what was measured in rounds, each program once in each.
+    """Compare measurements in rounds; each round has one measurement per program and input.
 
-    The candidate is faster, or slower, where the interval of the ratio holds neither 1 nor what the
-    baseline differed from itself.
+    The candidate is faster, or slower, if the ratio's interval excludes 1 and the noise: the ratio of the
+    baseline to its copy.
 
     Args:
-        baseline: Its times.
-        same: The times of a second copy of it.
-        candidate: Its times.
-        confidence: Of the interval.
+        baseline: The baseline's times.
+        same: The times of a copy of the baseline.
+        candidate: The candidate's times.
+        confidence: The interval's confidence.
 
     Raises:
-        InputError: these are too few rounds for that confidence.
+        InputError: there are too few rounds for this confidence.
     """
     ratios = _log_ratios(baseline, candidate)
     low, high = signed_rank_interval(ratios, confidence)
@@ -85,7 +85,7 @@ def compare_rounds(baseline: Times, same: Times, candidate: Times, confidence: f
 
 
 def verdict_of(low: float, high: float, noise: float) -> str:
-    """Return what an interval says, all in logarithms: it must leave out 1, and what noise alone makes."""
+    """Return the verdict of an interval of log(ratio): no difference if it overlaps -noise to noise."""
     return FASTER if low > noise else SLOWER if high < -noise else NO_DIFFERENCE
 
 
@@ -98,23 +98,23 @@ def compare_times(
     effort: Effort = Effort(),
     clock: Clock | None = None,
 ) -> Comparison:
-    """Time two executables in turn, with nothing else that burnish measures on the machine.
+    """Time two executables in turn, without other measurements of burnish on the machine.
 
-    In each round, every input is run by the baseline, by a copy of it and by the candidate, on one core, in
-    random order and then once more in the opposite order: drift cancels, and the lesser of the two counts, as
-    what disturbs a run can only make it longer. The copy shows what remains of noise. A first round is not
-    counted.
+    In each round, the baseline, its copy and the candidate run every input on one core, in random order. They
+    then run again in the opposite order, so that drift cancels. The lesser of the two times counts, because
+    disturbances only make runs longer. The copy's times show the remaining noise. An additional first round
+    is not counted.
 
     Args:
         baseline: An executable.
-        candidate: Another.
+        candidate: Another executable.
         workload: The inputs.
         what: Seconds of CPU time, or one of the counters of burnish.llvm.run.
-        effort: How many rounds, and how sure to be.
-        clock: How to measure; for tests.
+        effort: The number of rounds and the confidence.
+        clock: Measures a run; for tests.
 
     Raises:
-        InputError: that many rounds cannot give that confidence.
+        InputError: the confidence is not between 0 and 1.
         Miscompiled: a run fails.
         MissingTool: the machine has no such counter.
     """
@@ -125,10 +125,10 @@ def compare_times(
     measure = clock or run_clock(workload, what)
     with temporary_folder() as folder:
         for number in range(1 + rounds):
-            # New copies, as where the system happens to put a file's pages stays with them.
+            # New copies each round, because a file's pages keep their place in memory, which affects times.
             programs = [_copy(path, folder / str(i)) for i, path in enumerate(sources)]
             row = np.full((3, len(workload.runs)), np.inf)
-            with alone():  # for a round only: others wait, and not for ever
+            with alone():  # for one round only, because other processes wait for the lock
                 for column, run in enumerate(workload.runs):
                     order = rng.permutation(3)
                     for program in (*order, *order[::-1]):
@@ -141,7 +141,7 @@ def compare_times(
 
 
 class Comparer:
-    """Compares objects of programs; the same two are compared once."""
+    """Compares objects of programs; caches the comparisons."""
 
     def __init__(self, effort: Effort = Effort()) -> None:
         self.effort = effort
@@ -150,10 +150,10 @@ class Comparer:
     def compare(
         self, baseline: bytes, candidate: bytes, workload: Workload, what: str = SECONDS
     ) -> Comparison:
-        """Compare two objects of a program by `compare_times`; the same object is not timed.
+        """Compare two objects of a program by `compare_times`; equal objects are not timed.
 
         Raises:
-            CompileError: one cannot be linked.
+            CompileError: an object cannot be linked.
             Miscompiled: a run fails.
             MissingTool: the machine has no such counter.
         """
@@ -169,9 +169,10 @@ class Comparer:
 
 
 def run_clock(workload: Workload, what: str = SECONDS) -> Clock:
-    """Return what runs an executable on the core for measurements and reads what that cost.
+    """Return a function that runs an executable on the measurement core and returns the run's cost.
 
-    It raises Miscompiled where a run crashes or does not end, and MissingTool without such a counter.
+    The function raises Miscompiled if a run crashes or does not end, and MissingTool if there is no such
+    counter.
     """
     limits = replace(PATIENT, cpu=quiet_core())
     counters = () if what == SECONDS else (what,)

@@ -1,4 +1,4 @@
-"""A failure as a folder, where a task cannot show it without burnish: program, inputs, trace."""
+"""Folders with a failing program, its inputs and trace, for tasks that make no reproducers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTE = "the task has nothing that shows it without burnish: the program and the 
 
 
 def trace_folder(task: Task, broken: Broken) -> Reproducer:
-    """Write down what fails, and the task's command line, where it has one for this trace."""
+    """Return a folder with the failing program and trace, and the task's command line for them, if any."""
     program = broken.program
     name = f"program/{Path(program.name).name or 'program'}"
     files = {name: program.content, "trace.txt": "".join(f"{text}\n" for text in broken.trace).encode()}
@@ -28,7 +28,7 @@ def trace_folder(task: Task, broken: Broken) -> Reproducer:
 def _command(task: Task, trace: Trace) -> str:
     try:
         return task.checks.commandline(trace) if task.checks.commandline else ""
-    except InputError:  # no other tool does what one of the entries does
+    except InputError:  # an entry has no equivalent in the other tool
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Is a result right? Where it is not: what is the least that shows it?"""
+"""Validation of results; a wrong result is reduced to a minimal reproducer."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from burnish.workers.worker import Limits
 
 @dataclass(frozen=True)
 class Scrutiny:
-    """How closely a trace is looked at."""
+    """The effort of a validation."""
 
-    sanitizers: tuple[str, ...] = ()  # some of the task's
-    reduce_seconds: float = math.inf  # how long to look for a shorter trace that fails
-    timeout_seconds: float = 10.0  # of a run of the program
+    sanitizers: tuple[str, ...] = ()  # some of the task's sanitizers
+    reduce_seconds: float = math.inf  # time limit for the reduction of a failing trace
+    timeout_seconds: float = 10.0  # time limit for a run of the program
     limits: Limits = Limits()  # of the compiler's processes
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What was checked, and what came of it."""
+    """The checks of a validation, and its outcome."""
 
-    checks: tuple[str, ...]  # that were passed, each in words
+    checks: tuple[str, ...]  # the passed checks, each in words
     failure: Failure | None = None
-    reduced: Reduced | None = None  # the shortest part of the trace that fails in the same way
+    reduced: Reduced | None = None  # the reduced trace, which fails in the same way
     reproducer: Reproducer | None = field(default=None, repr=False)
-    compared: bool = True  # whether the program was run, and what it did compared; else it may still be wrong
+    compared: bool = True  # whether outputs were compared; if not, the program may still be wrong
 
 
 def validate(
@@ -49,20 +49,21 @@ def validate(
     scrutiny: Scrutiny = Scrutiny(),
     note: Callable[[str], None] = lambda _: None,
 ) -> Validation:
-    """Replay a trace in two new processes, verify the state, and compare what the program does.
+    """Replay a trace in two new processes, verify the state, and compare the program's behaviour.
 
-    The optimized program runs on all its inputs. It must behave as the unoptimized one (`Checks.behaviour`),
-    and as the inputs expect. A program that cannot be run is only replayed and verified.
+    The optimized program runs on all its inputs. Its behaviour must equal the unoptimized program's
+    (`Checks.behaviour`) and the inputs' expected outputs. A program that cannot be run is only replayed and
+    verified.
 
     Args:
-        task: What the trace is of.
-        program: What it is applied to.
-        trace: Its entries.
-        scrutiny: How closely to look.
-        note: Told what happens now.
+        task: The trace's task.
+        program: The program that the trace is applied to.
+        trace: The trace.
+        scrutiny: The effort of the validation.
+        note: Called with a description of each activity.
 
     Raises:
-        InputError: the trace cannot be applied; the program does not do unoptimized what it should.
+        InputError: the trace is illegal, or the unoptimized program does not do what it should.
     """
     note("replaying")
     unstable = None
@@ -72,7 +73,7 @@ def validate(
         session.shutdown()
     except ReplayError as error:
         unstable = Failure(UNSTABLE, str(error))
-    except CompilerCrash:  # of which the oracle has more to say
+    except CompilerCrash:  # the oracle repeats the trace and classifies the failure
         pass
     note("running the program unoptimized")
     with Oracle(task, program, limits=scrutiny.limits, timeout_seconds=scrutiny.timeout_seconds) as oracle:
@@ -91,10 +92,10 @@ def validate(
 
 
 def check_sanitizers(task: Task, names: tuple[str, ...]) -> None:
-    """Check that a task has sanitizers.
+    """Check that a task has the named sanitizers.
 
     Raises:
-        InputError: it has not.
+        InputError: the task lacks one.
     """
     known = task.checks.validator().sanitizers
     for name in names:
@@ -107,7 +108,7 @@ def check_sanitizers(task: Task, names: tuple[str, ...]) -> None:
 
 
 def _sanitized(oracle: Oracle, trace: Trace, names: tuple[str, ...], checks: tuple[str, ...]) -> Validation:
-    """Let the task look for errors that change no output, and are not the program's own."""
+    """Run the task's check for errors that change no output and are not in the program itself."""
     check = oracle.task.checks.validator().check_state
     if not check:
         return Validation(checks)
@@ -127,7 +128,7 @@ def _reduced(
     seconds: float,
     note: Callable[[str], None],
 ) -> Validation:
-    """Find the shortest trace that fails in the same way, and what shows it without burnish."""
+    """Reduce the trace to one that fails in the same way, and make a reproducer without burnish."""
 
     def still_fails(part: Trace) -> bool:
         note(f"reducing: {len(part)} of {len(trace)} steps")

@@ -1,4 +1,4 @@
-"""Verifying a leaderboard: its rows are replayed, and its figures computed once more."""
+"""Verification of a leaderboard: replay its rows, and compute its figures again."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from burnish.evaluation.timing import Effort
 from burnish.search.problem import Problem
 from burnish.workers.worker import Limits
 
-TOLERANCE = 1e-9
-MOST_SHOWN = 5  # of the programs that are in one of two sets
+TOLERANCE = 1e-9  # relative difference of equal figures
+MOST_SHOWN = 5  # most names of missing or unexpected programs in a message
 
 
 @dataclass(frozen=True)
 class Replays:
-    """Which rows of an entry are replayed, and within which limits."""
+    """The choice of rows to replay, and the limits of the replays."""
 
-    count: int | None = None  # of rows, drawn by the seed; None: all
+    count: int | None = None  # number of rows, drawn by the seed; None: all
     seed: int = 0
     limits: Limits = Limits()  # of the compiler's processes
 
@@ -44,18 +44,18 @@ def verify_entry(
     replays: Replays = Replays(),
     note: Callable[[Row], None] = lambda _: None,
 ) -> Iterator[str]:
-    """Yield what differs from what an entry says, as it is found; nothing where all is so.
+    """Yield an entry's errors as they are found; nothing if the entry is right.
 
-    The rows must be those that the entry was made of, cover the programs that it names, and give its figures;
-    each trace is replayed and measured anew, and so are the program unoptimized and the reference.
+    The rows must be the entry's own, cover the programs that it names, and give its figures. Each trace is
+    replayed and measured again, and so are the unoptimized program and the reference.
 
     Args:
         path: The leaderboard.
         entry: One of its entries.
-        task: Of the entry, with its options.
-        cases: What the names of its programs stand for here.
-        replays: Which rows to replay; all by default.
-        note: Told which row is replayed now.
+        task: The entry's task, with the entry's options.
+        cases: The programs that the entry's names stand for here.
+        replays: The rows to replay; by default all.
+        note: Called with each row before its replay.
     """
     try:
         rows = rows_of_entry(path, entry)
@@ -77,7 +77,7 @@ def verify_entry(
             problem = Problem(task, case.load(), variants=case.variants(), limits=replays.limits)
             found = measure_row(problem, row)
         except KeyError:
-            continue  # said above
+            continue  # already reported by _check_programs
         except BurnishError as error:
             yield f"{row.program}: {error}"
             found = replace(row, cost=None)
@@ -88,11 +88,11 @@ def verify_entry(
 
 
 def measure_row(problem: Problem, row: Row) -> Row:
-    """Return a row with everything in it measured anew; of a noisy objective, all but the times.
+    """Return a row with all costs measured again; for a noisy objective, only the state.
 
     Raises:
-        InputError: the program is not the row's, or the trace not one of the task.
-        CompilerCrash, ReplayError: the trace does not stand up to being replayed.
+        InputError: the program is not the row's, or the trace is invalid in the task.
+        CompilerCrash, ReplayError: the replay of the trace fails.
     """
     task = problem.task
     if problem.program.digest != row.digest:
@@ -118,7 +118,7 @@ def measure_row(problem: Problem, row: Row) -> Row:
         fallback=row.fallback,
     )
     try:
-        effort = None if goal.noisy else Effort()  # times would differ
+        effort = None if goal.noisy else Effort()  # times differ from run to run
         seen = remeasure(problem, found, row.reference, effort=effort)
     except (CompilerCrash, ReplayError) as error:
         raise type(error)(f"the trace does not stand up to being replayed: {error}") from None
@@ -167,7 +167,7 @@ def _check_figures(entry: Entry, rows: Sequence[Row]) -> Iterator[str]:
 def _check_row(row: Row, found: Row) -> Iterator[str]:
     for name in ("reference_cost", "unoptimized_cost", "cost", "state"):
         said, value = getattr(row, name), getattr(found, name)
-        if value is not None and not _same(said, value):  # None: said already
+        if value is not None and not _same(said, value):  # None: the failure is already reported
             yield f"{row.program}: {name} is {value}, the row says {said}"
 
 

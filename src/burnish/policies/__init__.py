@@ -1,1 +1,1 @@
-"""What was trained, in use: numpy or onnxruntime, and no torch."""
+"""Running trained policies with numpy or onnxruntime, without torch."""

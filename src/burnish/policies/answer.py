@@ -1,4 +1,4 @@
-"""Exported policies that answer what a compiler asks, in the process where it asks: see Session.answer."""
+"""Exported policies that answer a compiler's questions in the session's process: see Session.answer."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from burnish.policies.load import load_action_policy
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """A policy's file, for workers to read: each reads it once."""
+    """A policy's file, as a MakeAnswerer: each worker reads the file once."""
 
     path: Path
-    digest: str  # of the file: another policy under the same name is read anew
+    digest: str  # of the file's bytes: a new policy under the same name is read again
     observation: str | tuple[str, ...]  # see PolicyGuide
     actions: tuple[str, ...] = field(repr=False)  # the task's
-    columns: tuple[str, ...] = field(default=(), repr=False)  # the observation's, where it is one array
+    columns: tuple[str, ...] = field(default=(), repr=False)  # the observation's; empty if there are several
 
     def __call__(self) -> Answers:
-        """Read it.
+        """Read the policy.
 
         Raises:
             MissingTool, InputError: see load_action_policy.
@@ -53,7 +53,7 @@ class Answers:
         return self.steps.observations
 
     def __call__(self, observed: tuple[Observed, ...], legal: Mask) -> int:
-        """See Answerer; of what the policy does not know, the first that is legal."""
+        """See Answerer; if the policy knows no legal action, return the first legal one."""
         log_probs = self.steps.predict([State(observed, legal)])[0].log_probs[self.steps.known]
         if not np.isfinite(log_probs).any():
             return int(np.argmax(legal))
@@ -62,7 +62,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class ByPython:
-    """The policy of a file, asked question by question even where a network of the compiler's could answer.
+    """The policy of a file, called for each question even where the compiler could run its network.
 
     For comparisons: the answers are the same.
     """
@@ -76,7 +76,7 @@ class ByPython:
 
 @dataclass(frozen=True)
 class StepByStep:
-    """An Answerer that no network is made of."""
+    """An Answerer that hides its policy's network, so that the compiler cannot run it."""
 
     policy: Answerer
 
@@ -91,11 +91,11 @@ class StepByStep:
 
 
 def answers_of(path: Path, task: Task) -> PolicyFile:
-    """Return what hands a policy's file to sessions of a task.
+    """Return a policy's file as a MakeAnswerer for sessions of a task.
 
     Raises:
-        MissingTool: what runs it is not installed.
-        InputError: it is none, or for another task, or one that also acts at sites of its own choice.
+        MissingTool: the package that runs the policy is not installed.
+        InputError: the file is not a policy, is for another task, or also acts at sites of its own choice.
     """
     found = load_guide(path, task)
     if found.sites:

@@ -1,4 +1,4 @@
-"""Policies whose network is a perceptron: plain arrays, and the few lines of numpy that run them.
+"""Policies whose network is a perceptron: plain arrays that numpy runs.
 
 burnish.learning.agents.export writes them.
 """
@@ -29,7 +29,7 @@ EPSILON: Final = np.float32(1e-5)  # of torch's LayerNorm
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """x @ weight + bias; then, where there is one, a layer norm."""
+    """x @ weight + bias, then a layer norm if there is one."""
 
     weight: Floats  # [inputs, outputs]
     bias: Floats  # [outputs]
@@ -37,7 +37,7 @@ class Linear:
     norm_bias: Floats | None = None  # [outputs]
 
     def __call__(self, x: Floats) -> Floats:
-        """Return float32[B, outputs] of float32[B, inputs]."""
+        """Return float32[B, outputs] for float32[B, inputs]."""
         y: Floats = x @ self.weight + self.bias
         if self.norm_weight is not None and self.norm_bias is not None:
             y = y - y.mean(axis=1, keepdims=True)
@@ -48,11 +48,11 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Perceptron:
-    """Features are scaled and standardized; an activation follows every layer.
+    """A perceptron that scales and standardizes its features; an activation follows every layer.
 
-    With boundaries, a feature becomes four numbers, as in ml-compiler-opt's feature_ops.py: with q the share
-    of its boundaries that are not above it, q, q * q and the root of q, each of all features together, and
-    last what is standardized.
+    With boundaries, a feature becomes four numbers, as in ml-compiler-opt's feature_ops.py: q, q * q, the
+    root of q, and the standardized feature. q is the share of the feature's boundaries that are not above
+    it. The input is four blocks: q of all features, then q * q of all features, and so on.
     """
 
     log1p: bool  # scaled as sign(x) log(1 + |x|)
@@ -60,7 +60,7 @@ class Perceptron:
     deviation: Floats  # [features]
     layers: tuple[Linear, ...]
     activation: str = "relu"  # one of ACTIVATIONS
-    boundaries: Floats | None = None  # [features, steps], ascending: say quantiles
+    boundaries: Floats | None = None  # [features, steps], ascending, such as quantiles
 
     def __post_init__(self) -> None:
         if self.activation not in ACTIVATIONS:
@@ -69,7 +69,7 @@ class Perceptron:
             raise InputError("features are scaled by log1p or by boundaries, not by both")
 
     def __call__(self, features: Floats) -> Floats:
-        """Return float32[B, width] of float32[B, features]."""
+        """Return float32[B, width] for float32[B, features]."""
         activate = ACTIVATIONS[self.activation]
         x = self._scaled(features)
         for layer in self.layers:
@@ -94,8 +94,8 @@ class Perceptron:
 class ArraysPolicy:
     """A policy in numpy.
 
-    Where actions are factorised, `kinds` scores the kinds and `kind` int64[n] says of which one each
-    action is: log p(a) = log p(kind) + log p(a | kind).
+    If actions are factorised, log p(a) = log p(kind) + log p(a | kind). Then `kinds` scores the kinds, and
+    `kind` int64[n] is the kind of each action.
     """
 
     actions: tuple[str, ...]
@@ -104,12 +104,12 @@ class ArraysPolicy:
     head: Linear  # [width, n]
     kinds: Linear | None = None  # [width, kinds]
     kind: NDArray[np.int64] | None = None
-    critic_encoder: Perceptron | None = None  # the critic takes the actor's vectors if it has none
+    critic_encoder: Perceptron | None = None  # None: the critic takes the output of `encoder`
     critic: Linear | None = None  # [width, 1]
-    card: Mapping[str, Any] = field(default_factory=dict)  # what else is known of it
+    card: Mapping[str, Any] = field(default_factory=dict)  # metadata; see ActionPolicy
 
     def log_probs(self, observations: Sequence[Any], masks: Mask) -> Floats:
-        """Return float32[B, n], about ILLEGAL where bool[B, n] is False, of what B environments observe."""
+        """Return float32[B, n] for B observations; about ILLEGAL where the mask bool[B, n] is False."""
         return self._distribution(self.encoder(self.inputs.batch(observations)), masks)
 
     def evaluate(self, observations: Sequence[Any], masks: Mask) -> tuple[Floats, Floats]:
@@ -145,7 +145,7 @@ class ArraysPolicy:
 
 
 def save_arrays(policy: ArraysPolicy, path: Path) -> None:
-    """Write a policy as a file."""
+    """Write a policy to a file."""
     arrays: dict[str, NDArray[Any]] = {
         **_of_perceptron("encoder", policy.encoder),
         **_of("head", policy.head),
@@ -168,10 +168,10 @@ def save_arrays(policy: ArraysPolicy, path: Path) -> None:
 
 
 def load_arrays(path: Path) -> ArraysPolicy:
-    """Read what `save_arrays` wrote.
+    """Read a policy that `save_arrays` wrote.
 
     Raises:
-        InputError: it is not that, or of another version.
+        InputError: the file is not such a policy, or its format has another version.
     """
     try:
         arrays, rest = read_archive(path, FORMAT)

@@ -1,7 +1,7 @@
-"""Observations of several environments as the arrays that networks take.
+"""Batches: observations of several environments as the arrays that networks take.
 
-It needs no torch: training and the use of a trained policy, in whatever runs it, batch with the same lines.
-How a network's observations are batched is a value, so that it can be kept beside the network.
+The module needs no torch, so training and all runtimes of trained policies batch with the same code. A
+batching method is a value (`Inputs`), so that it can be stored with its network.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Batch: TypeAlias = "NDArray[Any] | dict[str, Batch]"
 
 @dataclass(frozen=True)
 class Features:
-    """Feature vectors; of observations that are a dict, those of some names one after another."""
+    """Feature vectors; if observations are dicts, the vectors of some names are concatenated."""
 
-    names: tuple[str, ...] = ()  # none: the observation is an array
+    names: tuple[str, ...] = ()  # empty: the observation is an array
 
     def batch(self, observations: Sequence[Any]) -> NDArray[np.float32]:
         """Return float32[B, features]."""
@@ -35,13 +35,13 @@ class Features:
 
 @dataclass(frozen=True)
 class Graphs:
-    """Graphs of the same node columns, as GraphArrays or Gymnasium's GraphInstance."""
+    """Graphs with the same node columns, as GraphArrays or Gymnasium's GraphInstance."""
 
     def batch(self, observations: Sequence[Any]) -> Batch:
-        """Return the graphs as one, the nodes of the first one first; N and E are their sums.
+        """Return all graphs as one graph with N nodes and E edges, those of the first graph first.
 
         nodes int64[N, columns], links int64[2, E] (sources, targets), flow int64[E], position int64[E],
-        graph int64[N] (the number of each node's graph), sizes int64[B] (their nodes).
+        graph int64[N] (the index of each node's graph), sizes int64[B] (the number of nodes of each graph).
         """
         parts = [_nodes_and_edges(observed) for observed in observations]
         sizes = np.array([len(nodes) for nodes, _, _ in parts], dtype=np.int64)
@@ -60,13 +60,13 @@ class Graphs:
 
 @dataclass(frozen=True)
 class Sequences:
-    """Sequences of numbers from 0, of which the last `length` count."""
+    """Sequences of numbers from 0; the last `length` numbers are used."""
 
     length: int
-    padding: int | None = None  # a number that means nothing at a sequence's end
+    padding: int | None = None  # a number that is ignored at a sequence's end
 
     def batch(self, observations: Sequence[Any]) -> Batch:
-        """Return lengths int64[B] and numbers int64[B, the largest one or 1], 0 after a sequence's end."""
+        """Return lengths int64[B] and numbers int64[B, L], 0 after the end; L >= 1 is the longest."""
         rows = [self._kept(np.asarray(observed, dtype=np.int64)) for observed in observations]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         numbers = np.zeros((len(rows), max(1, lengths.max(initial=0))), dtype=np.int64)
@@ -83,14 +83,14 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Rows:
-    """Sequences of rows of numbers, of which the last `length` count."""
+    """Sequences of rows of numbers; the last `length` rows are used."""
 
     columns: int
     length: int
-    there: int | None = None  # the column that is 0 in rows that are none
+    there: int | None = None  # the column that is 0 in empty rows, which are ignored
 
     def batch(self, observations: Sequence[Any]) -> Batch:
-        """Return lengths int64[B] and rows float32[B, the largest one or 1, columns], 0 after the end."""
+        """Return lengths int64[B] and rows float32[B, L, columns], 0 after the end; L >= 1 is the longest."""
         kept = [self.kept(observed) for observed in observations]
         lengths = np.array([len(one) for one in kept], dtype=np.int64)
         rows = np.zeros((len(kept), max(1, lengths.max(initial=0)), self.columns), dtype=np.float32)
@@ -99,7 +99,7 @@ class Rows:
         return {"rows": rows, "lengths": lengths}
 
     def kept(self, observed: Any) -> NDArray[np.float32]:
-        """Return the rows that count."""
+        """Return the rows that are used: float32[rows, columns]."""
         rows = np.asarray(observed, dtype=np.float32).reshape(-1, self.columns)
         if self.there is not None:
             rows = rows[rows[:, self.there] != 0]
@@ -108,7 +108,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Parts:
-    """Observations that are a dict, each name's with a way of its own."""
+    """Observations that are dicts, with a batching method for each name."""
 
     parts: Mapping[str, Inputs]
 
@@ -125,7 +125,7 @@ _KINDS: Final = {"features": Features, "graphs": Graphs, "sequences": Sequences,
 
 
 def flat(batch: Batch, name: str = "") -> dict[str, NDArray[Any]]:
-    """Return a batch's arrays by name: `features`, `nodes`; of parts, `autophase`, `programl.nodes`."""
+    """Return a batch's arrays by name: `features` or `nodes`; for parts, `autophase` or `programl.nodes`."""
     if not isinstance(batch, dict):
         return {name or "features": batch}
     prefix = f"{name}." if name else ""
@@ -133,7 +133,7 @@ def flat(batch: Batch, name: str = "") -> dict[str, NDArray[Any]]:
 
 
 def inputs_to_table(inputs: Inputs) -> dict[str, Any]:
-    """Return what JSON can hold and `inputs_from_table` reads."""
+    """Return a batching method as a dict for JSON, which `inputs_from_table` reads."""
     if isinstance(inputs, Parts):
         return {
             "kind": "parts",
@@ -143,10 +143,10 @@ def inputs_to_table(inputs: Inputs) -> dict[str, Any]:
 
 
 def inputs_from_table(table: Mapping[str, Any]) -> Inputs:
-    """Return what `inputs_to_table` was given.
+    """Return the batching method that `inputs_to_table` was given.
 
     Raises:
-        InputError: it is no such table.
+        InputError: `table` does not describe a batching method.
     """
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in table.items()

@@ -1,4 +1,4 @@
-"""Choosing actions: who does, and from log-probabilities of actions to one of them."""
+"""Interfaces of policies that choose actions, and the choice of an action from log-probabilities."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ILLEGAL: Final = -1e9  # as in burnish.learning.agents.policy
 
 
 class Actor(Protocol):
-    """What chooses actions: a Policy, a QNetwork, an exported policy."""
+    """A chooser of actions: a Policy, a QNetwork, or an exported policy."""
 
     def act(self, observations: Sequence[Any], masks: Any, generator: Any = None) -> Any:
-        """Choose a legal action for each of B environments: int64[B]; the best one without a generator."""
+        """Choose a legal action for each of B environments: int64[B]; without a generator, the best one."""
 
 
 class ActionPolicy(Protocol):
-    """What chooses the next action, in whatever runs its network."""
+    """A policy that chooses the next action, whatever library runs its network."""
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -30,10 +30,10 @@ class ActionPolicy(Protocol):
 
     @property
     def card(self) -> Mapping[str, Any]:
-        """What else is known of it; from burnish train, its task, objective, observation, max_steps, ..."""
+        """Metadata; `burnish train` writes the task, objective, observation, max_steps, and more."""
 
     def log_probs(self, observations: Sequence[Any], masks: Mask) -> Floats:
-        """Return float32[B, n], about ILLEGAL where bool[B, n] is False, of what B environments observe."""
+        """Return float32[B, n] for B observations; about ILLEGAL where the mask bool[B, n] is False."""
 
     def evaluate(self, observations: Sequence[Any], masks: Mask) -> tuple[Floats, Floats]:
         """Return `log_probs` and the values float32[B].
@@ -44,7 +44,7 @@ class ActionPolicy(Protocol):
 
 
 def choose(log_probs: Floats, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
-    """Return an action for each row of [B, n]: the most probable one, or one that `rng` draws."""
+    """Return an action for each row of [B, n]: the most probable one, or with `rng`, a drawn one."""
     if rng is not None:
         log_probs = log_probs + rng.gumbel(size=log_probs.shape).astype(np.float32)
     chosen: NDArray[np.int64] = log_probs.argmax(axis=-1)
@@ -52,7 +52,7 @@ def choose(log_probs: Floats, rng: np.random.Generator | None = None) -> NDArray
 
 
 def masked_log_softmax(logits: Floats, mask: Mask) -> Floats:
-    """Return log-probabilities over the last axis, about ILLEGAL where `mask` of the same shape is False."""
+    """Return log-probabilities over the last axis; about ILLEGAL where `mask` (same shape) is False."""
     kept = np.where(mask, logits, np.float32(ILLEGAL))
     shifted = kept - kept.max(axis=-1, keepdims=True)
     log_probs: Floats = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

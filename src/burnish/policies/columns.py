@@ -1,6 +1,6 @@
-"""Policies by the names of their features: one for some columns takes observations that have more, or others.
+"""Matching of features by name: a policy for some columns takes observations with more, or another order.
 
-The card of a policy says the names in `columns`, in the order of its network's inputs.
+`columns` on a policy's card lists the names, in the order of the network's inputs.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ COLUMNS = "columns"
 
 
 def columns_of(policy: ActionPolicy) -> tuple[str, ...]:
-    """Return the names of the features that a policy takes; none where its card does not say them."""
+    """Return the names of the features that a policy takes; empty if its card does not list them."""
     return tuple(policy.card.get(COLUMNS, ()))
 
 
 def with_columns(policy: ActionPolicy, columns: Sequence[str]) -> ActionPolicy:
-    """Return a policy that takes an observation of these columns, by name; what it does not know counts 0.
+    """Return a policy that takes an observation of these columns, by name; it ignores unknown columns.
 
     Raises:
-        InputError: the observation lacks a column that the policy takes, or the policy's names are not those
-            of its inputs.
+        InputError: the observation lacks a column that the policy takes, or the policy's names do not match
+            its inputs.
     """
     own = columns_of(policy)
     if not own or own == tuple(columns):
@@ -69,7 +69,7 @@ def _spread(network: Perceptron, places: list[int], count: int) -> Perceptron:
 
 
 def _rows(array: Floats, places: list[int], count: int, empty: float) -> Floats:
-    """Return float32[count, ...] with an array's rows at their places, and `empty` elsewhere."""
+    """Return float32[count, ...] with the array's rows at `places`, and `empty` elsewhere."""
     spread: Floats = np.full((count, *array.shape[1:]), empty, dtype=np.float32)
     spread[places] = array
     return spread

@@ -1,4 +1,4 @@
-"""Policies by their names: those that come with burnish, and files."""
+"""Look-up of policies by name: shipped policies and files."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ SHIPPED = Path(__file__).parent / "shipped"
 DEFAULT = "shipped"
 NONE = "none"
 AT = "@"
-LIKE = {"object-bytes": "loaded-bytes"}  # objectives for which the policy for another one is good, too
+LIKE = {"object-bytes": "loaded-bytes"}  # objectives that use the shipped policy of another objective
 KINDS = {"sequence-values": "burnish.policies.sequence_values:load_for"}
-"""By what a policy's file says it is, "module:function" of (path, task) -> GuideFor; tasks have kinds of
-their own, and any other is"""
+"""Loader by policy kind, as "module:function" of (path, task) -> GuideFor. Tasks add kinds of their own; all
+other kinds use ACTIONS_ONE_BY_ONE."""
 ACTIONS_ONE_BY_ONE = "burnish.policies.guiding:load_guide"
 
 
 def shipped(task: Task | None = None) -> dict[str, Path]:
-    """Return the policies that come with burnish, and those that come with a task, by their names."""
+    """Return the files of policies shipped with burnish, and of those shipped with a task, by name."""
     folders = [SHIPPED, *([task.policies.shipped] if task and task.policies.shipped else [])]
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.npz"))}
 
@@ -34,17 +34,18 @@ def names_for(task: Task) -> list[str]:
 
 
 def find_guide(name: str, task: Task, objective: str) -> tuple[GuideFor, str] | None:
-    """Return the policy of a name, and its name in results.
+    """Return the policy of a name, and its name in results; None if there is none to use.
 
     Args:
-        name: "shipped", the one for this task and objective if there is one, among several the one trained
-            with the actions that the task has, or on such a machine; "none"; of `shipped()`; a file.
-        task: Whose actions.
-        objective: What is minimised.
+        name: "shipped", "none", a name of `shipped()`, or a file. "shipped" is the policy for this task and
+            objective, if there is one; among several, the one trained with the most similar actions or on
+            the most similar machine.
+        task: The task whose actions the policy chooses.
+        objective: The objective that is minimised.
 
     Raises:
         UnknownName: there is no such policy.
-        InputError: the file is none, or for another task.
+        InputError: the file is not a policy, or is for another task.
     """
     if name == NONE:
         return None
@@ -58,7 +59,7 @@ def find_guide(name: str, task: Task, objective: str) -> tuple[GuideFor, str] | 
 
 
 def _nearest(task: Task, objective: str) -> tuple[GuideFor, str] | None:
-    """Return the shipped policy for an objective whose actions and machine were most nearly those at hand."""
+    """Return the shipped policy for an objective; among several, the one nearest by `_distance`."""
     objective = parse_objective(objective).unlimited
     wanted = f"{task.name}-{LIKE.get(objective, objective)}"
     found = [
@@ -70,19 +71,19 @@ def _nearest(task: Task, objective: str) -> tuple[GuideFor, str] | None:
 
 
 def _distance(guide_for: GuideFor, task: Task) -> float:
-    """Return how far a policy was trained from what is at hand, where it says so."""
+    """Return the policy's own distance between its training and this task; 0 if it defines none."""
     distance: Callable[[Task], float] | None = getattr(guide_for, "distance", None)
     return distance(task) if distance else 0.0
 
 
 def made_for(name: str, task: Task, objective: str) -> str:
-    """Return the objective that a policy was made for, where that is another one; "" where it is the same.
+    """Return the objective that a policy was trained for; "" if it is this one.
 
     Raises:
         UnknownName, InputError: see find_guide.
     """
     guide_for = (find_guide(name, task, objective) or (None,))[0]
-    own = getattr(guide_for, "objective", None)  # of sequence values; other policies say it on their card
+    own = getattr(guide_for, "objective", None)  # of sequence values; other policies: on the card
     if own is None:
         own = getattr(getattr(guide_for, "policy", None), "card", {}).get("objective", objective)
     return "" if parse_objective(own).unlimited == parse_objective(objective).unlimited else str(own)
@@ -92,7 +93,7 @@ def check(name: str, task: Task | None = None) -> None:
     """Check that there is a policy of that name.
 
     Raises:
-        UnknownName: there is none.
+        UnknownName: there is no such policy.
     """
     known = [DEFAULT, NONE, *shipped(task)]
     if name not in known and not Path(name).is_file():
@@ -100,10 +101,10 @@ def check(name: str, task: Task | None = None) -> None:
 
 
 def path_of(name: str) -> Path:
-    """Return the file of a policy that comes with burnish, or that a user names.
+    """Return the file of a policy that is shipped with burnish, or the file that a user names.
 
     Raises:
-        UnknownName: there is none.
+        UnknownName: there is no such policy or file.
     """
     known = shipped()
     if name not in known and not Path(name).is_file():
@@ -112,7 +113,7 @@ def path_of(name: str) -> Path:
 
 
 def named(method: str, policy: str) -> str:
-    """Return the name of a search that a policy guides, for results: "mixed@policy", or the search's own."""
+    """Return a search's name in results: "mixed@policy", or its own name if no policy guides it."""
     return f"{method}{AT}{policy}" if policy else method
 
 

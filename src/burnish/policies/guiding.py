@@ -1,7 +1,7 @@
 """Policies that choose the next action, as guides of searches.
 
-What a search gets of one are roll-outs to start from, the most probable one first, so that the least budget
-is the policy alone; and its predictions in every state that the search comes to.
+The guide offers roll-outs as initial traces, the most probable one first, so a search with the smallest
+budget returns the policy's own result. It also predicts actions in every state that the search reaches.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from burnish.policies.choose import ILLEGAL, ActionPolicy, Floats, Mask, choose
 from burnish.policies.columns import with_columns
 from burnish.policies.load import load_action_policy
 
-AT_ONCE = 16  # states that a network sees: more take no less time each
+AT_ONCE = 16  # states in a network's batch; larger batches take no less time per state
 
 
 @dataclass(frozen=True)
 class PolicyGuide:
-    """Guides by a policy that was trained in an environment."""
+    """A GuideFor: guides by a policy that was trained in an environment."""
 
     policy: ActionPolicy
-    observation: str | tuple[str, ...]  # the environment's; several make a dict
+    observation: str | tuple[str, ...]  # the environment's; with several, the policy takes a dict
     max_steps: int | None  # of the environment's episodes
-    sites: int = 0  # at which it acts, beside the whole program: see burnish.envs.env
-    values: bool = True  # the critic's, where there is one, are log ratios of costs
-    rollouts: int = 8  # at most, the first of which is greedy
-    seed: int = 0  # of the others
+    sites: int = 0  # number of sites for actions, beside the whole program: see burnish.envs.env
+    values: bool = True  # whether the critic's values, if any, are log ratios of costs
+    rollouts: int = 8  # at most; the first one is greedy, the others are drawn
+    seed: int = 0  # of the drawn roll-outs
 
     def __call__(self, session: Session) -> Guide:
-        """Look at a program as it is opened.
+        """Return the guide for a program that was just opened.
 
         Raises:
-            InputError: the policy chooses among other actions than the session's.
+            InputError: none of the policy's actions is an action of the session.
         """
         steps = self.steps(session.actions)
         return Guide(initial_traces=self._rollouts(session, steps), policy=steps)
 
     def steps(self, task_actions: Sequence[str]) -> Steps:
-        """Return the policy among a task's actions.
+        """Return the policy restricted to a task's actions.
 
         Raises:
-            InputError: it chooses among other ones.
+            InputError: none of the policy's actions is an action of the task.
         """
         names = (self.observation,) if isinstance(self.observation, str) else self.observation
         actions = self.policy.actions[: len(self.policy.actions) // (1 + self.sites)]
@@ -84,17 +84,17 @@ class PolicyGuide:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """A policy among a session's actions: see burnish.core.guide.StatePolicy."""
+    """A policy restricted to a session's actions: see burnish.core.guide.StatePolicy."""
 
     actions: tuple[str, ...]
     observations: tuple[str, ...]
     sites: int
     max_steps: int | None
     policy: ActionPolicy = field(repr=False)
-    as_dict: bool  # it takes the observations by their names
-    known: NDArray[np.int64] = field(repr=False)  # those of `actions` that the session has,
-    columns: NDArray[np.int64] = field(repr=False)  # and where
-    values: bool  # the critic's, where there is one, are log ratios of costs
+    as_dict: bool  # whether the policy takes a dict of observations by name
+    known: NDArray[np.int64] = field(repr=False)  # indices in `actions` of those that the session has
+    columns: NDArray[np.int64] = field(repr=False)  # indices of the same actions in the session's actions
+    values: bool  # whether the critic's values, if any, are log ratios of costs
 
     def predict(self, states: Sequence[State]) -> list[Prediction]:
         """See StatePolicy."""
@@ -116,7 +116,7 @@ class Steps:
 
     def _evaluate(self, observed: Sequence[Any], masks: Mask) -> tuple[Floats, Floats]:
         if self.values:
-            with suppress(InputError):  # it has no critic
+            with suppress(InputError):  # raised if the policy has no critic
                 return self.policy.evaluate(observed, masks)
         return self.policy.log_probs(observed, masks), np.zeros(len(observed), dtype=np.float32)
 
@@ -127,12 +127,12 @@ class Steps:
 
 
 def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = None) -> Trace:
-    """Return what a policy does from a session's state: the most probable actions, or some that `rng` draws.
+    """Return a policy's trace from a session's state: the most probable actions, or actions drawn by `rng`.
 
-    An action that changed nothing is not taken again before something changed: a policy that looks at the
-    state alone would take it for ever. Where the compiler asks, such an answer is the one that it would have
-    without: it is no entry, and the next question is another one. A crash of the compiler ends the trace
-    before it.
+    An action that changed nothing is not repeated before another action changes the state; a policy that
+    sees only the state would repeat it for ever. If the compiler asks, an answer that changes nothing is the
+    compiler's own default: it does not become an entry, and the next question follows. If the compiler
+    crashes, the trace ends before the crash.
     """
     trace: list[str] = []
     unchanged: list[int] = []
@@ -161,10 +161,10 @@ def rollout(session: Session, steps: Steps, rng: np.random.Generator | None = No
 
 
 def guide_by(policy: ActionPolicy, task: Task) -> PolicyGuide:
-    """Return the guides of a policy for a task, by its card: task, observation, sites, reward, max_steps.
+    """Return a policy's guides for a task, from its card: task, observation, sites, reward, max_steps.
 
     Raises:
-        InputError: it is for another task, or the card does not say what it observes.
+        InputError: the policy is for another task, or its card does not name its observation.
         UnknownName: the task has no such observation.
     """
     card = policy.card
@@ -192,11 +192,11 @@ def guide_by(policy: ActionPolicy, task: Task) -> PolicyGuide:
 
 
 def load_guide(path: Path, task: Task) -> PolicyGuide:
-    """Read a policy that burnish.learning.agents.export wrote, with its card in it, as guides for a task.
+    """Read a policy that burnish.learning.agents.export wrote, with its card, as guides for a task.
 
     Raises:
-        MissingTool: what runs it is not installed.
-        InputError: it is not that, or it is for another task.
+        MissingTool: the package that runs the policy is not installed.
+        InputError: the file is not such a policy, or is for another task.
     """
     policy = load_action_policy(path)
     try:

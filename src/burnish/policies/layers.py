@@ -1,4 +1,4 @@
-"""An actor as one stack of layers, for what runs it elsewhere: the native core, C, ONNX."""
+"""An actor as one stack of layers, for exports: to the native core, C and ONNX."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from burnish.policies.arrays import ArraysPolicy, Linear
 
 
 def layers_of(policy: ArraysPolicy) -> tuple[Linear, ...]:
-    """Return the layers of a policy's actor; the last one gives the logits of its actions, in their order.
+    """Return the layers of a policy's actor; the last layer's outputs are the logits of the actions.
 
     Raises:
-        InputError: its actions are factorised, and a kind has several of them.
+        InputError: the actions are factorised, and a kind has several actions.
     """
     head = policy.head
     if policy.kinds is not None and policy.kind is not None:

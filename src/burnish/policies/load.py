@@ -1,4 +1,4 @@
-"""Policies that choose the next action, from their files."""
+"""Reading of policies that choose the next action."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def load_action_policy(path: Path) -> ActionPolicy:
     """Read a policy that burnish train wrote: .npz or .onnx.
 
     Raises:
-        MissingTool: what runs it is not installed.
-        InputError: it is not that.
+        MissingTool: the package that runs the policy is not installed.
+        InputError: the file is not such a policy.
     """
     if path.suffix == ".npz":
         from burnish.policies import arrays, value_table

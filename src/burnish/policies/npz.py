@@ -1,4 +1,4 @@
-"""Policies as .npz files: arrays, and what is no array as JSON in `rest`."""
+"""Policies as .npz files: arrays, and all other data as JSON in the entry `rest`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from burnish.files import write_atomically
 
 REST = "rest"
 DAMAGE = (OSError, BadZipFile, ValueError, KeyError, TypeError, AttributeError, EOFError, InputError)
-"""What reading a file raises that is no policy, or not the one that was expected."""
+"""Exceptions from reading a file that is not a policy, or not of the expected kind."""
 
 
 def write_archive(path: Path, arrays: Mapping[str, NDArray[Any]], rest: Mapping[str, Any]) -> None:
@@ -29,10 +29,10 @@ def write_archive(path: Path, arrays: Mapping[str, NDArray[Any]], rest: Mapping[
 
 
 def read_archive(path: Path, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read what `write_archive` wrote: (arrays, rest).
+    """Read a file that `write_archive` wrote: (arrays, rest).
 
     Raises:
-        DAMAGE: it is not that, or its `format` is another one.
+        DAMAGE: the file is not such a file, or its `format` is not `version`.
     """
     with np.load(path, allow_pickle=False) as file:
         arrays: dict[str, Any] = dict(file)
@@ -43,7 +43,7 @@ def read_archive(path: Path, version: int) -> tuple[dict[str, Any], dict[str, An
 
 
 def kind_of(path: Path) -> str:
-    """Return what a policy's file says it is; "" where it says nothing, or is none."""
+    """Return the kind that a policy's file names; "" if it names none or is not a policy."""
     try:
         with np.load(path, allow_pickle=False) as file:
             return str(json.loads(file[REST].tobytes())["kind"])

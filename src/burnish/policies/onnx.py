@@ -1,8 +1,8 @@
-"""Policies whose network is an ONNX file: graphs, sequences, mixtures. onnxruntime runs them.
+"""Policies whose network is an ONNX file: on graphs, sequences, or mixtures. onnxruntime runs them.
 
-burnish.learning.agents.export writes them. The model has an input for each array of a batch, named as `flat`
-does, and `mask`; its outputs are `log_probs` and, with a critic, `values`. Its metadata says in `burnish` the
-rest.
+burnish.learning.agents.export writes them. The model has an input for each array of a batch, with the names
+of `flat`, and the input `mask`. Its outputs are `log_probs` and, with a critic, `values`. The rest of the
+policy is JSON in the model's metadata, under the key `burnish`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class OnnxPolicy:
     actions: tuple[str, ...]
     inputs: Inputs
     session: InferenceSession = field(repr=False)
-    card: Mapping[str, Any] = field(default_factory=dict)  # what else is known of it
+    card: Mapping[str, Any] = field(default_factory=dict)  # metadata; see ActionPolicy
 
     def log_probs(self, observations: Sequence[Any], masks: Mask) -> Floats:
-        """Return float32[B, n], about ILLEGAL where bool[B, n] is False, of what B environments observe."""
+        """Return float32[B, n] for B observations; about ILLEGAL where the mask bool[B, n] is False."""
         (log_probs,) = self._run(["log_probs"], observations, masks)
         return log_probs
 
@@ -56,11 +56,11 @@ class OnnxPolicy:
 
 
 def load_onnx(path: Path, threads: int = 1) -> OnnxPolicy:
-    """Read what burnish.learning.agents.export wrote.
+    """Read a policy that burnish.learning.agents.export wrote.
 
     Raises:
         MissingTool: onnxruntime is not installed.
-        InputError: it is not that, or of another version.
+        InputError: the file is not such a policy, or its format has another version.
     """
     try:
         import onnxruntime

@@ -1,13 +1,13 @@
-"""Which sequences to try first: what a program's neighbours in the training split gained by each of them.
+"""Policies that order sequences by the gains of similar training programs.
 
-A policy of this kind is a table of what K sequences gained on P training programs, and a small network that
-puts programs near one another for which the same sequences are good (attention over the training programs:
-Vinyals et al. 2016, equation 1; Nadaraya and Watson 1964). What is tried next is the sequence with the most
-expected improvement (Mockus et al. 1978) per second on the best so far, the expectation being over the
-training programs by their weights. What a sequence then gains changes the weights: programs on which it
-gained something else resemble this one less than they seemed to.
+The policy has a table of the gains of K sequences on P training programs. A small network embeds programs so
+that programs with the same good sequences are near each other (attention over the training programs: Vinyals
+et al. 2016, equation 1; Nadaraya and Watson 1964). The next sequence is the one with the largest expected
+improvement on the best so far (Mockus et al. 1978) per second. The expectation is over the training programs
+by their weights. Each measured gain changes the weights: a training program on which the sequence gained
+something else loses weight.
 
-It is trained by burnish.learning.portfolio.network; numpy is all that it needs here.
+burnish.learning.portfolio.network trains these policies; running them needs only numpy.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ Floats = NDArray[np.float32]
 
 KIND = "sequence-values"
 FORMAT = 3
-WORST = -1.0  # log ratio of a crash, and of all that is worse
-SPREAD = 0.02  # of log ratios, between programs that are alike
-EVEN = 0.5  # of the weights is shared out evenly: outcomes say more than what a program looks like
+WORST = -1.0  # log ratio of a crash, and the lower limit of all other log ratios
+SPREAD = 0.02  # scale of the difference in log ratios between similar programs
+EVEN = 0.5  # share of the weights that is uniform, because gains say more than a program's features
 
 
 @dataclass(frozen=True)
 class SequenceValues:
-    """See the module. All arrays are float32 unless they say something else.
+    """See the module. Arrays are float32 unless noted.
 
     Attributes:
-        task: Whose actions the sequences are of, such as "llvm_passes-v1".
-        objective: What they gain in.
-        observations: Names of arrays; side by side they are the F features.
-        traces: The K sequences.
+        task: The task of the sequences' actions, such as "llvm_passes-v1".
+        objective: The objective in which the gains are measured.
+        observations: The task's observations that, concatenated, are the F features.
+        traces: The K sequences; the first one is the reference.
         suffixes: For Guide.suffixes.
-        prior_actions: For Guide.prior.
-        prior: float16[1 + n, n].
+        prior_actions: The actions of Guide.prior.
+        prior: float16[1 + n, n], the probabilities of Guide.prior.
         mean, deviation: [F], of log(1 + feature).
         hidden: [F, H]; hidden_bias: [H]; output: [H, D]; output_bias: [D]: the network, with a tanh between.
-        keys: [P, D], where it puts the training programs.
+        keys: [P, D], the embeddings of the training programs.
         gains: float16[P, K], log(reference / cost), WORST at least.
         time: [2, K]: log(seconds of the sequence / of the task's reference) is time[0] + time[1] * size, and
             size is log(1 + the sum of the features).
@@ -76,13 +76,13 @@ class SequenceValues:
     time: Floats
 
     def __call__(self, session: Session) -> Guide:
-        """Look at a program as it is opened, and say where to look first."""
+        """Return the guide for a program that was just opened."""
         features = features_of(session, self.observations).astype(np.float32)
         prior = Prior(self.prior_actions, self.prior.astype(np.float64)) if self.prior_actions else None
         return Guide(self._initial_traces(features), self.suffixes, prior)
 
     def distance(self, task: Task) -> float:
-        """Return how many actions the task has and the training had not, or the other way round."""
+        """Return the number of actions that are only in the task or only in the training; 0 if unknown."""
         return len(set(task.actions) ^ set(self.prior_actions)) if self.prior_actions else 0
 
     def _initial_traces(self, features: Floats) -> InitialTraces:
@@ -95,13 +95,13 @@ class SequenceValues:
                 index = trials.send(_gain(reference, cost))
 
     def trials(self, weights: Floats, seconds: Floats) -> Generator[int, float | None, None]:
-        """Yield the sequences but the first, which is the reference, in the order to try them.
+        """Yield the indices of all sequences but the first, the reference, in the order to try them.
 
-        It is sent what each gained, log(reference / cost), or None where that is not known.
+        The caller sends back each sequence's gain, log(reference / cost), or None if it is unknown.
 
         Args:
-            weights: [P], how much each training program resembles the one at hand; their sum is 1.
-            seconds: [K], what the sequences take, in any unit.
+            weights: [P], the similarity of each training program to this one; the sum is 1.
+            seconds: [K], the times of the sequences, in any unit.
         """
         gains = self.gains.astype(np.float32)
         scores = np.log((1 - EVEN) * weights + EVEN / len(weights))
@@ -110,17 +110,17 @@ class SequenceValues:
         while left:
             shares = np.exp(scores - scores.max())
             added = shares @ np.maximum(gains[:, left] - best, 0)
-            if added.max() <= 0:  # nothing is expected to be better: the best on the mean
+            if added.max() <= 0:  # no sequence is expected to improve: use the mean gain instead
                 added = shares @ (gains[:, left] - WORST)
             index = left.pop(int(np.argmax(added / seconds[left])))
             gain = yield index
             if gain is not None:
                 best = max(best, np.float32(gain))
-                # by Cauchy's distribution: one surprise does not rule a program out
+                # Cauchy's distribution has heavy tails: one surprise does not rule a program out
                 scores -= np.log1p(np.square((gains[:, index] - gain) / SPREAD))
 
     def weights(self, features: Floats) -> Floats:
-        """Return how much each training program resembles one with these features: [P], their sum is 1."""
+        """Return the similarity of each training program to one with these features: [P], the sum is 1."""
         inputs = (np.log1p(features) - self.mean) / self.deviation
         query = np.tanh(inputs @ self.hidden + self.hidden_bias) @ self.output + self.output_bias
         scores = -np.square(self.keys - query).sum(axis=1)
@@ -129,15 +129,16 @@ class SequenceValues:
         return shares
 
     def seconds(self, features: Floats) -> Floats:
-        """Return what the sequences are expected to take, in units of what the reference takes: [K].
+        """Return the expected times of the sequences, in units of the reference's time: [K].
 
-        By its size, and not by its neighbours: some passes are slow on programs larger than all of these.
+        They depend on the program's size and not on similar training programs, because some passes are slow
+        on programs that are larger than any of the training.
         """
         expected: Floats = np.exp(self.time[0] + self.time[1] * size_of(features))
         return expected
 
     def save(self, path: Path) -> None:
-        """Write it as an .npz file: the arrays, and the rest as JSON."""
+        """Write the policy as an .npz file: the arrays, and the other attributes as JSON."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         arrays: dict[str, Any] = {name: item for name, item in values.items() if isinstance(item, np.ndarray)}
         rest = {name: value for name, value in values.items() if name not in arrays}
@@ -146,10 +147,10 @@ class SequenceValues:
 
 
 def load_sequence_values(path: Path) -> SequenceValues:
-    """Read what `save` wrote.
+    """Read a policy that `save` wrote.
 
     Raises:
-        InputError: it is not that.
+        InputError: the file is not such a policy.
     """
     try:
         arrays, rest = read_archive(path, FORMAT)
@@ -165,10 +166,10 @@ def load_sequence_values(path: Path) -> SequenceValues:
 
 
 def load_for(path: Path, task: Task) -> SequenceValues:
-    """Read what `save` wrote, for a task; see burnish.policies.find.
+    """Read a policy that `save` wrote, for a task; see burnish.policies.find.
 
     Raises:
-        InputError: it is not that, or for another task.
+        InputError: the file is not such a policy, or is for another task.
     """
     policy = load_sequence_values(path)
     if policy.task != task.id:
@@ -177,20 +178,20 @@ def load_for(path: Path, task: Task) -> SequenceValues:
 
 
 def size_of(features: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """Return log(1 + the sum of a program's features), [...] of [..., F]."""
+    """Return log(1 + the sum of a program's features): [...] for features [..., F]."""
     sizes: NDArray[np.float32] = np.log1p(features.sum(axis=-1)).astype(np.float32)
     return sizes
 
 
 def features_of(session: Session, observations: Sequence[str]) -> NDArray[np.float64]:
-    """Return observations, arrays of numbers, side by side: float64[F]."""
+    """Return the concatenation of observations that are arrays of numbers: float64[F]."""
     return np.concatenate([np.ravel(np.asarray(session.observe(name))) for name in observations]).astype(
         float
     )
 
 
 def _gain(reference: float | None, cost: float | None) -> float | None:
-    """Return log(reference / cost), WORST at least; None where one is not known, or the reference failed."""
+    """Return log(reference / cost), WORST at least; None if either is unknown or the reference failed."""
     if reference is None or cost is None or math.isinf(reference):
         return None
     return WORST if math.isinf(cost) else max(WORST, math.log(reference / cost))

@@ -1,4 +1,4 @@
-"""Policies of arrays as ONNX files, for what runs those: inputs `features` and `mask`, output `log_probs`."""
+"""Export of array policies as ONNX files with inputs `features` and `mask` and output `log_probs`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from onnx import NodeProto, TensorProto
 
 OPSET = 17  # the first with LayerNormalization
-IR_VERSION = 8  # of the same age, for what is not of today
+IR_VERSION = 8  # of the same age as OPSET, so that older runtimes read the file
 
 
 def write_onnx(policy: ArraysPolicy, path: Path) -> None:
-    """Write a policy's actor for burnish.policies.onnx, and for whatever else runs ONNX.
+    """Write a policy's actor as an ONNX file, for burnish.policies.onnx and other ONNX runtimes.
 
     Raises:
         MissingTool: onnx is not installed.
-        InputError: the policy's network is no stack of layers.
+        InputError: the policy's network is not one stack of layers.
     """
     try:
         import onnx
@@ -65,7 +65,7 @@ def write_onnx(policy: ArraysPolicy, path: Path) -> None:
 
 
 class _Graph:
-    """Nodes and constants that are named as they come."""
+    """A graph under construction: nodes and constants, named by their number."""
 
     def __init__(self) -> None:
         self.nodes: list[NodeProto] = []
@@ -80,7 +80,7 @@ class _Graph:
         return output
 
     def whole_numbers(self, *values: int) -> str:
-        """Add an array of indices and return its name."""
+        """Add an int64 array and return its name."""
         return self._constant(np.array(values, dtype=np.int64))
 
     def constant(self, value: Floats | np.float32) -> str:
@@ -111,13 +111,13 @@ def _network(graph: _Graph, policy: ArraysPolicy) -> str:
 
 
 def _shares(graph: _Graph, boundaries: Floats) -> tuple[str, str, str]:
-    """Count the boundaries that are not above a feature: the share, its square and its root."""
+    """Return the share of a feature's boundaries that are not above it, with its square and its root."""
     last = graph.whole_numbers(-1)
     reached = graph.node(
         "GreaterOrEqual", graph.node("Unsqueeze", "features", last), graph.constant(boundaries)
     )
     ones = graph.node("Where", reached, graph.constant(np.float32(1)), graph.constant(np.float32(0)))
-    below = graph.node("ReduceSum", ones, last, keepdims=0)  # of so few ones, exact
+    below = graph.node("ReduceSum", ones, last, keepdims=0)  # exact: there are few ones
     share = graph.node("Div", below, graph.constant(np.float32(boundaries.shape[1])))
     return share, graph.node("Mul", share, share), graph.node("Sqrt", share)
 

@@ -1,6 +1,6 @@
-"""Policies that are tables: what each action is worth in the states that were seen.
+"""Policies that are tables: the value of each action in each state seen in training.
 
-burnish.learning.agents.tabular learns them, burnish.learning.training.export_best writes them.
+burnish.learning.agents.tabular learns them; burnish.learning.training.export_best writes them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from burnish.policies.npz import DAMAGE, read_archive, write_archive
 KIND: Final = "q-table"
 FORMAT: Final = 1
 KEY_BYTES: Final = 16
-TEMPERATURE: Final = 0.1  # an action that is worth so much less is e times less probable
+TEMPERATURE: Final = 0.1  # an action with a value lower by this is e times less probable
 
 
 @dataclass(frozen=True, eq=False)
 class TablePolicy:
-    """A table as a policy of actions; where nothing is known, all legal ones are as probable."""
+    """A table as an ActionPolicy; in an unseen state, all legal actions are equally probable."""
 
     actions: tuple[str, ...]
     rows: Mapping[bytes, NDArray[np.float64]]  # by `state_key`: the values of the n actions
-    initial_value: float = 0.0  # of what was never tried
-    card: Mapping[str, Any] = field(default_factory=dict)  # what else is known of it
+    initial_value: float = 0.0  # of actions in unseen states
+    card: Mapping[str, Any] = field(default_factory=dict)  # metadata; see ActionPolicy
 
     def log_probs(self, observations: Sequence[Any], masks: Mask) -> Floats:
         """See ActionPolicy."""
@@ -50,7 +50,7 @@ class TablePolicy:
 
 
 def save_table(path: Path, policy: TablePolicy) -> None:
-    """Write a table's file."""
+    """Write a table to a file."""
     keys = np.frombuffer(b"".join(policy.rows), dtype=np.uint8).reshape(-1, KEY_BYTES)
     values = np.array(list(policy.rows.values())).reshape(-1, len(policy.actions))
     rest = {"kind": KIND, "format": FORMAT, "actions": list(policy.actions), "card": dict(policy.card)}
@@ -59,10 +59,10 @@ def save_table(path: Path, policy: TablePolicy) -> None:
 
 
 def load_table(path: Path) -> TablePolicy:
-    """Read what `save_table` wrote.
+    """Read a table that `save_table` wrote.
 
     Raises:
-        InputError: it is not that.
+        InputError: the file is not such a table.
     """
     try:
         arrays, rest = read_archive(path, FORMAT)
@@ -74,7 +74,7 @@ def load_table(path: Path) -> TablePolicy:
 
 
 def state_key(observation: Any) -> bytes:
-    """Return KEY_BYTES that tell observations apart: of arrays, graphs, texts, and mappings of those."""
+    """Return a hash of KEY_BYTES of an observation: an array, a graph, a text, or a mapping to those."""
     digest = hashlib.blake2b(digest_size=KEY_BYTES)
     for part in _parts(observation):
         digest.update(part)
@@ -82,7 +82,7 @@ def state_key(observation: Any) -> bytes:
 
 
 def _parts(observation: Any) -> Iterator[bytes]:
-    """Yield bytes of which different observations have different ones."""
+    """Yield an observation's bytes; different observations yield different bytes."""
     if isinstance(observation, Mapping):
         for name, value in sorted(observation.items()):
             yield name.encode() + b"\0"

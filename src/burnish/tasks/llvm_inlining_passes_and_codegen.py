@@ -1,4 +1,4 @@
-"""What LLVM's inliner is answered, then pass ordering, then code generation, as one task."""
+"""Answers to LLVM's inliner, then pass ordering, then code generation, as one task."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Undone(CompilerCrash):
 
 
 class PendingCall:
-    """A call of a function in a worker, and its answer once that has arrived."""
+    """A call of a function in a worker, and its answer after the arrival."""
 
     __slots__ = ("answer", "generation", "request", "told")
 
@@ -78,10 +78,9 @@ class Worker:
 
     `begin` starts a call and `finish` waits for it. Calls that begin while others are running are sent
     together, in the next message. If a call kills the process or is late, the calls after it raise `Undone`.
-    Calls of one message run on `threads`; if the process dies and the culprit is unknown, all raise `Undone`.
+    Calls of one message run on `threads`; if the call that killed the process is unknown, all raise `Undone`.
 
-    `generation` counts the processes; a new process has no state of earlier ones. `begun` and `answered`
-    count calls.
+    `generation` counts the processes, which share no state. `begun` and `answered` count calls.
     """
 
     def __init__(self, limits: Limits = Limits()) -> None:
@@ -118,8 +117,7 @@ class Worker:
     def send(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Start a call; `receive` returns its answers.
 
-        If an earlier call is unanswered (after Ctrl-C, for example), the process is killed, because answers
-        would be confused.
+        If an earlier call is unanswered (after Ctrl-C), the process is replaced, so that answers do not mix.
         """
         if self._sent:
             self.close()

@@ -1,1 +1,1 @@
-"""From the words of a command to what it writes: arguments, results that are read, jobs, outputs."""
+"""Shared parts of commands: arguments, results that are read, jobs, and outputs."""

@@ -1,4 +1,4 @@
-"""What the commands' arguments have in common."""
+"""Arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from burnish.policies import find as policies
 from burnish.workers.worker import GIB, Limits
 
 TASK = "--task"
-DEST = "setting "  # and a setting's name: where its value is in the parsed options
+DEST = "setting "  # prefix of a setting's name in the parsed options
 
 
 def split_at_dashes(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Split at a double dash: the command's own words, and the compiler's."""
+    """Split arguments at the first double dash: the command's own words, and the compiler's."""
     words = list(arguments)
     if "--" not in words:
         return words, ()
@@ -29,7 +29,7 @@ def split_at_dashes(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...
 
 
 def task_asked_for(words: Sequence[str]) -> Task | None:
-    """Return the task that --task names, which has a say in what other options there are.
+    """Return the task that --task names; other options depend on it.
 
     Raises:
         UnknownName: there is no such task.
@@ -41,7 +41,7 @@ def task_asked_for(words: Sequence[str]) -> Task | None:
 
 
 def programs_help(words: Sequence[str]) -> str:
-    """Return what a user may write for a program, for --help."""
+    """Return the possible forms of a program's name, for --help."""
     task = task_asked_for(words)
     return task.source().kinds if task else program_kinds()
 
@@ -50,9 +50,9 @@ def add_task(parser: CommandParser, words: Sequence[str], *, goals: bool = False
     """Add --task, and the settings of tasks.
 
     Args:
-        parser: Whose arguments.
-        words: What it is going to parse.
-        goals: With the settings that only concern what a user of `burnish optimize` means by an objective.
+        parser: The parser to extend.
+        words: The words that it will parse.
+        goals: Also add the settings of objectives, which only `burnish optimize` uses.
     """
     names = "what to decide: a name of burnish tasks; default: the first one that takes the programs"
     parser.add_argument(TASK, metavar="TASK", help=names)
@@ -60,7 +60,7 @@ def add_task(parser: CommandParser, words: Sequence[str], *, goals: bool = False
 
 
 def add_settings(parser: CommandParser, words: Sequence[str], *, goals: bool = False) -> None:
-    """Add the settings of the task that --task names; without it those of all tasks."""
+    """Add the settings of the task that --task names, or of all tasks without --task."""
     task = task_asked_for(words)
     tasks = [task] if task else [load_task(name) for name in task_names()]
     known: set[str] = set()
@@ -86,7 +86,7 @@ def _add_setting(parser: argparse._ActionsContainer, setting: Setting) -> None:
 
 
 def given_settings(options: argparse.Namespace, task: Task) -> dict[str, str]:
-    """Return what was given of a task's settings; see Task.configured.
+    """Return the given values of a task's settings; see Task.configured.
 
     Raises:
         InputError: a setting of another task was given.
@@ -95,12 +95,12 @@ def given_settings(options: argparse.Namespace, task: Task) -> dict[str, str]:
 
 
 def given_goals(options: argparse.Namespace, task: Task) -> dict[str, str]:
-    """Return what was given of a task's settings of goals; see Task.goal."""
+    """Return the given values of a task's settings of objectives; see Task.goal."""
     return _given(options, task, task.settings.goal_settings)
 
 
 def all_given(options: argparse.Namespace) -> dict[str, str]:
-    """Return all settings that were given, of whichever task."""
+    """Return all given settings, of any task."""
     return {
         key.removeprefix(DEST): value if isinstance(value, str) else ",".join(value)
         for key, value in vars(options).items()
@@ -122,8 +122,8 @@ def add_limits(parser: CommandParser, unit: str = "action") -> None:
     """Add the limits of worker processes.
 
     Args:
-        parser: Whose arguments.
-        unit: What the deadline is for, one of the command's users' words.
+        parser: The parser to extend.
+        unit: The unit of work that the deadline is for, in a word that users know.
     """
     add = parser.add_argument
     help_text = f"for one {unit}; default: 60"
@@ -132,12 +132,12 @@ def add_limits(parser: CommandParser, unit: str = "action") -> None:
 
 
 def limits_of(options: argparse.Namespace) -> Limits:
-    """Return the limits of worker processes."""
+    """Return the limits of worker processes that the options give."""
     return Limits(options.deadline, int(options.memory * GIB))
 
 
 def announce_policy(name: str, task: Task, objective: str) -> None:
-    """Say, on standard error, that a policy which guides a search was made for another objective."""
+    """Print a note on standard error if the policy that guides a search was made for another objective."""
     if other := policies.made_for(name, task, objective):
         what = f"the policy that guides the search was made for {other}, not for {objective}"
         print(f"burnish: {what}", file=sys.stderr)

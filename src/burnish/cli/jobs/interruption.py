@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one ends the searches, whose best is kept; the second one ends the program."""
+"""Ctrl-C: the first one ends the searches and keeps their best results, the second one ends the program."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Self
 
 
 class Interruption:
-    """Notes the first Ctrl-C; raises KeyboardInterrupt at once only where nothing can be lost by it."""
+    """A handler that notes the first Ctrl-C, and raises KeyboardInterrupt at once only if nothing is lost."""
 
     def __init__(self) -> None:
         self.asked = False
-        self.at_once = False  # whether the first one, too, is raised in the main thread
+        self.at_once = False  # True: the first Ctrl-C also raises KeyboardInterrupt in the main thread
         self._before: Any = None
 
     def __enter__(self) -> Self:

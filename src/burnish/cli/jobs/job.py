@@ -1,4 +1,4 @@
-"""One program from the search to the file."""
+"""The job for one program: search, then write the files."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from burnish.workers.worker import Limits
 
 @dataclass(frozen=True)
 class Job:
-    """One program to optimize, and where it goes."""
+    """One program to optimize, and the path of its output."""
 
     program: Program
     source: tuple[str, ...]  # the files and the compiler's options
     output: Path
-    arguments: tuple[str, ...] = ()  # all that the compiler was told
+    arguments: tuple[str, ...] = ()  # all arguments of the compiler
     variants: dict[str, Program] = field(default_factory=dict)
-    """By baseline: the program where the front end makes another one for it."""
-    top: Path | None = None  # of the tree that the output is in: folders are made below it
+    """Variants of the program, for baselines for which the front end emits other code."""
+    top: Path | None = None  # top of the output's tree: folders are made below it
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How to search."""
+    """Settings of a search."""
 
     budget: Budget
     objective: str
@@ -47,25 +47,25 @@ class SearchSettings:
     workers: int | None = None  # None: one for each core
     memory: Path | None = None  # see burnish.search.memory
     limits: Limits = Limits()
-    bundle: bool = False  # the program goes into its result
-    graph: Path | None = None  # where what was evaluated is drawn
+    bundle: bool = False  # True: the result includes the program
+    graph: Path | None = None  # file for a drawing of all evaluations
 
 
 class Watcher(Protocol):
-    """Who is told how a search goes on."""
+    """An observer of a search."""
 
     def reference(self, name: str, cost: float) -> None:
-        """Begin the search; what the result is compared with is called so, and costs so much."""
+        """Receive the name and cost of the reference, when the search begins."""
 
     def note(self, text: str) -> None:
-        """Tell what happens now, before or after the search."""
+        """Receive a text on the current activity, before or after the search."""
 
     def __call__(self, progress: Progress) -> None:
-        """Tell that something was evaluated."""
+        """Receive the progress after an evaluation."""
 
 
 def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher) -> Result:
-    """Optimize a program; nothing is written but the search's graph, if it is wanted.
+    """Optimize a program, and write the search's graph if the settings ask for it.
 
     Raises:
         InputError, CompilerCrash, ReplayError: see burnish.evaluation.optimization.
@@ -92,11 +92,11 @@ def search_job(task: Task, job: Job, settings: SearchSettings, watcher: Watcher)
 
 
 def _write_graph(path: Path, problem: Problem, recorder: Recorder, result: Result) -> None:
-    """Write what was evaluated as a graph, in the form that the file's name asks for.
+    """Write all evaluations as a graph, in the format of the file's suffix.
 
     Raises:
-        InputError: it cannot be written there.
-        CompilerCrash: the compiler does not survive the program.
+        InputError: the file cannot be written.
+        CompilerCrash: the compiler crashes on the program.
     """
     goal = problem.goal
     reference = result.baselines.get(problem.task.reference, result.cost)
@@ -109,14 +109,14 @@ def _write_graph(path: Path, problem: Problem, recorder: Recorder, result: Resul
 
 
 def write_output(task: Task, job: Job, result: Result, limits: Limits) -> str:
-    """Write the optimized program, or the fallback, in the form that the output's name asks for.
+    """Write the optimized program, or the fallback, in the format of the output's suffix.
 
-    What the task writes beside it is written over, if it is there.
+    Files that the task writes beside the output are overwritten if they exist.
 
-    Return what the task says of that state; "" where it says nothing.
+    Return the task's description of that state; "" if it has none.
 
     Raises:
-        InputError: the folder is not there any more, or the disk is full.
+        InputError: the folder no longer exists, or the disk is full.
         CompilerCrash, ReplayError: the result cannot be repeated.
     """
     session = replay_result(Problem(task, job.program, limits=limits), result)

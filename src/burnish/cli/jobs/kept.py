@@ -1,4 +1,4 @@
-"""The file of --result: a row as soon as it is there, and what of an earlier run need not be done again."""
+"""The file of --result: rows are written as they come, and an earlier run's rows are not computed again."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Key = tuple[object, ...]
 
 
 class KeptResults:
-    """Results on disk, each on its line when `add` returns."""
+    """Results on disk: when `add` returns, the result is a line of the file."""
 
     def __init__(self, path: Path, task: Task, settings: SearchSettings, *, resume: bool) -> None:
-        """Open the file; without `resume` its old rows go when the first new one comes.
+        """Open the file; without `resume`, the first new row replaces all old ones.
 
         Raises:
-            InputError: it cannot be written, or it has something else in it.
+            InputError: the file cannot be written, or has something other than results.
         """
         self._task, self._settings = task, settings
         guide = policies.find_guide(settings.policy, task, settings.objective)
         self._method = policies.named(settings.method, guide[1] if guide else "")
-        self._file = LineFile(path, keep=resume)  # which cuts off half a line
+        self._file = LineFile(path, keep=resume)  # cuts off an incomplete last line
         rows = read_results(path) if resume and path.stat().st_size else []
         self._rows = {_key(row): row for row in rows}
 
     def find(self, job: Job) -> Result | None:
-        """Return the result of an earlier run that did the same: the program, how, and with which budget."""
+        """Return an earlier run's result for the same program, settings, budget and toolchain, or None."""
         settings = self._settings
         row = self._rows.get(
             (
@@ -56,7 +56,7 @@ class KeptResults:
         """Append a result.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: the file cannot be written.
         """
         self._file.append(row.to_json())
         self._rows[_key(row)] = row

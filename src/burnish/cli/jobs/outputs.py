@@ -1,4 +1,4 @@
-"""Where outputs go: the tree of the inputs is kept, and nothing is written over anything else."""
+"""Paths of outputs: they keep the tree of the inputs, and never overwrite an input or each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burnish.core.task import Task
 
 
 class OutputPaths:
-    """The files that a task writes, and where."""
+    """Paths of the files that a task writes."""
 
     def __init__(self, task: Task) -> None:
         self._source = task.source()
@@ -20,7 +20,7 @@ class OutputPaths:
 
     @property
     def default(self) -> str:
-        """How the name of an output ends where nothing is said.
+        """The suffix of an output if the user names none.
 
         Raises:
             InputError: the task writes no files.
@@ -32,17 +32,17 @@ class OutputPaths:
     def of(self, given: Sequence[str], names: Sequence[str], output: Path | None) -> list[Path]:
         """Return the path of each program's output.
 
-        One file goes where `output` says, or to its own name here. Several keep their tree, which begins at
-        the innermost folder that holds all that was given.
+        One program is written to `output`, or to its own name in the current folder. Several programs keep
+        their tree, which begins at the innermost folder that contains all given files and folders.
 
         Args:
-            given: What the user named: files, folders, compilation databases, names of other programs.
-            names: The single programs that this stands for.
-            output: A file, for one program; else the folder of the tree; by default the current one.
+            given: The user's words: files, folders, compilation databases, names of other programs.
+            names: The single programs that `given` stands for.
+            output: A file, for one program; otherwise the folder of the tree; None: the current folder.
 
         Raises:
-            InputError: two outputs would be one file, or an output would be an input; the output is of no
-                known kind, or its folder is not there.
+            InputError: two outputs would be one file; an output would overwrite an input; the output has an
+                unknown suffix; or its folder does not exist.
         """
         folder = None if output and self._is_file(output, given, names) else output or Path()
         if folder is None:
@@ -66,7 +66,7 @@ class OutputPaths:
         """Check that a file can be an output.
 
         Raises:
-            InputError: it is of no known kind, its folder is not there, or it is an input.
+            InputError: the file has an unknown suffix, its folder does not exist, or it is an input.
         """
         if not output.suffix and self.suffixes:
             raise InputError(
@@ -87,7 +87,7 @@ class OutputPaths:
         return alone and not output.is_dir()
 
     def _root(self, given: Sequence[str]) -> Path:
-        """Return the innermost folder that holds all files, folders and databases' files that were given."""
+        """Return the innermost folder with all given files and folders, and the files of given databases."""
         folders = []
         for text in given:
             if Path(text).is_dir():
@@ -118,10 +118,12 @@ class OutputPaths:
 
 
 def make_folders(output: Path, top: Path) -> None:
-    """Make the folders of a tree's output below its top, which has to be there: who removes it, means it.
+    """Make the folders of an output below the top of its tree.
+
+    The top must exist: if it was removed since, that was on purpose.
 
     Raises:
-        InputError: they cannot be made.
+        InputError: a folder cannot be made.
     """
     for folder in reversed(output.relative_to(top).parents):
         if folder != Path():

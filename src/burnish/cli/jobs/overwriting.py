@@ -1,4 +1,4 @@
-"""Files that burnish wrote: those alone may be written over where no user has named them."""
+"""Record of files that burnish wrote: of files that a user did not name, only these may be overwritten."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from burnish.core.errors import InputError
 from burnish.files import default_cache
 
-MOST_BYTES = 1 << 20  # of digests, 16,000 files; the newest half is kept
-SHOWN = 5  # files that a message names
+MOST_BYTES = 1 << 20  # limit on the file of digests, 16,000 of them; above it, the newest half is kept
+SHOWN = 5  # files that an error message names
 
 
 def note_written(content: bytes) -> None:
-    """Note what was written; where that fails, --force is needed the next time."""
+    """Record the digest of a written file; if that fails, the next run needs --force."""
     with contextlib.suppress(OSError):
         path = _digests()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,10 +27,10 @@ def note_written(content: bytes) -> None:
 
 
 def check_not_in_the_way(paths: Sequence[Path]) -> None:
-    """Check that no file is there, but for what burnish wrote.
+    """Check that no files exist at these paths except files that burnish wrote.
 
     Raises:
-        InputError: another file is; the message names them and the option.
+        InputError: there are other files; the message names them and the option --force.
     """
     present = [path for path in paths if path.exists()]
     if not present:

@@ -1,4 +1,4 @@
-"""Results in files, and the programs that they are of."""
+"""Results in files, and loading of their programs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from burnish.evaluation.bundle import PROGRAM, unbundled
 from burnish.files import read_json_lines
 
 CONTENT = "results, as burnish optimize --result FILE writes them"
-RUN = "--run="  # in a result's source, before what a run is given
+RUN = "--run="  # in a result's source: prefix of a run's arguments
 
 
 def read_results(path: Path) -> list[Result]:
-    """Read what `burnish optimize` wrote with --result or --json.
+    """Read the results that `burnish optimize` wrote with --result or --json.
 
     Raises:
-        InputError: there is no such file, no result in it, or something else.
+        InputError: the file does not exist, is empty, or has something other than results.
     """
     rows = read_json_lines(path, Result.from_json, content=CONTENT)
     if not rows:
@@ -35,14 +35,14 @@ def read_results(path: Path) -> list[Result]:
 
 
 class Troubles:
-    """Errors of single results among many: each is told, and the others go on."""
+    """Errors of single results among many: each is printed, and the next result follows."""
 
     def __init__(self, rows: int) -> None:
         self._alone = rows == 1
         self.any = False
 
     def __enter__(self) -> None:
-        """Begin with one result."""
+        """Begin the work on one result."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -58,31 +58,31 @@ def task_of(row: Result) -> Task:
     """Return the task with a result's options.
 
     Raises:
-        UnknownName: there is no such task here, or none of that version.
+        UnknownName: there is no such task here, or it has another version.
     """
     return task_named(row.task, row.options)
 
 
 def task_named(name: str, options: Mapping[str, str]) -> Task:
-    """Return the task of a name, with the options that differ from its default.
+    """Return the task of a name, with options that differ from the defaults.
 
     Raises:
-        UnknownName: there is no such task here, or none of that version.
-        InputError: it has no such options.
+        UnknownName: there is no such task here, or it has another version.
+        InputError: the task has no such options.
     """
     return load_task(name).configured(options)
 
 
 def load_source(row: Result, beside: Path | None = None) -> Program:
-    """Load the program that a result is of from where the result says it is.
+    """Load a result's program from the source that the result names, or from its bundle.
 
     Args:
         row: The result.
-        beside: The folder of the file of results: a source that is not where the result says, seen from here,
-            is where it says, seen from there; relative paths in the compiler's options are, too.
+        beside: The folder of the results' file. If a source does not exist relative to the current folder,
+            it is read relative to `beside`, as are relative paths in the compiler's options.
 
     Raises:
-        InputError: it does not say, or the program is not there.
+        InputError: the result names no source, or the program is not there.
     """
     if not row.source and not row.bundle:
         raise InputError(f"{row.program}: the result does not say where the program is; give --program")
@@ -99,7 +99,7 @@ def load_source(row: Result, beside: Path | None = None) -> Program:
 
 
 def load_variants(row: Result, beside: Path | None = None) -> dict[str, Program]:
-    """Load a result's program as the front end makes it for baselines for which it makes another one.
+    """Load variants of a result's program, by baseline: those for which the front end emits other code.
 
     Raises:
         InputError: the program is not there.
@@ -121,15 +121,15 @@ def load_variants(row: Result, beside: Path | None = None) -> dict[str, Program]
 
 
 def load_elsewhere(row: Result, path: Path, arguments: Sequence[str] = ()) -> Program:
-    """Load the program that a result is of from another place: its digest does not say where it was.
+    """Load a result's program from another path; its digest does not depend on the path.
 
     Args:
-        row: The result; its options count, and how to run the program.
+        row: The result, whose options and runs are used.
         path: The file.
         arguments: The compiler's options; by default those of the result.
 
     Raises:
-        InputError: there is no such file, or it cannot be used.
+        InputError: the file does not exist or cannot be used.
     """
     task = task_of(row)
     source, (_, runs, its) = task.source(), _parts(row, task)
@@ -138,10 +138,10 @@ def load_elsewhere(row: Result, path: Path, arguments: Sequence[str] = ()) -> Pr
 
 
 def check_same(program: Program, row: Result) -> None:
-    """Check that a program is the one that a result is of.
+    """Check that a program is the result's program.
 
     Raises:
-        InputError: it was changed since.
+        InputError: the program has changed since.
     """
     if program.digest != row.digest:
         raise InputError(f"{program.name} is not the program of the result any more; is it another version?")
@@ -157,7 +157,7 @@ def _parts(row: Result, task: Task) -> tuple[list[str], list[str], list[str]]:
 
 
 def _directory(source: ProgramSource, names: Sequence[str], beside: Path | None) -> Path | None:
-    """Return the folder from which files are there, where they are not from here."""
+    """Return `beside` if all files exist relative to it and not relative to the current folder, else None."""
     if not beside or not all(source.file(name) for name in names):
         return None
     elsewhere = all((beside / name).is_file() and not Path(name).exists() for name in names)

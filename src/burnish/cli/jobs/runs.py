@@ -1,4 +1,4 @@
-"""Many programs optimized, one after the other or several at a time, so that nothing is lost on the way."""
+"""Runs over many programs, one after the other or several at a time, that lose no result."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from burnish.core.result import Result
 from burnish.core.task import Task
 from burnish.search import Progress
 
-POLL_SECONDS = 0.2  # how long Ctrl-C may wait for the main thread
+POLL_SECONDS = 0.2  # longest delay before the main thread handles Ctrl-C
 
 
 @dataclass(frozen=True)
 class Item:
-    """A program to optimize; it is read and compiled when its turn comes."""
+    """A program to optimize; `load` reads and compiles it, when its turn comes."""
 
     name: str
     load: Callable[[], Job]
 
 
 class Screen:
-    """Who shows what happens; this one shows nothing."""
+    """Progress display; this base class shows only errors."""
 
     def begin(self, item: Item, task: Task) -> Watcher:
-        """Return who is told how one program's search goes on."""
+        """Return a watcher of one program's search."""
         return Silent()
 
     def end(self, item: Item) -> None:
-        """One more is done."""
+        """Show that one more program is done."""
 
     def say(self, text: str) -> None:
         """Print a line, for errors."""
@@ -46,7 +46,7 @@ class Screen:
 
 
 class Silent:
-    """Is told, and says nothing."""
+    """A Watcher that shows nothing."""
 
     def reference(self, name: str, cost: float) -> None:
         """See Watcher."""
@@ -60,10 +60,10 @@ class Silent:
 
 @dataclass
 class OptimizeRun:
-    """Optimizes programs, writes each one's output and row when it is done, and notes what went wrong.
+    """Optimizes programs, writes each program's output and row as soon as it is done, and notes errors.
 
-    A program that fails does not keep others from being done. The first Ctrl-C ends the searches that run:
-    what they found so far is measured, written and told like any other result; what has not begun is left.
+    After a failure the other programs are still optimized. The first Ctrl-C ends the running searches. Their
+    best results so far are measured, written and reported as usual; no further program is begun.
     """
 
     task: Task
@@ -71,23 +71,23 @@ class OptimizeRun:
     items: Sequence[Item]
     kept: KeptResults | None = None
     screen: Screen = field(default_factory=Screen)
-    tell: Callable[[Result], None] = lambda _: None  # of each result, as it comes
+    tell: Callable[[Result], None] = lambda _: None  # called with each new result
 
     results: dict[int, Result] = field(default_factory=dict)  # by the item's number
-    outputs: list[str] = field(default_factory=list)  # that were written
-    described: list[str] = field(default_factory=list)  # what the task says of their states
-    errors: dict[int, BurnishError] = field(default_factory=dict)
-    lost: list[Result] = field(default_factory=list)  # that could not be written somewhere
-    again: set[int] = field(default_factory=set)  # done by an earlier run
+    outputs: list[str] = field(default_factory=list)  # paths of written files
+    described: list[str] = field(default_factory=list)  # the task's descriptions of final states
+    errors: dict[int, BurnishError] = field(default_factory=dict)  # by the item's number
+    lost: list[Result] = field(default_factory=list)  # results whose output or row could not be written
+    again: set[int] = field(default_factory=set)  # numbers of items that an earlier run has done
     interrupted: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _defect: BaseException | None = None
 
     def __call__(self, jobs: int = 1) -> None:
-        """Do all, so many at a time.
+        """Optimize all programs, `jobs` at a time.
 
         Raises:
-            MissingTool: without it none can be done.
+            MissingTool: a tool is missing that every program needs.
         """
         waiting = deque(range(len(self.items)))
         with Interruption() as stop:
@@ -103,7 +103,7 @@ class OptimizeRun:
             raise self._defect
 
     def _together(self, waiting: deque[int], stop: Interruption, jobs: int) -> None:
-        """Work in threads, which wait for the compilers' processes; daemons, for the second Ctrl-C."""
+        """Work in threads, which wait for worker processes; as daemons they do not delay a second Ctrl-C."""
         work = partial(self._work, waiting, stop, main=False)
         threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
         for thread in threads:
@@ -118,7 +118,7 @@ class OptimizeRun:
                 number = waiting.popleft()
                 try:
                     self._one(number, stop, main=main)
-                except KeyboardInterrupt:  # before it had found anything
+                except KeyboardInterrupt:  # raised before anything was found
                     return
                 except MissingTool as error:
                     self._defect = error
@@ -126,7 +126,7 @@ class OptimizeRun:
                     if stop.asked and isinstance(error, CompileError):
                         return  # clang died of the same Ctrl-C
                     self._fail(number, error)
-                except Exception as error:  # a defect of ours, told by the main thread
+                except Exception as error:  # a defect of burnish, raised in the main thread
                     if main:
                         raise
                     self._defect = error
@@ -145,7 +145,7 @@ class OptimizeRun:
             phase = _Phase(watcher, stop, main)
             result = search_job(self.task, job, self.settings, phase)
             if phase.cut:
-                result = replace(result, budget="")  # it is not what the whole budget gives
+                result = replace(result, budget="")  # not a result of the whole budget
             self._keep(number, job, result, stop, new=True)
         elif not job.output.exists():
             stop.at_once = False
@@ -160,7 +160,7 @@ class OptimizeRun:
             return result
 
     def _keep(self, number: int, job: Job, result: Result, stop: Interruption, *, new: bool) -> None:
-        """Write the output and the row; whatever fails, the result is told."""
+        """Write the output and the row, and report a new result even if writing fails."""
         lost, described = None, ""
         try:
             try:
@@ -168,7 +168,7 @@ class OptimizeRun:
             except CompileError:
                 if not stop.asked:
                     raise
-                described = write_output(self.task, job, result, self.settings.limits)  # it died of that
+                described = write_output(self.task, job, result, self.settings.limits)  # Ctrl-C hit clang
         except BurnishError as error:
             lost = error
         with self._lock:
@@ -199,7 +199,7 @@ class OptimizeRun:
 
 
 class _Phase:
-    """Passes on how a search goes on, and ends it where Ctrl-C asks for that."""
+    """A Watcher that passes everything on, and ends the search after Ctrl-C."""
 
     def __init__(self, watcher: Watcher, stop: Interruption, main: bool) -> None:
         self._watcher, self._stop, self._main = watcher, stop, main
@@ -211,19 +211,19 @@ class _Phase:
         self._watcher.reference(name, cost)
 
     def note(self, text: str) -> None:
-        if self._searching:  # it is over: what comes takes its time, and must not be lost
+        if self._searching:  # the search is over; Ctrl-C must not interrupt measuring and writing
             self._stop.at_once, self._searching = False, False
             self.cut = self._stop.asked
         elif self._stop.asked and not self.cut and not self._main:
-            raise KeyboardInterrupt  # nothing was searched yet
+            raise KeyboardInterrupt  # no search has begun yet
         self._watcher.note(text)
 
     def __call__(self, progress: Progress) -> None:
         if self._stop.asked:
-            raise KeyboardInterrupt  # which ends a search, and the stages behind it; see burnish.search.run
+            raise KeyboardInterrupt  # ends the search and its later stages; see burnish.search.run
         self._watcher(progress)
 
 
 def workers_each(jobs: int) -> int:
-    """Return how many processes each of several searches gets at a time."""
+    """Return the number of processes for each of `jobs` parallel searches."""
     return max(1, (os.cpu_count() or 1) // jobs)

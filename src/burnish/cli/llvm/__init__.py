@@ -1,1 +1,1 @@
-"""The commands that are about LLVM alone: drop-in compilers, corpora, the demo, what the system lacks."""
+"""Commands for LLVM only: corpora, the inliner, exports of policies, the demo, the system check."""

@@ -1,4 +1,4 @@
-"""burnish check-system: what compiling C needs, and how to install it."""
+"""burnish check-system: missing system parts for compiling C, and the commands that install them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""burnish corpus: programs to learn from and to test on, from pinned packages or from one's own files."""
+"""burnish corpus: programs for training and tests, from pinned packages or the user's files."""
 
 from __future__ import annotations
 
@@ -180,10 +180,10 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _check_build(options: argparse.Namespace) -> None:
-    """Refuse what would have no effect.
+    """Refuse options that would have no effect.
 
     Raises:
-        InputError: options for one's own files with the public packages, or the other way round.
+        InputError: options for the user's files with the public packages, or the other way round.
     """
     of_own = {"--name": options.name, "--link": options.link, "--functions": options.functions is not None}
     of_public = {"--package": options.package, "--limit": options.limit is not None}

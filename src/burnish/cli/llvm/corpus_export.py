@@ -1,4 +1,4 @@
-"""burnish corpus export and combine: corpora as ml-compiler-opt and mlgo-utils have them."""
+"""burnish corpus export and combine: corpora in the format of ml-compiler-opt and mlgo-utils."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from burnish.llvm.corpora.store import Corpus, open_corpus
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write a corpus, or a part of it, as a folder of MLGO's; clang's options follow the double dash."""
+    """Write a corpus, or one of its parts, as an MLGO corpus, with the options for clang."""
     corpus = open_corpus(options.folder)
     if options.part:
         corpus = corpus.part(options.part)
@@ -21,7 +21,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def combine(options: argparse.Namespace) -> int:
-    """Write one description for all corpora of MLGO in a folder."""
+    """Write one description for all MLGO corpora in a folder."""
     written = combine_mlgo(options.out)
     print(f"{len(written.modules)} modules in {options.out / DESCRIPTION}")
     return 0

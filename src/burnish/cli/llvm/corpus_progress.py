@@ -1,4 +1,4 @@
-"""What is shown while packages are fetched and compiled."""
+"""Progress display while packages are fetched and compiled."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from burnish.console.progress import Bars
 from burnish.llvm.corpora import building
 from burnish.llvm.corpora.manifest import Package
 
-LOG_SECONDS = 30.0  # between two lines where there is no terminal
+LOG_SECONDS = 30.0  # between two lines if there is no terminal
 
 
 class FetchProgress(Bars):
-    """A bar of bytes for the package that arrives; nothing where all are there already."""
+    """A bar of downloaded bytes, on a terminal only."""
 
     def __init__(self, packages: Sequence[Package], *, quiet: bool = False) -> None:
         columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
@@ -37,19 +37,19 @@ class FetchProgress(Bars):
         self._names = {package.name: number for number, package in enumerate(packages, 1)}
 
     def start(self, package: Package) -> None:
-        """Say which package comes next."""
+        """Show which package is fetched next."""
         self._done += self._package
         self._package = package.size_bytes
         which = f"fetching {package} ({self._names[package.name]} of {len(self._names)})"
         self._bars.update(self._task, description=which, completed=self._done)
 
     def __call__(self, done: int, total: int) -> None:
-        """Show the bytes of a download."""
+        """Show the downloaded bytes of the current package."""
         self._bars.update(self._task, completed=self._done + done)
 
 
 class BuildProgress(Bars):
-    """Packages, files, rate and time left: a bar on a terminal, else a line now and then."""
+    """Packages, files, rate and time left: a bar on a terminal, occasional lines otherwise."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = Console(stderr=True)
@@ -70,7 +70,7 @@ class BuildProgress(Bars):
         self._start = self._logged = time.monotonic()
 
     def __call__(self, progress: building.PackProgress) -> None:
-        """Show how far a build is."""
+        """Show the progress of a build."""
         now = time.monotonic()
         rate = (progress.files_done - progress.resumed) / max(now - self._start, 1e-9)
         failed = progress.statuses.get("failed", 0)

@@ -1,4 +1,4 @@
-"""burnish corpus split: which programs are in which split."""
+"""burnish corpus split: the splits of a corpus, and changes of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from burnish.llvm.corpora.store import SPLITS, Corpus, open_corpus
 
 
 def split(options: argparse.Namespace) -> int:
-    """Show the splits, after a change of them if that is wanted.
+    """Show the splits, after assigning or resetting them if the options ask for that.
 
     Raises:
-        InputError: the shares are no shares, or there is no corpus.
+        InputError: the shares cannot be parsed, or there is no corpus.
     """
     corpus = open_corpus(options.folder)
     if options.by_file and not options.assign:
@@ -34,7 +34,7 @@ def split(options: argparse.Namespace) -> int:
 
 
 def _assign(options: argparse.Namespace, corpus: Corpus) -> str:
-    """Deal programs out; return what the user should know of it, or ""."""
+    """Assign programs to splits; return a warning if a split is empty, or ""."""
     shares = _shares(options.assign)
     group = file_of if options.by_file else group_of
     groups: Counter[str] = Counter()
@@ -58,10 +58,10 @@ def _assign(options: argparse.Namespace, corpus: Corpus) -> str:
 
 
 def _shares(text: str) -> dict[str, float]:
-    """Read 'train=8,val=1,test=1'.
+    """Parse shares such as 'train=8,val=1,test=1'.
 
     Raises:
-        InputError: it is something else.
+        InputError: the text has another form.
         UnknownName: there is no such split.
     """
     try:

@@ -1,4 +1,4 @@
-"""Tables of what is in a corpus."""
+"""Tables of a corpus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUANTILES = (0.1, 0.5, 0.9, 1.0)
 
 
 def print_summary(rows: Sequence[PackRow], *, detailed: bool = False, form: TableForm = AS_TABLE) -> None:
-    """Print what became of the files, by package and by split; detailed: sizes and reasons as well."""
+    """Print the outcomes of files by package and split; `detailed` adds sizes and skipped files' reasons."""
     form.show(packages_table(rows), *([_sizes_table(rows)] if detailed else []))
     failed = [
         row for row in rows if row.status in ("failed", "repeated") or (detailed and row.status == "skipped")
@@ -34,7 +34,7 @@ def print_summary(rows: Sequence[PackRow], *, detailed: bool = False, form: Tabl
 
 
 def packages_table(rows: Sequence[PackRow]) -> TextTable:
-    """Return how many files compiled, their share of those tried, what failed or was skipped, and sizes."""
+    """Return a table of compiled files by package: their number and share, failed, skipped, and sizes."""
     headings = ("compiled", "share", "fail", "skip", "k instrs", "kB", "stored")
     table = TextTable((names("package"), *figures(*headings)))
     for split in _splits(rows):
@@ -83,7 +83,7 @@ def _sizes_table(rows: Sequence[PackRow]) -> TextTable:
 
 
 def programs_table(rows: Iterable[PackRow]) -> TextTable:
-    """Return one row each."""
+    """Return a table with one row for each program."""
     columns = (names("program"), names("split"), names("language"), *figures("instructions"))
     table = TextTable((*columns, texts("", label="reason")))
     for row in rows:
@@ -92,7 +92,7 @@ def programs_table(rows: Iterable[PackRow]) -> TextTable:
 
 
 def show_runnable(kind: str, programs: Iterable[Kernel | Recipe], form: TableForm | None) -> None:
-    """Print the programs that can be run: their names, what they do, and each input; without a form, JSON."""
+    """Print runnable programs with descriptions and inputs; if `form` is None, print JSON."""
     rows = [
         {
             "name": f"{kind}:{item.name}",
@@ -112,7 +112,7 @@ def show_runnable(kind: str, programs: Iterable[Kernel | Recipe], form: TableFor
 
 
 def show_splits(corpus: Corpus, form: TableForm) -> None:
-    """Print the groups of every split, and what is kept out of one because another has it."""
+    """Print the packages of every split, and the programs left out because another split has them."""
     table = TextTable((names("split", once=True), names("package"), *figures("programs")))
     for split in _splits(corpus.rows):
         inside = [row for row in corpus.rows if row.split == split and row.is_program]
@@ -128,7 +128,7 @@ def show_splits(corpus: Corpus, form: TableForm) -> None:
 
 
 def totals_of(corpus: Corpus) -> dict[str, object]:
-    """Return how many files became what, and sizes, by split, for JSON."""
+    """Return, for JSON, the number of files by status, and the sizes, of each split."""
     totals: dict[str, dict[str, int]] = {}
     for row in corpus.rows:
         total = totals.setdefault(row.split, {"instructions": 0, "bitcode_bytes": 0, "stored_bytes": 0})
@@ -140,6 +140,6 @@ def totals_of(corpus: Corpus) -> dict[str, object]:
 
 
 def _splits(rows: Sequence[PackRow]) -> list[str]:
-    """Return the splits there are, the usual ones first."""
+    """Return the names of all splits in the rows, the usual ones first."""
     found = {row.split for row in rows}
     return [name for name in SPLITS if name in found] + sorted(found - set(SPLITS))

@@ -1,4 +1,4 @@
-"""burnish demo: a real project, from the package index to a table."""
+"""burnish demo: optimization of a real project, fetched from the package index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""burnish export: a policy as what runs without burnish."""
+"""burnish export: a policy as an ONNX file or a C header, which run without burnish."""
 
 from __future__ import annotations
 

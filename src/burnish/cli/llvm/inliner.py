@@ -1,4 +1,4 @@
-"""burnish inliner: tables of the inliner's decisions, policies against its heuristic, what they look at."""
+"""burnish inliner: tables of the inliner's decisions, and evaluation of policies against its heuristic."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _programs(options: argparse.Namespace) -> Iterator[Program]:
     """Yield the chosen programs.
 
     Raises:
-        InputError: the pattern is none, or nothing is chosen.
+        InputError: the pattern is not a regular expression, or a name is unknown.
     """
     import numpy as np
 
@@ -161,7 +161,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def modules_table(rows: Iterable[Against]) -> TextTable:
-    """Return a row for each module, those first that the policy is best for."""
+    """Return a table with a row for each module, the policy's best modules first."""
     table = TextTable((names("module"), *figures("questions", "others", "heuristic", "policy", "ratio")))
     for row in sorted(rows, key=lambda row: -row.ratio):
         costs = f"{row.heuristic:g}", f"{row.policy:g}", f"{row.ratio:.4f}"
@@ -170,7 +170,7 @@ def modules_table(rows: Iterable[Against]) -> TextTable:
 
 
 def features_table(found: Iterable[FeatureImportance]) -> TextTable:
-    """Return a row for each feature."""
+    """Return a table with a row for each feature."""
     table = TextTable((names("feature"), *figures("other answers", "cost more")))
     for item in found:
         table.add(item.name, f"{100 * item.changed:.2f}%", f"{item.cost:+.1f}")

@@ -1,4 +1,4 @@
-"""burnish serve-inliner: a policy answers the inliner of a clang or opt that knows nothing of burnish."""
+"""burnish serve-inliner: a policy answers the inliner of an unmodified clang or opt."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _run(policy: ActionPolicy, channel: Channel, command: Sequence[str]) -> int:
         try:
             served = serve(policy, channel, lambda: compiler.poll() is None)
         except BaseException:
-            compiler.kill()  # it would wait for an answer for ever
+            compiler.kill()  # otherwise it would wait for an answer for ever
             raise
     if served.compiles:
         print(f"{NAME}: {served.decisions:,} calls, {served.inlined:,} inlined", file=sys.stderr)
@@ -92,7 +92,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _asking(command: list[str], base: Path) -> list[str]:
-    """Return a compiler's command with the options that have its inliner ask, unless it names a channel."""
+    """Return a compiler's command with the options for the channel, unless it already names a channel."""
     if any(BASE_OPTION in word for word in command):
         return command
     words = ["-enable-ml-inliner=release", f"{BASE_OPTION}={base}"]

@@ -1,1 +1,1 @@
-"""What people see of a command: numbers, tables, live lines and reports."""
+"""Display of commands: tables, live lines and reports."""

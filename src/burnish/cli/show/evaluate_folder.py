@@ -1,4 +1,4 @@
-"""What methods came to: for people or as JSON, when it is there and from its folder once more."""
+"""Display of an evaluation's results, as tables or JSON, also later from its folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from burnish.search.problem import Problem
 def show_rows(
     rows: Sequence[Row], refused: Sequence[Refused] = (), *, confidence: float, form: TableForm | None
 ) -> None:
-    """Print the tables; without a form a line of JSON for each mean, then for each pair."""
+    """Print the tables; if `form` is None, print a line of JSON for each mean, then for each pair."""
     if form:
         print_tables(rows, refused, confidence=confidence, form=form)
         return
@@ -40,10 +40,10 @@ def show_rows(
 
 
 def show_folder(options: argparse.Namespace) -> int:
-    """Show what a folder has, and write its report; return the exit code.
+    """Show the rows of a folder, and write its report; return the exit code.
 
     Raises:
-        InputError: it is not the folder of an evaluation, or has none of the rows that are asked for.
+        InputError: it is not the folder of an evaluation, or has no matching rows.
     """
     folder = options.out
     settings = read_settings(folder)
@@ -62,7 +62,7 @@ def show_folder(options: argparse.Namespace) -> int:
 
 
 def _chosen(rows: Sequence[Row], options: argparse.Namespace) -> list[Row]:
-    """Return the rows that are asked for, in the order of budgets and methods."""
+    """Return the rows that the options select, in the order of budgets and methods."""
     budgets = list(map(written, options.budget or ())) or list(dict.fromkeys(row.budget for row in rows))
     methods = options.only.split(",") if options.only else list(dict.fromkeys(row.method for row in rows))
     return [
@@ -77,7 +77,7 @@ def _chosen(rows: Sequence[Row], options: argparse.Namespace) -> list[Row]:
 def _worths(
     rows: Sequence[Row], settings: Mapping[str, Any], options: argparse.Namespace
 ) -> list[dict[str, float]]:
-    """Take some winning traces apart."""
+    """Return the contributions of passes in some winning traces."""
     task = task_named(settings["task"], settings["options"])
     with SearchProgress("passes", task.label(task.reference), quiet=options.json) as progress:
 

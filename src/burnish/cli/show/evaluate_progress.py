@@ -1,4 +1,4 @@
-"""The live line of an evaluation: how far it is, how good so far, and the time left."""
+"""The live line of an evaluation: progress, means so far, and the time left."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from burnish.evaluation.budgets import BudgetRule
 from burnish.evaluation.compare import Figures, MethodComparison, Refused
 from burnish.evaluation.rows import Row
 
-LOG_SECONDS = 60.0  # between two lines where there is no terminal
+LOG_SECONDS = 60.0  # between two lines if there is no terminal
 CHECK_SECONDS = 1.0  # to replay a result, for the estimate of the time left
 
 
 class EvaluationProgress(Bars):
-    """Rows, time left, and each method's mean so far: a bar on a terminal, else a line now and then."""
+    """Rows, time left, and each method's mean so far: a bar on a terminal, occasional lines otherwise."""
 
     def __init__(self, plan: MethodComparison, programs: int, done: Sequence[Row], *, quiet: bool) -> None:
         self._console = Console(stderr=True)
@@ -47,7 +47,7 @@ class EvaluationProgress(Bars):
         self._start = self._logged = time.monotonic()
 
     def __call__(self, item: Row | Figures | Refused) -> None:
-        """Show what came."""
+        """Show a new item."""
         if isinstance(item, Refused):
             self._console.print(f"{item.program}: left out: {item.reason}", highlight=False, markup=False)
             self._left -= self._methods * sum(self._weight.values())
@@ -80,7 +80,7 @@ class EvaluationProgress(Bars):
 
 
 def _weight(rule: BudgetRule) -> float:
-    """Return about what a row takes, in seconds or in a unit of its own: only shares count."""
+    """Return the estimated time of a row, in seconds or another unit: only ratios matter."""
     if rule.timed:
         return (rule.seconds or 1.0) + CHECK_SECONDS
     return (rule.evaluations or 0) / 20 + CHECK_SECONDS

@@ -1,4 +1,4 @@
-"""The report of an evaluation's folder, and its pictures."""
+"""The report of an evaluation's folder, with its plots."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def write_report(
     confidence: float,
     logs: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> Path:
-    """Write report.html and its pictures, each an SVG file of its own, too; return the report's path.
+    """Write report.html with its plots, and each plot as an SVG file; return the report's path.
 
-    Without matplotlib there are no pictures, and the report says so.
+    Without matplotlib there are no plots, and the report has a note on that.
 
     Args:
-        folder: Of the evaluation.
-        rows: What to report, not none.
-        refused: What was left out.
-        confidence: Of the intervals.
-        logs: Of training runs, by name.
+        folder: The folder of the evaluation.
+        rows: The rows to report, at least one.
+        refused: The programs that were left out.
+        confidence: The confidence of the intervals.
+        logs: The logs of training runs, by name.
     """
     settings = read_settings(folder)
     notes = [f"Left out: {item.program}: {item.reason}" for item in refused]
@@ -48,7 +48,7 @@ def write_report(
     pictures: dict[str, str] = {}
     try:
         for name, (caption, figure) in _figures(folder, rows, logs or {}, confidence).items():
-            pictures[caption] = svg_of(figure)  # drawn once: that takes longer than all else here
+            pictures[caption] = svg_of(figure)  # drawn once, because this is the slowest step
             (folder / f"{name}.svg").write_text(pictures[caption], encoding="utf-8")
     except MissingTool as error:
         notes.append(f"There are no pictures: {error}")
@@ -58,10 +58,10 @@ def write_report(
 
 
 def read_worths(folder: Path) -> list[dict[str, float]]:
-    """Return what passes are worth in the traces that were taken apart; nothing where none was.
+    """Return the contributions of passes that `write_worths` wrote; empty if there are none.
 
     Raises:
-        InputError: the file is something else.
+        InputError: the file has something else.
     """
     path = folder / WORTHS
     if not path.exists():
@@ -70,14 +70,14 @@ def read_worths(folder: Path) -> list[dict[str, float]]:
 
 
 def write_worths(folder: Path, worths: Sequence[Mapping[str, float]]) -> None:
-    """Keep what passes are worth."""
+    """Write the contributions of passes, for each trace, to the folder."""
     write_atomically(folder / WORTHS, "".join(f"{json.dumps(item)}\n" for item in worths).encode())
 
 
 def _figures(
     folder: Path, rows: Sequence[Row], logs: Mapping[str, Sequence[Mapping[str, Any]]], confidence: float
 ) -> dict[str, tuple[str, Figure]]:
-    """Return captions and pictures by the names of their files."""
+    """Return captions and plots, by file name without suffix."""
     figures = {
         "improvement": ("Improvement against budget", improvement_plot(rows, confidence=confidence)),
         "programs": (f"Programs within {rows[-1].budget}", programs_plot(rows)),

@@ -1,4 +1,4 @@
-"""What methods came to, in tables for people."""
+"""Tables of an evaluation's results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def print_tables(
     confidence: float,
     form: TableForm = AS_TABLE,
 ) -> None:
-    """Print the means, those by project, the pairs of methods, and what the numbers alone do not say."""
+    """Print the means, the means by project, the pairs of methods, and notes."""
     tables = []
     for budget in dict.fromkeys(row.budget for row in rows):
         within = [row for row in rows if row.budget == budget]
@@ -34,7 +34,7 @@ def print_tables(
 
 
 def _means(budget: str, rows: Sequence[Row], confidence: float) -> TextTable:
-    """Return a row for each method, and below it one for each language where there are several."""
+    """Return a table with a row for each method and, if there are several languages, rows for those."""
     summaries = summarise(rows, confidence=confidence)
     apart = summarise_languages(rows, confidence=confidence)
     programs = len({row.program for row in rows})

@@ -1,4 +1,4 @@
-"""The live lines of many programs: how far all of them are, and the best so far of those that run."""
+"""Live lines of a run: the progress over all programs, and the best cost of each running search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from burnish.search import Progress as SearchState
 
 
 class OneScreen(Screen):
-    """For a single program: its live line."""
+    """The display for a single program: one live line."""
 
     def __init__(self) -> None:
         self._line: SearchProgress | None = None
@@ -34,13 +34,13 @@ class OneScreen(Screen):
 
     def say(self, text: str) -> None:
         """See Screen."""
-        if self._line:  # it would be written over
+        if self._line:  # it would overwrite the text
             self._line.__exit__(None, None, None)
         super().say(text)
 
 
 class OverallProgress(Bars, Screen):
-    """For many: a bar of files, and a line for each that runs; on a terminal only."""
+    """The display for many programs, on a terminal only: a bar of files, and a line for each search."""
 
     def __init__(self, count: int, settings: SearchSettings) -> None:
         self._console = Console(stderr=True)
@@ -81,7 +81,7 @@ class OverallProgress(Bars, Screen):
 
 
 class _Line:
-    """Of one search."""
+    """The live line of one search."""
 
     def __init__(
         self, bars: Progress, line: TaskID, name: str, reference: str, settings: SearchSettings

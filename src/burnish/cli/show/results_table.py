@@ -1,4 +1,4 @@
-"""Results in a table: what was there, what came, and how sure that is."""
+"""A table of results: baselines, result, and confidence."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from burnish.core.objective import parse_objective
 from burnish.core.result import Result
 from burnish.core.task import Task
 
-MOST_BASELINES = 3  # that fit on 80 columns
+MOST_BASELINES = 3  # more do not fit on 80 columns
 
 
 def results_table(results: Sequence[Result], task: Task, form: TableForm = AS_TABLE) -> None:
-    """Print what is always shown and what was minimised under some baselines and burnish, and in total.
+    """Print the task's usual objectives and the minimised one, for baselines and burnish, with totals.
 
     Args:
-        results: Of one task.
-        task: It, with any options.
-        form: How it is printed.
+        results: Results of one task.
+        task: That task, with any options.
+        form: The form of the table.
     """
     _ResultsTable(task, results).print(form)
 
@@ -46,7 +46,7 @@ class _ResultsTable:
         )
 
     def print(self, form: TableForm) -> None:
-        """Print it, and below it what the numbers alone do not say."""
+        """Print the table, and notes below it."""
         for number, result in enumerate(self._results):
             rows = {name: _costs(result, name) for name in self._shown(result)}
             effort = (result.evaluations, result.seconds)
@@ -87,7 +87,7 @@ class _ResultsTable:
             yield (name, unit, *cells, f"{change:+.1f}%", str(evaluations), f"{seconds:.1f}")
 
     def _reference(self, result: Result) -> str:
-        """Return the baseline that a result is compared with: see burnish.evaluation.confirm."""
+        """Return the baseline that a result is compared with; see burnish.evaluation.confirm."""
         if result.timing:
             return str(result.timing["against"])
         if parse_objective(result.objective).is_weighted:
@@ -95,13 +95,13 @@ class _ResultsTable:
         return self._task.configured(result.options).reference
 
     def _shown(self, result: Result) -> list[str]:
-        """Return what is shown of a result: an older one does not have everything."""
+        """Return the objectives to show for a result; results of older versions do not have all."""
         goal = parse_objective(result.objective).unlimited
         names = dict.fromkeys([*self._task.shown.objectives, goal])
         return [name for name in names if name in result.beside or name == goal]
 
     def _notes(self) -> list[str]:
-        """Return what the numbers alone do not say."""
+        """Return the notes: kept baselines, failures, confidence, settings and checks."""
         results, notes = self._results, []
         kept = [_short(result, results) for result in results if result.fallback]
         if kept:
@@ -124,7 +124,7 @@ class _ResultsTable:
         return notes
 
     def _compared(self, timing: Mapping[str, float | str]) -> str:
-        """Write a result's comparison."""
+        """Return a result's comparison by time, as text."""
         against, verdict = self._task.label(str(timing["against"])), timing["verdict"]
         if not timing["repeats"]:
             return f"{verdict} to {against}"
@@ -134,15 +134,13 @@ class _ResultsTable:
 
 
 def _short(result: Result, results: Sequence[Result]) -> str:
-    """Return a program's file name; all of its name where another file is called the same."""
+    """Return a program's file name, or its full name if several have the same file name."""
     name = Path(result.program).name
     return name if sum(Path(other.program).name == name for other in results) == 1 else result.program
 
 
 def _costs(result: Result, objective: str) -> Mapping[str, float]:
-    if (
-        objective == parse_objective(result.objective).unlimited
-    ):  # within its limit a result's cost is the objective's
+    if objective == parse_objective(result.objective).unlimited:  # within limits, the cost is the objective's
         return {"result": result.cost, **result.baselines}
     return result.beside[objective]
 

@@ -1,4 +1,4 @@
-"""What is shown while something is trained."""
+"""Progress display of a training."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from burnish.learning.training.track import as_json
 if TYPE_CHECKING:
     from burnish.learning.training import loop
 
-LOG_SECONDS = 30.0  # between two lines where there is no terminal
+LOG_SECONDS = 30.0  # between two lines if there is no terminal
 SCORE = "validation/ratio"
 
 
 class TrainProgress:
-    """Rate, return, validation and time left: a bar on a terminal, else lines; or a line of JSON each."""
+    """Rate, return, validation and time left: a bar on a terminal, lines otherwise, or lines of JSON."""
 
     def __init__(self, name: str, *, quiet: bool, json: bool) -> None:
         self._console = Console(stderr=True)
@@ -41,7 +41,7 @@ class TrainProgress:
         self._last: dict[str, float] = {}  # metrics that are not in every row
         self._noted = self._logged = -LOG_SECONDS
         self.begun = False
-        """Whether an iteration was shown: there is something to be lost from then on."""
+        """True after the first iteration; from then on, an interruption would lose work."""
 
     def __enter__(self) -> TrainProgress:
         if self._terminal:
@@ -54,14 +54,14 @@ class TrainProgress:
         self._live.stop()
 
     def note(self, text: str) -> None:
-        """Show what happens now."""
+        """Show the current activity."""
         self._bar.update(self._task, now=text)
         if self._lines and time.monotonic() - self._noted > LOG_SECONDS:
             self._noted = time.monotonic()
             self._console.print(f"{self._name}  {text}", highlight=False)
 
     def say(self, text: str) -> None:
-        """Show what is to be remembered."""
+        """Print a message that stays."""
         if not self._quiet:
             self._console.print(f"{self._name}  {text}", highlight=False)
 
@@ -86,7 +86,7 @@ class TrainProgress:
 
 
 def describe(metrics: dict[str, float], progress: loop.IterationProgress) -> str:
-    """Write the metrics that matter on one line, those that there are."""
+    """Return the most important of the available metrics as one line."""
     words = [f"iteration {int(metrics['iteration'])}"]
     if "steps" in metrics:
         words.append(f"{int(metrics['steps']):,} steps, {metrics['steps_per_second']:,.0f}/s")

@@ -1,1 +1,1 @@
-"""An evaluation as pictures and as a page."""
+"""Reports of evaluations: plots, search graphs and an HTML page."""

@@ -1,4 +1,4 @@
-"""How good methods are after any part of their budget."""
+"""Improvement curves: the quality of methods after any part of their budget."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from burnish.evaluation.rows import Row
 
 @dataclass(frozen=True)
 class Curve:
-    """The geometric mean over programs of the guarded ratio of the best so far: a step function."""
+    """The geometric mean over programs of the guarded ratio of the best so far, a step function."""
 
     method: str
     timed: bool  # positions are seconds; otherwise evaluations
-    positions: tuple[float, ...]  # from where each value holds, growing
+    positions: tuple[float, ...]  # the beginning of each step, increasing
     ratios: tuple[float, ...]
 
 
 def improvement_curve(rows: Sequence[Row]) -> Curve:
-    """Return a method's curve; before it has found anything better, a program counts as its reference.
+    """Return a method's curve; until the method has a better result, a program counts as its reference.
 
-    What did not stand up to being replayed never counts. What found nothing on the way, a baseline, counts
-    from its end on.
+    Results whose replay failed never count. A result without intermediate results, such as a baseline's,
+    counts from its end.
 
     Args:
-        rows: Of one method within one budget, not none.
+        rows: At least one row, of one method within one budget.
     """
     timed = rows[0].budget_seconds is not None
     steps: list[tuple[float, float]] = []  # position, gain in the sum of logarithms
@@ -52,7 +52,7 @@ def improvement_curve(rows: Sequence[Row]) -> Curve:
 
 
 def longest_curves(rows: Sequence[Row]) -> list[Curve]:
-    """Return the curve of each method within the longest of its budgets; of time, where some are."""
+    """Return each method's curve within its longest budget; if any is a time budget, only such curves."""
     curves = []
     for method in dict.fromkeys(row.method for row in rows):
         own = [row for row in rows if row.method == method]
@@ -70,11 +70,11 @@ def _length(rows: Sequence[Row]) -> tuple[bool, float]:
 
 
 def _ratios(row: Row, timed: bool) -> list[tuple[float, float]]:
-    """Return where a row became how good, its last point as it was measured."""
+    """Return a row's improvements as (position, ratio); a noisy row has only its final measured ratio."""
     end = row.seconds if timed else float(row.evaluations)
     points = [
         (seconds if timed else float(count), row.reference_cost / cost) for seconds, count, cost in row.curve
     ]
-    if row.timing or not points:  # costs on the way are too noisy to add up
+    if row.timing or not points:  # intermediate costs are too noisy to add up
         return [(points[-1][0] if points else end, row.ratio)]
     return points

@@ -1,4 +1,4 @@
-"""Search graphs in graphviz's language, and as pictures that graphviz lays out."""
+"""Search graphs as files: in graphviz's language, and as pictures laid out by graphviz."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from burnish.evaluation.report.search_graph import SearchGraph
 from burnish.workers.worker import Worker
 
 BEST = "#D55E00"
-EXCEEDING = "#f2f2f2"  # fills the box of a state that exceeds a limit
+EXCEEDING = "#f2f2f2"  # fill colour of states that exceed a limit
 LOOK = """\
   size="10,60"; nodesep=0.15; ranksep=0.4; fontname="Helvetica"; fontsize=10; labeljust=l;
   node [shape=box, style=rounded, fontname="Helvetica", fontsize=10, margin="0.08,0.04"];
   edge [fontname="Helvetica", fontsize=9, arrowsize=0.6];"""  # a page has room for 10 inches
-MOST_BESIDE = 5  # states of a level of a picture
-LETTERS = 26  # of a line of a picture
+MOST_BESIDE = 5  # most states on a level of a picture
+LETTERS = 26  # most letters in a line of a picture
 
 
 def dot(graph: SearchGraph) -> str:
-    """Return a graph in graphviz's language: states by numbers, the initial one is s0."""
+    """Return a graph in graphviz's language; states have numbers, and the initial one is s0."""
     return _written(graph.condensed)
 
 
 def svg(graph: SearchGraph) -> str:
     """Return a graph as a picture: the initial state on top, and a few states on each level below.
 
-    Those are the next ones on ways from the states above, the best way first, then the cheapest.
+    A level has successors of the states above: first the best path's state, then the cheapest traces' states.
     """
     shown, more = _picked(graph.condensed)
-    worker = Worker()  # graphviz is C, and writes to standard error
+    worker = Worker()  # graphviz is C code, which may crash and writes to standard error
     try:
         drawn: str = worker.call(_laid_out, _written(shown, LETTERS, more))
     finally:
@@ -44,10 +44,10 @@ FORMATS: dict[str, Callable[[SearchGraph], str]] = {".dot": dot, ".svg": svg}
 
 
 def writer_of(path: Path) -> Callable[[SearchGraph], str]:
-    """Return what makes the text of a file, by the ending of its name.
+    """Return the function that writes a graph to a file with this suffix.
 
     Raises:
-        InputError: it is no known one.
+        InputError: the suffix is unknown.
     """
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: expected a name that ends in {' or '.join(FORMATS)}")
@@ -62,7 +62,7 @@ def _laid_out(text: str) -> str:
 
 
 def _written(graph: SearchGraph, letters: int | None = None, more: Mapping[str, int] | None = None) -> str:
-    """Return a graph's text, with lines of so many letters, and with how many states are left out."""
+    """Return a graph's text, with lines of so many letters and the counts of left-out states."""
     numbers = {state: f"s{number}" for number, state in enumerate(graph.costs)}
     note = "".join(f"{line}\\l" for line in graph.note.split("; "))
     lines = ["digraph search {", LOOK, f'  label="{note}";']
@@ -95,10 +95,10 @@ def _quoted(text: str) -> str:
 
 
 def _picked(graph: SearchGraph) -> tuple[SearchGraph, dict[str, int]]:
-    """Return a graph with few states on each level, and by a state above how many a level has more."""
+    """Return a graph with few states on each level, and the counts of left-out states by a state above."""
     children: dict[str, list[str]] = {}
     parents = graph.parents
-    for state in graph.costs:  # the cheapest trace's first
+    for state in graph.costs:  # the states of the cheapest trace come first
         if state in parents:
             children.setdefault(parents[state], []).append(state)
     level, picked, more = [graph.best[0]], {graph.best[0]}, {}
@@ -115,7 +115,7 @@ def _picked(graph: SearchGraph) -> tuple[SearchGraph, dict[str, int]]:
 
 
 def _fitting(text: str, most: int | None) -> str:
-    """Return a text of at most so many letters: what is in the middle is left out."""
+    """Return a text of at most so many letters, shortened in the middle."""
     if most is None or len(text) <= most:
         return text
     return f"{text[: most // 2]}\N{HORIZONTAL ELLIPSIS}{text[-(most - most // 2 - 1) :]}"

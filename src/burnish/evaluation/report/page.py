@@ -1,4 +1,4 @@
-"""The report of an evaluation: one HTML file that opens from disk, with nothing fetched."""
+"""The report of an evaluation: one HTML file that opens from disk and loads nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True)
 class Cell:
-    """What a table shows, and what it is sorted by."""
+    """A table's cell: the shown text, and the value that the column is sorted by."""
 
     text: str
     value: float | None = None
@@ -35,14 +35,14 @@ def report_page(
     notes: Sequence[str] = (),
     confidence: float = CONFIDENCE,
 ) -> str:
-    """Return the report.
+    """Return the report as an HTML document.
 
     Args:
-        rows: In the order of budgets and methods; not none.
-        settings: What they have in common, shown as it is.
+        rows: At least one row, in the order of budgets and methods.
+        settings: The rows' common settings, shown unchanged.
         pictures: SVG documents (see svg_of) by their captions.
-        notes: What else to say, a paragraph each.
-        confidence: Of the intervals.
+        notes: Further notes, a paragraph each.
+        confidence: The confidence of the intervals.
     """
     first = rows[0]
     title = f"{first.objective}: {len({row.program for row in rows})} programs against {first.reference}"
@@ -80,11 +80,11 @@ def report_page(
 
 
 def svg_of(figure: Figure) -> str:
-    """Return a picture as an SVG document, the same each time."""
+    """Return a picture as an SVG document; the same figure gives the same document."""
     import matplotlib as mpl
 
     buffer = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "burnish"}):  # else its identifiers are random
+    with mpl.rc_context({"svg.hashsalt": "burnish"}):  # without a salt, the identifiers are random
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
 

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation. matplotlib is imported when one is drawn."""
+"""Plots of an evaluation. Drawing a plot imports matplotlib."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart by all; lines differ in their dashes, too.
+# Okabe and Ito's colours, which all readers can distinguish; lines also differ in their dashes.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 BETTER, SAME, WORSE, FAILED = "#0072B2", "#999999", "#E69F00", "#000000"
-NAMED_PROGRAMS = 24  # more bars than these go without names
+NAMED_PROGRAMS = 24  # a plot with more bars has no names
 MOST_PASSES = 20
 MOST_FEATURES = 20
 MOST_TICKS = 8
@@ -32,7 +32,7 @@ TICKS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4, 1.6, 2.0
 def improvement_plot(rows: Sequence[Row], *, confidence: float = CONFIDENCE) -> Figure:
     """Draw improvement against budget: each method's best so far within its longest budget.
 
-    The points are what the methods came to at the end of each budget, with their intervals.
+    The points are the methods' results at the end of each budget, with intervals.
 
     Raises:
         MissingTool: matplotlib is not installed.
@@ -54,7 +54,7 @@ def improvement_plot(rows: Sequence[Row], *, confidence: float = CONFIDENCE) -> 
             linestyle=dashes,
             label=curve.method,
         )
-        beside = 1.03 ** (number - (len(curves) - 1) / 2)  # so that intervals do not hide each other
+        beside = 1.03 ** (number - (len(curves) - 1) / 2)  # shift, so that intervals do not hide each other
         for item in (item for item in summaries if item.method == curve.method):
             mean = item.guarded
             ends = (mean.ratio if end is None else end for end in (mean.low, mean.high))
@@ -87,9 +87,9 @@ def improvement_plot(rows: Sequence[Row], *, confidence: float = CONFIDENCE) -> 
 
 
 def programs_plot(rows: Sequence[Row]) -> Figure:
-    """Draw each program's ratio within the last budget of the rows, a panel a method.
+    """Draw each program's ratio within the rows' last budget, with one panel per method.
 
-    Few programs are named and in the order of the first method; many are in each method's own order.
+    Up to NAMED_PROGRAMS programs have names and the first method's order; more have each method's own order.
 
     Raises:
         MissingTool: matplotlib is not installed.
@@ -114,7 +114,7 @@ def programs_plot(rows: Sequence[Row]) -> Figure:
             width=0.9,
         )
         axes.axhline(1.0, color="black", linewidth=0.8)
-        # Panels have one scale, but for baselines: they may be far worse than anything that was found.
+        # Baselines have a scale of their own, because they may be far worse than any search's result.
         alike = [row.ratio for row in kept if bool(row.fallback) == bool(ordered[0].fallback)]
         _ratio_axis(axes, alike)
         wins = sum(row.is_better for row in ordered)
@@ -138,11 +138,11 @@ def programs_plot(rows: Sequence[Row]) -> Figure:
 
 
 def passes_plot(found: Sequence[Importance], traces: int) -> Figure:
-    """Draw which passes matter: their share of the winning traces, and what these lose without.
+    """Draw the importance of passes: their share of the winning traces, and the cost increase without them.
 
     Args:
-        found: The most frequent first.
-        traces: How many winning traces there are.
+        found: The passes, the most frequent first.
+        traces: The number of winning traces.
 
     Raises:
         MissingTool: matplotlib is not installed.
@@ -172,12 +172,12 @@ def passes_plot(found: Sequence[Importance], traces: int) -> Figure:
 
 
 def features_plot(found: Sequence[FeatureImportance], title: str, unit: str) -> Figure:
-    """Draw which features a policy's answers depend on: what they cost without, and how many are others.
+    """Draw the importance of a policy's features: the cost of permuting each, and the changed answers.
 
     Args:
-        found: The costliest first; those that change no answer are left out.
-        title: Whose they are.
-        unit: Of the costs.
+        found: The features, the costliest first; features that change no answer are left out.
+        title: The plot's title, such as the policy's name.
+        unit: The unit of the costs.
 
     Raises:
         MissingTool: matplotlib is not installed.
@@ -207,7 +207,7 @@ def training_plot(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     """Draw the return and the ratio on validation programs of training runs against their steps.
 
     Args:
-        logs: By the runs' names, their lines: see burnish.learning.training.track.read_log.
+        logs: The lines of each run's log, by run: see burnish.learning.training.track.read_log.
 
     Raises:
         MissingTool: matplotlib is not installed.
@@ -238,7 +238,7 @@ def training_plot(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
             )
         axes.set_xlabel("steps")
         axes.set_ylabel(label)
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))  # 200k
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))  # such as 200k
     if logs:
         panels[0].legend(frameon=False, fontsize=8)
     panels[1].axhline(1.0, color="black", linewidth=0.8)  # as good as the reference
@@ -246,10 +246,10 @@ def training_plot(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
 
 
 def save_plot(figure: Figure, path: Path) -> None:
-    """Write a picture by what its name ends in; the same figure is the same SVG.
+    """Write a picture in the format of the path's suffix; the same figure gives the same SVG.
 
     Raises:
-        InputError: that is no kind of picture.
+        InputError: the suffix is not a picture format.
     """
     try:
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
@@ -258,7 +258,7 @@ def save_plot(figure: Figure, path: Path) -> None:
 
 
 def _figure(width: float, height: float, *, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its panels; nothing global is touched."""
+    """Return a figure and its panels, without changing matplotlib's global state."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -273,7 +273,7 @@ def _figure(width: float, height: float, *, rows: int = 1, columns: int = 1) -> 
 
 
 def _percents(ratios: Sequence[float]) -> list[float]:
-    """Return what ratios save, in percent."""
+    """Return the savings of ratios, in percent."""
     return [100 * (1 - 1 / ratio) for ratio in ratios]
 
 

@@ -1,4 +1,4 @@
-"""What a search evaluated, as a graph: states by their digests, and the entries between them."""
+"""Graphs of a search's evaluations: the nodes are states, the edges are trace entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burnish.core.session import Session
 from burnish.core.trace import Trace
 from burnish.search.space import Evaluation
 
-MOST_STATES = 80  # more cannot be read
+MOST_STATES = 80  # larger graphs are unreadable
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class SearchGraph:
     """States by their digests, the initial one first.
 
     Attributes:
-        costs: What each costs, whatever the limits say; NaN where it was only on the way to others.
-        edges: Entries by the states that they lead from and to, the first one where there are several.
-        best: The states on the way to the cheapest one, from the initial one on.
-        unit: Of the costs.
-        reference: A cost that others are compared with.
-        exceeded: What exceeds a limit, in words, by state.
-        left_out: Evaluated traces that are not shown, as there are too many or they could not be repeated.
+        costs: Each state's cost, without penalties of limits; NaN if unknown.
+        edges: Entries by their states before and after; of several entries, the first one.
+        best: The states on the path from the initial state to the cheapest one.
+        unit: The unit of the costs.
+        reference: The cost that others are compared with.
+        exceeded: The exceeded limits, in words, by state.
+        left_out: The number of evaluated traces that are not shown: the graph is full, or a replay failed.
     """
 
     costs: dict[str, float]
@@ -41,7 +41,7 @@ class SearchGraph:
 
     @property
     def parents(self) -> dict[str, str]:
-        """Return the state before each on a way to it that is as short as any, the best way first."""
+        """Each state's predecessor: on the best path, or else on a shortest path that begins there."""
         after: dict[str, list[str]] = {}
         for before, state in self.edges:
             after.setdefault(before, []).append(state)
@@ -56,7 +56,7 @@ class SearchGraph:
         return found
 
     def label(self, state: str) -> tuple[str, ...]:
-        """Return the cost of a state beside the reference, and what exceeds a limit."""
+        """Return a state's lines: its cost with the change from the reference, and the exceeded limits."""
         cost, above = self.costs[state], self.exceeded.get(state, ())
         if not math.isfinite(cost):
             return above
@@ -65,7 +65,7 @@ class SearchGraph:
 
     @property
     def note(self) -> str:
-        """Say what the figures mean, and what is not shown."""
+        """An explanation of the figures, and the number of traces that are not shown."""
         lines = [f"per cent: the change from the reference, {_figure(self.reference)} {self.unit}"]
         if self.exceeded:
             lines.append("dashed: a limit is exceeded, which is below the cost")
@@ -75,7 +75,7 @@ class SearchGraph:
 
     @property
     def condensed(self) -> SearchGraph:
-        """The graph without states on the way that say nothing new: their edges become one."""
+        """The graph without intermediate states that have no new label: their two edges become one."""
         edges = dict(self.edges)
         costs = dict(self.costs)
         root, end = self.best[0], self.best[-1]
@@ -95,12 +95,12 @@ class SearchGraph:
 
 @dataclass
 class Recorder:
-    """Keeps what a search evaluated: call it with each evaluation."""
+    """Stores a search's evaluations; a callback for each evaluation."""
 
     evaluations: dict[Trace, Evaluation] = field(default_factory=dict)
 
     def __call__(self, evaluation: Evaluation) -> None:
-        """Keep one, unless it failed."""
+        """Store an evaluation, unless it failed."""
         if not evaluation.error:
             self.evaluations[evaluation.path] = evaluation
 
@@ -112,17 +112,17 @@ def graph_of(
     reference: float,
     most: int = MOST_STATES,
 ) -> SearchGraph:
-    """Repeat the best traces, step by step, for the states on their ways.
+    """Replay the best traces step by step, and return the graph of their states.
 
     Args:
-        root: The program as it is opened; it stays as it is.
-        evaluations: Of whole traces.
-        goal: What was minimised: what a search counts is more than that costs where a limit is exceeded.
-        reference: What costs are compared with.
-        most: No further trace is repeated when there are so many states.
+        root: The session of the opened program; it is not changed.
+        evaluations: Evaluations of whole traces.
+        goal: The minimised objective; the evaluations' costs include its limits' penalties.
+        reference: The cost that others are compared with.
+        most: No further trace is replayed once there are so many states.
 
     Raises:
-        CompilerCrash: the compiler does not survive its own program.
+        CompilerCrash: the compiler crashes on the unchanged program.
     """
     ordered = sorted(evaluations, key=lambda item: item.order)
     costs: dict[str, float] = {}
@@ -132,7 +132,7 @@ def graph_of(
     shown = 0
 
     def look(session: Session, evaluated: Evaluation | None) -> str:
-        """Measure the state of a session, unless that is known; return its digest."""
+        """Measure a session's state, unless its cost is known; return its digest."""
         state = session.digest()
         if math.isnan(costs.get(state, math.nan)):
             costs[state], exceeded[state] = _measured(session, goal, evaluated)
@@ -144,7 +144,7 @@ def graph_of(
             break
         with suppress(
             CompilerCrash, IllegalAction
-        ):  # a worker had reached it: it is the machine that differs
+        ):  # a worker reached this state, so the failure depends on the machine and not on the trace
             way = _way(root, item, look)
             for before, state, text in zip(way, way[1:], item.path, strict=False):
                 if before != state:
@@ -160,8 +160,8 @@ def graph_of(
 def _measured(
     session: Session, goal: Objective, evaluated: Evaluation | None
 ) -> tuple[float, tuple[str, ...]]:
-    """Return what a state costs without the limits, NaN where that is not known, and what exceeds them."""
-    if goal.noisy and not evaluated:  # a single run says little
+    """Return a state's cost without penalties (NaN if unknown), and the exceeded limits in words."""
+    if goal.noisy and not evaluated:  # a single run is too noisy
         return math.nan, ()
     measured = {limit: session.measure(limit.objective) for limit in goal.formula.limits}
     above = tuple(
@@ -171,12 +171,12 @@ def _measured(
     )
     if not goal.noisy:
         return session.measure(goal.formula.unlimited), above
-    # a search counts more than the cost where a limit is exceeded
+    # an evaluation's cost includes a penalty if a limit is exceeded
     return evaluated.cost if evaluated and not above else math.nan, above
 
 
 def _figure(value: float) -> str:
-    """Write a count in full, another number in three digits."""
+    """Write a count in full, other numbers with three digits."""
     if value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
@@ -185,7 +185,7 @@ def _figure(value: float) -> str:
 def _way(
     root: Session, evaluation: Evaluation, look: Callable[[Session, Evaluation | None], str]
 ) -> list[str]:
-    """Return the digests of the states that a trace goes through."""
+    """Return the digests of the states along a trace."""
     session = root.fork()
     try:
         digests = [session.digest()]
@@ -198,7 +198,7 @@ def _way(
 
 
 def _without_loops(way: list[str]) -> tuple[str, ...]:
-    """Return a way that goes through no state twice."""
+    """Return a path that contains each state once."""
     short: list[str] = []
     for state in way:
         if state in short:

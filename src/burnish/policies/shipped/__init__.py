@@ -1,1 +1,1 @@
-"""The policies that come with burnish, one file and its card each: TASK-OBJECTIVE.npz."""
+"""Policies shipped with burnish: for each a file TASK-OBJECTIVE.npz and its card."""

@@ -1,4 +1,4 @@
-"""LLVM code generation: which of its passes a function skips, and in which order registers are allocated."""
+"""LLVM code generation: the passes that each function skips, and the order of register allocation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EVICTIONS = f"{__name__}.train.eviction_training:EvictionTraining"
 
 
 def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
-    """Return the task for another pipeline or CPU than the default's."""
+    """Return the task for a pipeline and a CPU."""
     passes = make_passes(Options(level=options.pipeline, cpu=options.cpu))
     return Task(
         name="llvm_codegen",
@@ -62,7 +62,7 @@ def _open_baseline(opener: Opener, program: Program) -> CodegenSession:
 
 
 def _validator() -> Validator:
-    from burnish.llvm.reproducers.sanitize import SANITIZERS, check_program  # which workers do not need
+    from burnish.llvm.reproducers.sanitize import SANITIZERS, check_program  # late: not for workers
 
     return Validator(SANITIZERS, check_program)
 

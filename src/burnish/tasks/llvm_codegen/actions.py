@@ -1,4 +1,4 @@
-"""What can be decided of a function's code generation, and for the program."""
+"""The actions: decisions on the code generation of a function or of the program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 LIST_VERSION = 0
 
 PASSES: dict[str, str] = {
-    # In LLVM's order of first use, by what it is called here -> what LLVM's OptPassGate is asked with.
+    # Name here -> name with which LLVM calls its OptPassGate; in LLVM's order of first use.
     "canon-freeze": "Canonicalize Freeze Instructions in Loops",
     "loop-reduce": "Loop Strength Reduction",
     "consthoist": "consthoist",
@@ -49,7 +49,7 @@ PASSES: dict[str, str] = {
 }
 
 OMITTED: dict[str, str] = {
-    # What LLVM asks about as well, and why it is not offered.
+    # Further passes that LLVM calls its OptPassGate for, with the reason why they are not actions.
     "x86-isel": "without it, instructions are selected as at -O0: another level, not a pass less",
     "x86-lvi-load": "closes a leak of the processor's (load value injection)",
     "x86-lvi-ret": "likewise",
@@ -61,7 +61,7 @@ OMITTED: dict[str, str] = {
 
 SEEDS = 16
 DEFAULT = "default"
-# Of the program, in the order of native/outlined.h, Outline; the last one counts.
+# Actions on the program, in the order of Outline in native/outlined.h; the last one applied holds.
 OUTLINE = ("outline(seldom)", "outline")
 
 ACTIONS: tuple[str, ...] = (
@@ -72,19 +72,19 @@ ACTIONS: tuple[str, ...] = (
     *(f"noise({seed})" for seed in range(SEEDS)),
 )
 
-RANDOM, NOISY = 1, 2  # of native/decisions.h, Priority
+RANDOM, NOISY = 1, 2  # values of Priority in native/decisions.h
 
 
 @dataclass(frozen=True)
 class FunctionDecisions:
-    """What was decided of a function, or of all that have no decisions of their own."""
+    """The decisions on a function, or on all functions without decisions of their own."""
 
-    skipped: frozenset[str] = frozenset()  # of PASSES
-    priority: int = 0  # 0: LLVM's
-    seed: int = 0  # of another priority
+    skipped: frozenset[str] = frozenset()  # names from PASSES
+    priority: int = 0  # of register allocation: 0 (LLVM's), RANDOM or NOISY
+    seed: int = 0  # for RANDOM and NOISY
 
     def with_action(self, text: str) -> FunctionDecisions:
-        """Return what they are after an action; those of OUTLINE are not about functions."""
+        """Return the decisions after an action, which must not be in OUTLINE."""
         name, _, argument = text.rstrip(")").partition("(")
         match name:
             case "default":
@@ -98,14 +98,14 @@ class FunctionDecisions:
         raise ValueError(f"{text!r} is not about functions")
 
     def actions(self) -> tuple[str, ...]:
-        """Return what leads here, in the order of ACTIONS."""
+        """Return the actions that lead to these decisions, in the order of ACTIONS."""
         chosen = {f"skip({name})" for name in self.skipped}
         if self.priority:
             chosen.add(f"{'allocate' if self.priority == RANDOM else 'noise'}({self.seed})")
         return tuple(text for text in ACTIONS if text in chosen)
 
     def native(self) -> tuple[list[str], int, int]:
-        """Return them as the native core takes them."""
+        """Return the decisions as the native core takes them: (LLVM's pass names, priority, seed)."""
         return [PASSES[name] for name in sorted(self.skipped)], self.priority, self.seed
 
 

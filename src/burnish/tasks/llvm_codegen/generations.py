@@ -1,4 +1,4 @@
-"""Code generations of one module under decisions, and what they came to."""
+"""Code generations of one module under decisions, and their results."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from burnish.tasks.llvm_passes.modules import object_sizes, refusal
 from burnish.tasks.llvm_passes.origin import Options, RunTimes
 from burnish.tasks.llvm_passes.session import ModuleSession
 
-KEPT_BYTES = 64 << 20  # of all objects of a program
-FEWEST, MOST = 4, 256  # whatever their size
+KEPT_BYTES = 64 << 20  # limit on the size of all kept objects of a program
+FEWEST, MOST = 4, 256  # limits on the number of kept objects, whatever their size
 
 
 @dataclass(frozen=True)
 class Decided:
-    """All that was decided of a module; functions that are decided as all others are not named."""
+    """All decisions on a module."""
 
-    others: FunctionDecisions = LLVMS_OWN
-    functions: frozenset[tuple[str, FunctionDecisions]] = frozenset()
-    outline: int = 0  # 0: nothing, else one more than the place in OUTLINE
+    others: FunctionDecisions = LLVMS_OWN  # for functions without decisions of their own
+    functions: frozenset[tuple[str, FunctionDecisions]] = frozenset()  # only those that differ from `others`
+    outline: int = 0  # 0: no outlining; otherwise 1 + the index in OUTLINE
 
     @property
     def is_llvms(self) -> bool:
-        """Whether all is left to LLVM."""
+        """True if LLVM decides everything."""
         return self == _NOTHING
 
 
@@ -43,27 +43,27 @@ _NOTHING = Decided()
 
 @dataclass(frozen=True)
 class GeneratedCode:
-    """What code generation came to."""
+    """The result of a code generation."""
 
     code: bytes
-    module: _native.Module = field(repr=False, compare=False)  # that it was made of
+    module: _native.Module = field(repr=False, compare=False)  # the module that was compiled
     spill_costs: Mapping[str, float]  # by function; see native/decisions.h
-    executed: Mapping[str, float]  # machine instructions of a call, likewise
+    executed: Mapping[str, float]  # machine instructions that a call executes, by function
     run_times: RunTimes
 
     @cached_property
     def sizes(self) -> _native.Sizes:
-        """What the object is worth in bytes."""
+        """The sizes of the object."""
         return object_sizes(self.code, self.module)
 
     @cached_property
     def digest(self) -> str:
-        """Of the object."""
+        """The digest of the object."""
         return hashlib.blake2b(self.code, digest_size=16).hexdigest()
 
 
 def plain_back_end(options: Options) -> _native.BackEnd:
-    """Return how the back end is called for a level and a CPU, with no options beside."""
+    """Return the back end's settings for a level and a CPU, without further options."""
     back_end = _native.BackEnd()
     back_end.level, back_end.cpu = options.level, options.cpu
     return back_end
@@ -71,29 +71,29 @@ def plain_back_end(options: Options) -> _native.BackEnd:
 
 @dataclass(frozen=True)
 class ExecutedCosts:
-    """What runs of a program execute, by function, from how often its blocks were counted to be executed."""
+    """Executed costs of a program's runs, by function, from counts of executed blocks."""
 
     spill_costs: Mapping[str, float]
     instructions: Mapping[str, float]
 
 
 class Generations:
-    """The code generations of a module, shared by all its sessions; what was not used lately is made anew."""
+    """The code generations of a module, shared by all its sessions; recently used results are kept."""
 
     def __init__(self, opened: ModuleSession, back_end: _native.BackEnd | None = None) -> None:
-        """Take a module, which nobody changes from now on, and how the back end is called."""
+        """Initialize for a module, which must not change any more; `back_end` overrides its settings."""
         self.opened = opened
-        self.is_plain = back_end is None  # the code where nothing is decided is that of `opened`
+        self.is_plain = back_end is None  # True: the code without decisions equals that of `opened`
         self._back_end = back_end or plain_back_end(opened.options)
         self._entries = len(opened.trace)
         self._kept: Recent[Decided, GeneratedCode] = Recent(FEWEST)
         self._executed: Recent[Decided, ExecutedCosts] = Recent(MOST)
 
     def of(self, decided: Decided) -> GeneratedCode:
-        """Return what decisions lead to.
+        """Return the code under some decisions, from the cache if it is there.
 
         Raises:
-            CompilerCrash: LLVM gives up.
+            CompilerCrash: LLVM fails.
         """
         if (known := self._kept.get(decided)) is None:
             known = self.generate(decided)
@@ -104,10 +104,10 @@ class Generations:
     def generate(
         self, decided: Decided, evict: EvictionPolicy | None = None, seed: int | None = None
     ) -> GeneratedCode:
-        """Generate code, with a policy for evictions if there is one; with a seed a network draws.
+        """Generate code, with a policy for evictions if there is one; with a seed, a network draws.
 
         Raises:
-            CompilerCrash: LLVM gives up, or what the policy chose cannot be evicted.
+            CompilerCrash: LLVM fails, or the policy's choice cannot be evicted.
             InputError: there is no such level or CPU.
         """
         return self._generate(decided, evict, seed)[0]
@@ -115,7 +115,7 @@ class Generations:
     def evictions(
         self, decided: Decided, evict: EvictionPolicy | None = None, seed: int | None = None
     ) -> tuple[GeneratedCode, Evictions]:
-        """Generate code likewise; also return what could be evicted, each time, and who took what.
+        """Generate code as `generate` does; also return all evictions, with LLVM's and the policy's choices.
 
         Raises:
             CompilerCrash, InputError: see `generate`.
@@ -123,7 +123,7 @@ class Generations:
         return self._generate(decided, evict, seed, log=True)
 
     def executed_costs(self, decided: Decided) -> ExecutedCosts:
-        """Return what the runs of the program execute where nobody but LLVM evicts.
+        """Return the executed costs of the program's runs if LLVM decides all evictions.
 
         Raises:
             CompilerCrash, InputError: see `executed_costs_under`.
@@ -134,7 +134,7 @@ class Generations:
         return known
 
     def executed_costs_under(self, decided: Decided, evict: EvictionPolicy | None) -> ExecutedCosts:
-        """Return what the runs of the program execute; the blocks are counted the first time.
+        """Return the executed costs of the program's runs; the first call counts the blocks.
 
         Raises:
             CompilerCrash: see `generate`.

@@ -1,4 +1,4 @@
-"""What is minimised: what is measured of any object, and what its register allocation is expected to cost."""
+"""Objectives: those of any object file, and the expected cost of its register allocation."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def cost(session: CodegenSession, objective: str) -> float:
 
 
 def costs(session: CodegenSession, objective: str) -> dict[str, float]:
-    """Return each function's share; {} for what has no such shares.
+    """Return each function's share of an objective; {} for an objective without shares.
 
     Raises:
         UnknownName: there is no such objective.

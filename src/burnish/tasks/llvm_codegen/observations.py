@@ -1,4 +1,4 @@
-"""What a state looks like: the module, its functions, and what was decided of their code generation."""
+"""Observations: the module, its functions, and the decisions on their code generation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ EVICTIONS, EVICTION_FUNCTIONS, EVICTION_SLOTS = "evictions", "eviction-functions
 OPCODES = tuple(_native.opcode_count_names())
 OBJECT = "object"
 NOW = ("text-bytes", "loaded-bytes", "spill-cost", "executed")
-"""Of a function's machine code under these decisions; the last two are rounded."""
+"""Columns for a function's machine code under the current decisions; the last two are rounded."""
 
 OF_MODULE = tuple(name for name in OF_MODULES if name != "trace")
-"""Those of llvm_passes: no decision of code generation changes them."""
+"""The observations of llvm_passes: decisions on code generation do not change them."""
 
 OBSERVATIONS: dict[str, Observation] = {name: OF_MODULES[name] for name in OF_MODULE} | {
     item.name: item
@@ -76,7 +76,7 @@ def observe(session: CodegenSession, space: str) -> Observed:
     """Compute one of OBSERVATIONS.
 
     Raises:
-        KeyError: it is none of them.
+        KeyError: `space` is not in OBSERVATIONS.
     """
     match space:
         case "functions":

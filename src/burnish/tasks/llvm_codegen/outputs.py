@@ -1,4 +1,4 @@
-"""How a state is written to a file."""
+"""Output file of a state: the object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from burnish.core.session import Session
 from burnish.tasks.llvm_passes.outputs import write_bitcode
 from burnish.tasks.llvm_passes.outputs import write_object as write_by_clang
 
-# PE format: the machines of x86-64 and x86 as an object begins, the file header and the section headers.
+# PE format: the first bytes of objects for x86-64 and x86 (the machine), the file header and section headers.
 _COFF = (b"\x64\x86", b"\x4c\x01")
 _FILE_HEADER, _SECTION_HEADER = struct.Struct("<2H3I2H"), struct.Struct("<8s6I2HI")
 _RELOCATION_BYTES = 10
@@ -20,11 +20,12 @@ _DISCARDABLE = 0x02000000
 def write_object(session: Session, arguments: tuple[str, ...], level: str) -> bytes:
     """Return the object file that the decisions lead to.
 
-    Whether our code generation is clang's with a user's own options is seen where nothing is decided.
+    The user's options must not change code generation. As a check, clang's object with the options is
+    compared with burnish's object without decisions.
 
     Raises:
         CompileError: clang rejects the options.
-        InputError: they ask for another code generation.
+        InputError: the options change code generation.
     """
     clangs = write_by_clang(session, arguments, level)
     if not session.trace:
@@ -40,9 +41,10 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
 
 
 def _without_version(content: bytes) -> bytes | list[bytes]:
-    """Return what is compared of an object: of COFF the sections without debug information.
+    """Return the bytes of an object to compare: for COFF, only sections that are not discardable.
 
-    For Windows LLVM writes its version there, in every object, and it need not be clang's.
+    LLVM for Windows writes its version into the discardable debug sections of every object, and the versions
+    of burnish's LLVM and clang may differ.
     """
     if not content.startswith(_COFF):
         return content

@@ -1,10 +1,11 @@
-"""What decisions gain at functions, on programs of the train split: which to try first."""
+"""Mean gains of decisions at functions, on programs of the train split, to try the best ones first."""
 
 from __future__ import annotations
 
 from burnish.tasks.llvm_codegen.actions import ACTIONS
 
-# Per cent of a program's loaded bytes, at those functions that gain; the mean of 24 programs. Made by
+# Gain in per cent of a program's loaded bytes, if only functions that gain have the decision; the mean of 24
+# programs. Made by
 # python benchmarks/codegen.py worth --split train --programs 24 --most 5000
 _GAINED = {
     "skip(loop-reduce)": 0.417,
@@ -27,14 +28,14 @@ _GAINED = {
     "skip(x86-execution-domain-fix)": 0.081,
     "skip(x86-fixup-leas)": 0.142,
 }
-_BY_SEED = {"allocate": 0.367, "noise": 0.262}  # of all seeds: none is better than the others
+_BY_SEED = {"allocate": 0.367, "noise": 0.262}  # for all seeds: no seed is better than the others
 
 PRIOR_GAINS: dict[str, float] = {
     text: worth for text in ACTIONS if (worth := _GAINED.get(text, _BY_SEED.get(text.partition("(")[0], 0.0)))
 }
 
-# Sets of decisions: where each function has its best one, 70 programs of the train split load 3.18 % less
-# behind their passes, and 2.51 % less by the first four. Made by
+# Sets of decisions. If each function has its best set, 70 programs of the train split load 3.18 % less after
+# their passes; with only the first four sets, 2.51 % less. Made by
 # python benchmarks/codegen_suffixes.py
 SUFFIXES: tuple[tuple[str, ...], ...] = (
     (

@@ -1,4 +1,4 @@
-"""One LLVM module after its passes, and what was decided of its functions' code generation."""
+"""A session: one LLVM module after its passes, and the decisions on its code generation."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _AT_FUNCTION: Mask = np.array([text not in OUTLINE for text in ACTIONS])
 
 @dataclass(frozen=True)
 class CodegenOptions:
-    """Which pipeline comes before, and for what code is generated."""
+    """Options for the pipeline before code generation, and for its target."""
 
     pipeline: str = "Oz"  # clang's level: Oz, Os, O1, O2 or O3
     cpu: str = "x86-64"  # for functions that do not name their own
 
 
 class CodegenSession(Session):
-    """A module, and what was decided of its code generation. Sites are its functions with a body.
+    """A module and the decisions on its code generation. Sites are its functions with a body.
 
-    A state is its decisions: code is generated when somebody wants to know what they lead to.
+    A state is its decisions; code is generated when an observation or a cost needs it.
     """
 
     prices: ClassVar = {"code-growth": CODE_PRICE}
@@ -56,13 +56,13 @@ class CodegenSession(Session):
         return self.generations.opened
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Everything may be decided at any time; outlining is the whole program's."""
+        """Return the legal actions: always all, but actions of OUTLINE only for the whole program."""
         if site == WHOLE_PROGRAM:
             return _ANYWHERE.copy()
         return _AT_FUNCTION & self.opened.module.has_function(site)
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
-        """Decide of a function, or of all that have no decisions of their own; return whether that is new."""
+        """Decide for a function, or for all without own decisions; return whether that is a change."""
         self.check_legal(action, site)
         text = self.actions[action]
         before = self.decided()
@@ -76,7 +76,7 @@ class CodegenSession(Session):
         return self.decided() != before
 
     def decisions_of(self, function: str) -> FunctionDecisions:
-        """Return what holds for a function."""
+        """Return the decisions that hold for a function."""
         return self.functions.get(function, self.others)
 
     def decided(self) -> Decided:
@@ -85,31 +85,31 @@ class CodegenSession(Session):
         return Decided(self.others, named, self.outline)
 
     def generation(self) -> GeneratedCode:
-        """Return what the decisions lead to.
+        """Return the code under the decisions.
 
         Raises:
-            CompilerCrash: LLVM gives up.
+            CompilerCrash: LLVM fails.
         """
         return self.generations.of(self.decided())
 
     def stock(self) -> GeneratedCode:
-        """Return what LLVM's own decisions lead to."""
+        """Return the code under LLVM's own decisions."""
         return self.generations.of(Decided())
 
     def generate(self, evict: EvictionPolicy) -> GeneratedCode:
-        """Generate code once more, with a policy for what the register allocator evicts.
+        """Generate code once more, with a policy for the register allocator's evictions.
 
         Raises:
-            CompilerCrash: LLVM gives up, or what the policy chose cannot be evicted.
+            CompilerCrash: LLVM fails, or the policy's choice cannot be evicted.
         """
         return self.generations.generate(self.decided(), evict)
 
     def evictions(self, evict: EvictionPolicy | None = None, seed: int | None = None) -> Evictions:
-        """Return all evictions that are weighed: features, what LLVM takes, and what a policy does.
+        """Return all decisions on evictions: features, LLVM's choices, and the policy's choices.
 
         Args:
-            evict: The policy; without one LLVM decides.
-            seed: A network draws by the softmax of its scores; it takes the best ones without.
+            evict: The policy; without one, LLVM decides.
+            seed: If given, a network draws by the softmax of its scores; otherwise it takes the best slot.
 
         Raises:
             CompilerCrash: see `generate`.
@@ -117,7 +117,7 @@ class CodegenSession(Session):
         return self.generations.evictions(self.decided(), evict, seed)[1]
 
     def executed_costs(self, evict: EvictionPolicy | None = None) -> ExecutedCosts:
-        """Return what the program's runs execute, with a policy for evictions if there is one.
+        """Return the executed costs of the program's runs, with a policy for evictions if there is one.
 
         Raises:
             CompilerCrash: see `generate`.
@@ -136,7 +136,7 @@ class CodegenSession(Session):
         return self.opened.object_code() if self._is_plain() else self.generation().code
 
     def _is_plain(self) -> bool:
-        """Return whether the module's own session has the code already."""
+        """Return whether the code is that of the module's own session, which caches it."""
         return self.generations.is_plain and self.decided().is_llvms
 
     def observe(self, space: str) -> Observed:
@@ -147,15 +147,15 @@ class CodegenSession(Session):
             raise UnknownName.among("observation", space, OBSERVATIONS) from None
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return one of OBJECTIVES, of the object or of one function (0 without code of its own)."""
+        """Return one of OBJECTIVES, of the object or of one function (0 if it has no code of its own)."""
         return cost(self, objective) if site == WHOLE_PROGRAM else self.costs(objective).get(site, 0.0)
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return each function's share of an objective that has such shares; see objectives.costs."""
+        """Return each function's share of an objective; see objectives.costs."""
         return costs(self, objective)
 
     def sites(self) -> tuple[str, ...]:
-        """Return the functions' names, the largest first."""
+        """Return the functions' names, largest function first."""
         return self.opened.sites()
 
     def identities(self) -> dict[str, str]:
@@ -171,7 +171,7 @@ class CodegenSession(Session):
         return self.opened.verify()
 
     def part(self, site: str, objective: str) -> Part | None:
-        """Return one function with everything else declared, for which code is generated as here."""
+        """Return one function as a program with only declarations of the others; its code is as here."""
         part = self.opened.part(site, objective)
         if part is None:
             return None
@@ -180,7 +180,7 @@ class CodegenSession(Session):
         return replace(part, open=opener)
 
     def fork(self) -> CodegenSession:
-        """Return a session with the same decisions; what was generated is shared."""
+        """Return a session with the same decisions; both share the generated code."""
         copy = CodegenSession(self.generations)
         copy.trace = list(self.trace)
         copy.others, copy.outline = self.others, self.outline
@@ -189,27 +189,27 @@ class CodegenSession(Session):
 
 
 def open_codegen(session: Session) -> CodegenSession:
-    """Open the code generation of a module in the state that passes led to, which stays as it is."""
+    """Open the code generation of a module; the module's session must not be changed afterwards."""
     if not isinstance(session, ModuleSession):
         raise TypeError(f"code is generated for LLVM modules, not for a {type(session).__name__}")
     return CodegenSession(Generations(session))
 
 
 def open_program(program: Program, options: CodegenOptions = CodegenOptions()) -> CodegenSession:
-    """Open a program in the state that clang's pipeline leads to.
+    """Open a program in the state after clang's pipeline.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the program cannot be read.
         InputError: there is no such pipeline.
-        CompilerCrash: LLVM gives up on it.
+        CompilerCrash: LLVM fails in the pipeline.
     """
     return open_codegen(open_baseline(program, options.pipeline, options.cpu))
 
 
 def open_codegen_part(program: Program, options: ModuleOptions, slowdown: float) -> CodegenSession:
-    """Open what CodegenSession.part took out; see burnish.tasks.llvm_passes.session.open_part.
+    """Open a part that CodegenSession.part made; see burnish.tasks.llvm_passes.session.open_part.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the part cannot be read.
     """
     return open_codegen(open_part(program, options, slowdown))

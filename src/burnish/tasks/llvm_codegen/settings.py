@@ -1,4 +1,4 @@
-"""What a user may choose: the pipeline before, the CPU, how much slower smaller may be."""
+"""User settings: the pipeline before code generation, the CPU, and the slowdown limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SETTINGS = (
 
 
 def settings_for(make_task: Callable[[CodegenOptions], Task]) -> TaskSettings:
-    """Return what users may choose, and what becomes of it."""
+    """Return the user settings, with functions that apply them."""
     return TaskSettings("loaded-bytes", SETTINGS, partial(_configure, make_task), GOAL_SETTINGS, goal)
 
 
@@ -41,7 +41,7 @@ def _configure(
 
 
 def texts(options: CodegenOptions) -> dict[str, str]:
-    """Return the options that differ from the default's, as texts."""
+    """Return the options that differ from the defaults, as texts."""
     default = CodegenOptions()
     names = [item.name for item in fields(options)]
     return {name: value for name in names if (value := getattr(options, name)) != getattr(default, name)}

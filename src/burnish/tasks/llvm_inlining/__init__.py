@@ -1,4 +1,4 @@
-"""LLVM inlining: which calls are inlined, asked by LLVM in the middle of clang's pipeline."""
+"""LLVM inlining: answers for the calls that LLVM asks about in the middle of clang's pipeline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = 0
 
 
 def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
-    """Return the task for another pipeline or CPU than the default's."""
+    """Return the task for a pipeline and a CPU."""
     passes = make_passes(Options(level=options.pipeline, cpu=options.cpu))
     return Task(
         name="llvm_inlining",
@@ -35,8 +35,8 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         open=partial(open_inlining, options=options),
         baselines=baselines(options.cpu),
         reference=options.pipeline,
-        max_steps=None,  # LLVM decides how much it asks
-        hints=SearchHints(max_trace=0, max_trace_by_site=2),  # inlining brings further questions
+        max_steps=None,  # LLVM decides how many questions it asks
+        hints=SearchHints(max_trace=0, max_trace_by_site=2),  # inlining a call adds questions
         options=texts(options),
         settings=settings_for(make_inlining),
         policies=TaskPolicies(
@@ -46,12 +46,12 @@ def make_inlining(options: InliningOptions = InliningOptions()) -> Task:
         files=passes.files,
         checks=replace(passes.checks, validator=_validator, commandline=None),
         shown=replace(PASSES.shown, title="LLVMInlining", former_title="LlvmInlining"),
-        threads=False,  # forks share their compiles, and one gives up those that wait for another's answers
+        threads=False,  # forks share their compiles, so one fork may drop a compile that another one uses
     )
 
 
 def _validator() -> Validator:
-    from burnish.llvm.reproducers.sanitize import (  # which workers do not need
+    from burnish.llvm.reproducers.sanitize import (  # late: workers do not need it
         SANITIZERS,
         check_program,
         check_state,

@@ -1,4 +1,4 @@
-"""A policy as a C header: its weights and one function, for compilers and tools without burnish."""
+"""Export of a policy as a C header: weights and one function, for compilers and tools without burnish."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ ACTIVATIONS = {"relu": "y[j] > 0 || isnan(y[j]) ? y[j] : 0", "tanh": "tanhf(y[j]
 
 
 def c_header(policy: ActionPolicy, name: str) -> str:
-    """Return a header whose function `{name}_inline` answers as the native core does.
+    """Return a header with a function `{name}_inline`, whose answers equal the native core's.
 
     Raises:
-        InputError: the policy is no perceptron on LLVM's features, or C has no such name.
+        InputError: the policy is not a perceptron on LLVM's features, or `name` is not valid in C.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise InputError(f"{name!r} is no name in C; expected letters, digits and _, such as my_policy")
@@ -108,7 +108,7 @@ def c_header(policy: ActionPolicy, name: str) -> str:
             "a C header is made of perceptrons on LLVM's features that answer leave or inline; "
             "export another policy to ONNX"
         )
-    native_network(policy)  # which checks shapes and numbers
+    native_network(policy)  # checks shapes and numbers
     network, layers, count = policy.encoder, layers_of(policy), len(names)
     standardized = STANDARDIZED.format(name=name)
     if network.boundaries is not None:
@@ -150,7 +150,7 @@ def _arrays(policy: ArraysPolicy, name: str, layers: tuple[Linear, ...]) -> Iter
 
 
 def _array(name: str, array: Floats) -> str:
-    """Return an array of one or two axes in C; hexadecimal numbers are exact."""
+    """Return an array of one or two axes as C; hexadecimal numbers keep its exact values."""
     if array.ndim == 1:
         return f"static const float {name}[{len(array)}] = {{\n{_numbers(array)}\n}};"
     rows = ",\n".join(f"{{\n{_numbers(row)}\n}}" for row in array)

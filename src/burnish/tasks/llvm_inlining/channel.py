@@ -1,8 +1,8 @@
 """LLVM's interactive channel: an unmodified compiler asks over two FIFOs, and a policy answers.
 
-The protocol is that of llvm/Analysis/InteractiveModelRunner.h and llvm/Analysis/Utils/TrainingLogger.h: a
-header line in JSON with the tensors to come; then for each module a context line, and for each question an
-observation line, the tensors' bytes and a newline. The answer is the bytes of one tensor.
+The protocol is that of llvm/Analysis/InteractiveModelRunner.h and llvm/Analysis/Utils/TrainingLogger.h. A
+header line in JSON describes the tensors. A context line follows for each module. For each question follow
+an observation line, the tensors' bytes and a newline. The answer is the bytes of one tensor.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from burnish.tasks.llvm_inlining.networks import is_perceptron, native_network
 from burnish.tasks.llvm_inlining.observations import FEATURES, INLINING_FEATURES
 
 DECISION = "inlining_decision"
-WAIT_SECONDS = 0.1  # after which is looked whether anybody is still to be served
+WAIT_SECONDS = 0.1  # interval at which `going` is called while no compiler sends anything
 _HEADER = b'{"features":'
 _CODES = {"int8_t": "b", "uint8_t": "B", "int16_t": "h", "uint16_t": "H", "int32_t": "i", "uint32_t": "I"}
 _CODES |= {"int64_t": "q", "uint64_t": "Q", "float": "f", "double": "d"}
 
 Choose = Callable[[Sequence[int]], bool]
-"""Whether to inline, by the values of a policy's features in its own order."""
+"""Returns whether to inline, given the values of a policy's features in the policy's order."""
 
 
 def chooser(policy: ActionPolicy) -> tuple[tuple[str, ...], Choose]:
-    """Return the features that a policy takes, in its order, and what it chooses.
+    """Return the names of a policy's features, in its order, and a function that returns its choice.
 
     Raises:
-        InputError: it takes something else than LLVM's features, or does not choose between the answers.
+        InputError: the policy takes other inputs than LLVM's features, or has other actions than the answers.
     """
     observation = policy.card.get("observation", INLINING_FEATURES)
     if observation != INLINING_FEATURES:
@@ -69,18 +69,18 @@ def chooser(policy: ActionPolicy) -> tuple[tuple[str, ...], Choose]:
 
 @dataclass(frozen=True)
 class Header:
-    """What a compiler said it will ask."""
+    """A compiler's description of its questions."""
 
     layout: struct.Struct  # of the tensors of a question
-    places: tuple[int, ...]  # of the policy's features among all their values
-    answer: str  # the format of an answer
+    places: tuple[int, ...]  # indices of the policy's features among the tensors' values
+    answer: str  # the struct format of an answer
 
     @classmethod
     def parse(cls, said: Mapping[str, Any], names: Sequence[str]) -> Header:
-        """Return what a header line says, for a policy with features of these names.
+        """Parse a header line, for a policy with features of these names.
 
         Raises:
-            InputError: it asks something else, or does not send what the policy takes.
+            InputError: the compiler asks for another decision, or does not send all features of the policy.
         """
         advice = said.get("advice", {})
         if advice.get("name") != DECISION:
@@ -108,7 +108,7 @@ class Header:
 
 @dataclass
 class Served:
-    """What was asked so far."""
+    """Counts of all served requests."""
 
     compiles: int = 0
     decisions: int = 0
@@ -117,7 +117,7 @@ class Served:
 
 @dataclass
 class Channel:
-    """Two FIFOs, `BASE.in` to the compiler and `BASE.out` from it: made on entry, and removed after it."""
+    """Two FIFOs, `BASE.in` to the compiler and `BASE.out` from it: made on entry, removed on exit."""
 
     base: Path
     _made: list[Path] = field(default_factory=list, init=False)
@@ -126,10 +126,10 @@ class Channel:
     _kept: bytes = field(default=b"", init=False)
 
     def __enter__(self) -> Channel:
-        """Open both.
+        """Make and open both FIFOs.
 
         Raises:
-            InputError: they cannot be made, or something else has their name.
+            InputError: a FIFO cannot be made, or another file has its name.
         """
         for end in ("in", "out"):
             path = Path(f"{self.base}.{end}")
@@ -143,13 +143,13 @@ class Channel:
             except OSError as error:
                 self.__exit__()
                 raise InputError(f"{path}: a FIFO cannot be made: {error.strerror}") from None
-        # Neither waits for the compiler, which may never come.
+        # Neither call blocks until a compiler opens the other end, because that may never happen.
         self._out = os.open(f"{self.base}.out", os.O_RDONLY | os.O_NONBLOCK)
         self._in = os.open(f"{self.base}.in", os.O_RDWR | os.O_NONBLOCK)
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Close and remove what was made."""
+        """Close both FIFOs, and remove those that `__enter__` made."""
         for descriptor in (self._in, self._out):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -158,11 +158,11 @@ class Channel:
                 path.unlink()
 
     def send(self, answer: bytes) -> None:
-        """Write to the compiler."""
+        """Write an answer to the compiler."""
         os.write(self._in, answer)
 
     def line(self, going: Callable[[], bool]) -> bytes | None:
-        """Return the next line; None where a compile has ended, or nobody is `going` to ask any more."""
+        """Return the next line; None if a compile has ended, or if `going` returns False."""
         while b"\n" not in self._kept:
             if not self._more(going):
                 return None
@@ -170,7 +170,7 @@ class Channel:
         return found
 
     def exactly(self, count: int, going: Callable[[], bool]) -> bytes | None:
-        """Return so many bytes; None as `line` does."""
+        """Return the next `count` bytes; None in the cases of `line`."""
         while len(self._kept) < count:
             if not self._more(going):
                 return None
@@ -178,33 +178,34 @@ class Channel:
         return found
 
     def begins_anew(self, read: bytes, behind: int = 0) -> bool:
-        """Return whether what was read breaks off at another compiler's header, which is read next."""
+        """Return whether `read` has another compiler's header from offset `behind` on; it is read next."""
         at = read.find(_HEADER, behind)
         if at >= 0:
             self._kept = read[at:] + self._kept
         return at >= 0
 
     def is_waited_for(self) -> bool:
-        """Return whether a compiler waits for an answer: what has gone, or says more, does not."""
+        """Return whether the compiler waits for an answer: it has neither exited nor sent more."""
         return not self._kept and not self._ready(0)
 
     def forget_answers(self) -> None:
-        """Drop what a compiler that was killed has not read."""
+        """Drop answers that a killed compiler has not read."""
         with suppress(BlockingIOError):
             os.read(self._in, 1 << 16)
 
     def _more(self, going: Callable[[], bool]) -> bool:
-        """Read what there is; False at the end."""
+        """Read the available bytes; return False if a compile has ended, or `going` returns False."""
         while True:
             if self._ready(WAIT_SECONDS):
                 try:
                     read = os.read(self._out, 1 << 16)
-                except BlockingIOError:  # all writers had gone, and the next one has just come
+                except BlockingIOError:  # the last writer had closed, and the next one has just opened
                     continue
                 if read:
                     self._kept += read
                     return True
-                # All writers have gone. The new one sees the next; the other keeps what that one has written.
+                # All writers have closed. Open a new descriptor for the next writer before closing the old
+                # one, so that the FIFO keeps the bytes that the next writer may have written already.
                 again = os.open(f"{self.base}.out", os.O_RDONLY | os.O_NONBLOCK)
                 os.close(self._out)
                 self._out, self._kept = again, b""
@@ -215,17 +216,17 @@ class Channel:
                 return False
 
     def _ready(self, seconds: float) -> bool:
-        """Return whether there is something to read, or all writers have gone."""
+        """Return whether there are bytes to read, or all writers have closed."""
         poll = select.poll()
         poll.register(self._out, select.POLLIN)
         return bool(poll.poll(1000 * seconds))
 
 
 def serve(policy: ActionPolicy, channel: Channel, going: Callable[[], bool]) -> Served:
-    """Answer compilers, one after the other, until nobody is `going` to ask any more.
+    """Answer compilers, one after the other, until `going` returns False.
 
     Raises:
-        InputError: the policy and what a compiler asks do not fit. That compiler waits for ever.
+        InputError: the policy does not fit a compiler's questions. That compiler waits for ever.
     """
     names, choose = chooser(policy)
     served, header = Served(), None

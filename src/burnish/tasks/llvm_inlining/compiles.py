@@ -1,4 +1,4 @@
-"""Compiles under answers: those that go on from question to question, and those that are done."""
+"""Compiles with answers for the inliner: running ones, which stop at questions, and finished ones."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from burnish.llvm.run.stopwatch import Stopwatch
 from burnish.tasks.llvm_passes.origin import Options
 from burnish.tasks.llvm_passes.session import ModuleSession
 
-KEPT_INSTRUCTIONS = 1_000_000  # in all that is kept of a program, each module as large as opened
-FEWEST, MOST = 4, 64  # modules, whatever their size
+KEPT_INSTRUCTIONS = 1_000_000  # IR instructions of all kept modules of a program, by their size when opened
+FEWEST, MOST = 4, 64  # limits on the number of kept modules, whatever their size
 
 Row = NDArray[np.int64]
-"""Of a question: int64[43], see observations.ROW."""
+"""A question's row: int64[43], see observations.ROW."""
 Answers = frozenset[tuple[str, bool]]
-"""Sites, and whether they are inlined."""
+"""Pairs of a site and whether its call is inlined."""
 
 
 @dataclass(frozen=True)
 class InlinedModule:
-    """What answers lead to; no one changes it, so all who have these answers share it."""
+    """The result of a finished compile; it is never changed, so sessions with the same answers share it."""
 
-    state: ModuleSession  # that measures and shows it
-    places: dict[str, int]  # site -> its row, in LLVM's order
+    state: ModuleSession  # measures and observes the module
+    places: dict[str, int]  # site -> index of its row, in LLVM's order
     rows: NDArray[np.int64]  # [N, 43]
 
     @property
     def sites(self) -> Iterable[str]:
-        """Where LLVM asked, in its order."""
+        """The sites of the questions, in LLVM's order."""
         return self.places
 
     def __contains__(self, site: str) -> bool:
@@ -50,7 +50,7 @@ class InlinedModule:
 
 
 class RunningCompile:
-    """One compile under answers, on its way; see native/inlining.h. Where LLVM gives up: CompilerCrash."""
+    """A running compile with answers; see native/inlining.h. If LLVM fails, methods raise CompilerCrash."""
 
     def __init__(self, module: _native.Module, level: str, answers: Mapping[str, bool]) -> None:
         self._inlining: _native.Inlining | None = _native.Inlining(module, level, dict(answers))
@@ -58,7 +58,7 @@ class RunningCompile:
 
     @property
     def sites(self) -> Iterable[str]:
-        """Where LLVM asked so far, in its order."""
+        """The sites of the questions so far, in LLVM's order."""
         return self._places
 
     def __contains__(self, site: str) -> bool:
@@ -66,31 +66,31 @@ class RunningCompile:
 
     @property
     def dropped(self) -> bool:
-        """Whether it was given up, or is finished: nothing more can be asked of it."""
+        """True if the compile was dropped or is finished; then no other method works."""
         return self._inlining is None
 
     def drop(self) -> None:
-        """Give it up."""
+        """Stop the compile and free it."""
         self._inlining = None
 
     def ask(self) -> str:
-        """Go on to the first question without an answer, and return its site; "" where there is none."""
+        """Continue to the first question without an answer, and return its site; "" if there is none."""
         return next(reversed(self._places)) if self._go(self._going.ask) else ""
 
     def reach(self, site: str) -> bool:
-        """Go on to a question without an answer; what comes before it is the heuristic's to answer."""
+        """Continue to an open question, and return whether it comes; the heuristic answers those before."""
         return self._go(lambda: self._going.reach(site))
 
     def waits_at(self, site: str) -> bool:
-        """Return whether a question is the one that waits for its answer."""
+        """Return whether the compile has stopped at this question."""
         return self._going.waits and self._places[site] == len(self._places) - 1
 
     def answer(self, inlined: bool) -> None:
-        """Answer the question that waits."""
+        """Answer the question at which the compile has stopped."""
         self._going.answer(inlined)
 
     def answer_by(self, network: _native.Network) -> None:
-        """Have a network answer what nobody has; of its two outputs, the second is to inline."""
+        """Use a network to answer all open questions; the second of its two outputs is for inlining."""
         self._going.answer_by(network)
 
     def row(self, site: str) -> Row:
@@ -99,7 +99,7 @@ class RunningCompile:
         return found
 
     def finish(self) -> tuple[_native.Module, dict[str, int], NDArray[np.int64]]:
-        """Go on to the end, where the heuristic answers what nobody did: the module, places and rows."""
+        """Continue to the end and return (module, places, rows); the heuristic answers open questions."""
         self._go(self._going.finish)
         found = self._going.take(), self._places, self._going.rows()
         self.drop()
@@ -124,12 +124,12 @@ class RunningCompile:
 class Compiles:
     """The compiles of a program, shared by all its sessions.
 
-    Only so many modules are kept, finished ones and on their way: what is gone is compiled anew when it is
-    asked for.
+    The numbers of finished modules and of running compiles are limited. A result that is no longer kept is
+    compiled again on the next request.
     """
 
     def __init__(self, program: Program, opened: ModuleSession, stopwatch: Stopwatch | None) -> None:
-        """Take the program, with the module as it is before the pipeline."""
+        """Initialize the compiles of a program; `opened` has its module before the pipeline."""
         self.program = program
         self._opened = opened
         self._stopwatch = stopwatch
@@ -144,11 +144,11 @@ class Compiles:
         return self._opened.module
 
     def known(self, answers: Answers) -> InlinedModule | None:
-        """Return what answers led to before, if it is still there."""
+        """Return the kept result for some answers; None if there is none."""
         return self._finished.get(answers)
 
     def start(self, answers: Mapping[str, bool]) -> RunningCompile:
-        """Begin a compile; where too many wait, the one that began first is given up."""
+        """Start a compile; if too many are running, drop the oldest ones."""
         alive = [found for found in self._running if (one := found()) and not one.dropped]
         for found in alive[: max(0, len(alive) - self._most + 1)]:
             if one := found():
@@ -158,12 +158,12 @@ class Compiles:
         return compile_
 
     def finish(self, compile_: RunningCompile, answers: Answers) -> InlinedModule:
-        """Have a compile go on to its end, and keep the result."""
+        """Finish a compile, and keep the result."""
         self._finished.put(answers, found := self._result(compile_))
         return found
 
     def finish_by(self, network: _native.Network, answers: dict[str, bool]) -> InlinedModule:
-        """Have a network answer the rest, which is added to `answers`, in one compile; keep the result."""
+        """Compile once while a network answers open questions; add them to `answers`, and keep the result."""
         compile_ = self.start(answers)
         compile_.answer_by(network)
         found = self._result(compile_)
@@ -177,7 +177,7 @@ class Compiles:
 
     @property
     def options(self) -> Options:
-        """How the module was opened."""
+        """The options of the opened module."""
         return self._opened.options
 
     def _result(self, compile_: RunningCompile) -> InlinedModule:

@@ -1,4 +1,4 @@
-"""A session of llvm_passes whose inliner has answers: pass ordering behind decisions of what is inlined."""
+"""Sessions of llvm_passes with answers for the inliner: pass ordering after inlining decisions."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from burnish.tasks.llvm_passes.modules import run_answered
 from burnish.tasks.llvm_passes.origin import Options
 from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 
-ASKING = ("clang<", "inliner-wrapper<")  # passes whose inliner asks
+ASKING = ("clang<", "inliner-wrapper<")  # passes with an inliner that takes answers
 
 
 class AnsweredSession(ModuleSession):
-    """A module before any pass, and answers for the first of ASKING that is applied to it."""
+    """A module, and answers for the first of the passes ASKING that runs on it."""
 
-    _answers: Mapping[str, bool] = {}  # that are still to be given
+    _answers: Mapping[str, bool] = {}  # answers that no pass has used yet
     _was_answered = False
 
     @classmethod
     def over(cls, opened: ModuleSession, answers: Mapping[str, bool]) -> AnsweredSession:
-        """Take over a session that has just been opened.
+        """Return a session with answers in place of one that was just opened.
 
         Args:
-            opened: The session.
-            answers: By site, as llvm_inlining names it: whether it is inlined. LLVM gives the others.
+            opened: The session, which must not be used afterwards.
+            answers: Whether a call is inlined, by site of llvm_inlining. LLVM decides all other sites.
         """
         session = cls(opened.module, opened.options, opened.origin, opened._stopwatch)
         session._answers, session._was_answered = dict(answers), bool(answers)
@@ -48,7 +48,7 @@ class AnsweredSession(ModuleSession):
         return run_answered(self.module, number, self.options.level, answers)
 
     def digest(self) -> str:
-        """Return the digest of the module, and of answers that are still to be given."""
+        """Return the digest of the module, and of answers that no pass has used yet."""
         digest = super().digest()
         if not self._answers:
             return digest
@@ -67,8 +67,8 @@ class AnsweredSession(ModuleSession):
 def open_answered(program: Program, options: Options, answers: Trace) -> ModuleSession:
     """Open a program before any pass, with answers for its inliner.
 
-    What it is compared with is clang's own at that level, as without any. An answer to what is never asked
-    is of no effect.
+    The reference is clang's own pipeline at that level, without answers. An answer to a question that LLVM
+    does not ask has no effect.
 
     Raises:
         ProgramError, InputError: see burnish.tasks.llvm_passes.session.open_session.
@@ -80,7 +80,7 @@ def open_answered(program: Program, options: Options, answers: Trace) -> ModuleS
 def open_passes(session: Session) -> ModuleSession:
     """Open the program of a session of llvm_inlining before any pass, with that session's answers.
 
-    A baseline, which has its passes behind it, stays what it is.
+    A baseline's session, in which all passes have run already, is only forked.
     """
     if isinstance(session, ModuleSession):
         return session.fork()
@@ -92,7 +92,7 @@ def open_passes(session: Session) -> ModuleSession:
 
 
 def other_answers(session: Session) -> Trace:
-    """Return those answers of a session of llvm_inlining that the heuristic would not give."""
+    """Return the answers of a session of llvm_inlining that differ from the heuristic's."""
     rows, sites = session.observe(QUESTIONS), session.observe(QUESTION_SITES)
     assert isinstance(rows, np.ndarray)
     named = zip(str(sites).splitlines(), rows, strict=True)
@@ -100,6 +100,6 @@ def other_answers(session: Session) -> Trace:
 
 
 def split_answers(trace: Trace) -> tuple[Trace, Trace]:
-    """Return the answers that a trace begins with, and the passes behind them."""
+    """Return the answers at the beginning of a trace, and the passes after them."""
     answers = tuple(takewhile(lambda text: split_entry(text)[1] in ACTIONS, trace))
     return answers, trace[len(answers) :]

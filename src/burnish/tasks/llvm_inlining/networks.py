@@ -1,4 +1,4 @@
-"""Policies as networks of the native core, which answer in the thread of the compile, without Python."""
+"""Policies as networks of the native core, which answer in the compile's thread, without Python."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from burnish.tasks.llvm_inlining.observations import FEATURES, INLINING_FEATURES
 
 
 def network_of(answerer: Answerer) -> _native.Network | None:
-    """Return what answers as a policy does; None where only Python can, which runs other networks.
+    """Return a native network with the policy's answers; None if only Python can run the policy.
 
     Raises:
-        InputError: the shapes of its arrays do not fit, or a weight is no finite number.
+        InputError: the shapes of the policy's arrays do not match, or a weight is not finite.
     """
     if not isinstance(answerer, Answers) or answerer.observations != (INLINING_FEATURES,):
         return None
@@ -28,7 +28,7 @@ def network_of(answerer: Answerer) -> _native.Network | None:
 
 
 def is_perceptron(policy: ActionPolicy, features: int = len(FEATURES)) -> bool:
-    """Return whether a policy is a perceptron on so many features, that chooses among the two answers."""
+    """Return whether a policy is a perceptron on `features` inputs that chooses between the two answers."""
     return (
         isinstance(policy, ArraysPolicy)
         and policy.actions == ACTIONS
@@ -41,7 +41,7 @@ def native_network(policy: ActionPolicy) -> _native.Network:
     """Return a perceptron as a network of the native core.
 
     Raises:
-        InputError: it is none, the shapes of its arrays do not fit, or a weight is no finite number.
+        InputError: it is not a perceptron, the shapes of its arrays do not match, or a weight is not finite.
     """
     if not isinstance(policy, ArraysPolicy):
         raise InputError("only perceptrons run in the native core: policies that are .npz files of arrays")

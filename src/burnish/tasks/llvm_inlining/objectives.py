@@ -1,4 +1,4 @@
-"""What is minimised: what is measured of any LLVM module, less what only makes sense for passes."""
+"""Objectives: those of llvm_passes, without those that only make sense for passes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARED = (
 )
 
 OBJECTIVES: dict[str, Objective] = {
-    # Every one takes a whole compile, and no question has a cost of its own.
+    # Each takes a whole compile, and questions have no cost of their own.
     name: replace(OF_MODULES[name], dense=False, by_site=False)
     for name in SHARED
 }

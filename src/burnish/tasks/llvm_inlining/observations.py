@@ -1,4 +1,4 @@
-"""What a state looks like: the question at hand, all questions, and the module that the answers lead to."""
+"""Observations: the current question, all questions, and the module that the answers lead to."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from burnish.tasks.llvm_passes.observations import OBSERVATIONS as OF_MODULES
 FEATURES = tuple(_native.inlining_feature_names())
 """LLVM's names of the features of a call (llvm/Analysis/InlineModelFeatureMaps.h)."""
 HEURISTIC = ("inline", "weighed", "cost", "threshold")
-"""Of LLVM's heuristic: its answer; whether it weighed the two numbers that follow."""
+"""LLVM's heuristic: its answer; whether it compared cost and threshold; these two numbers."""
 ROW = (*FEATURES, *HEURISTIC, "inlined")
-"""Of a question, as the native core has it."""
+"""The columns of a question's row, as in the native core."""
 WOULD, WEIGHED, COST, THRESHOLD, INLINED = range(len(FEATURES), len(ROW))
-ESTIMATE = FEATURES.index("cost_estimate")  # as the heuristic counts it, without the end at the threshold
-LOW = float(-(2**31))  # a bonus is a negative cost
+ESTIMATE = FEATURES.index("cost_estimate")  # the heuristic's cost, not cut off at the threshold
+LOW = float(-(2**31))  # features may be negative: a bonus is a negative cost
 
 QUESTION = "question"
 INLINING_FEATURES = "inlining-features"
@@ -53,6 +53,6 @@ OF_QUESTIONS: dict[str, Observation] = {
     )
 }
 OF_RESULT = tuple(name for name in OF_MODULES if name != "trace")
-"""Those of llvm_passes, of the module that the answers and the heuristic lead to."""
+"""The observations of llvm_passes, for the module that the answers and the heuristic lead to."""
 
 OBSERVATIONS: dict[str, Observation] = OF_QUESTIONS | {name: OF_MODULES[name] for name in OF_RESULT}

@@ -1,4 +1,4 @@
-"""One LLVM module on its way through clang's pipeline, and the answers that its inliner was given."""
+"""A session: one LLVM module in clang's pipeline, and the answers to its inliner's questions."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ from burnish.tasks.llvm_passes.session import open_session as open_module
 
 @dataclass(frozen=True)
 class InliningOptions:
-    """Which pipeline asks, and for what code is generated."""
+    """Options for the pipeline and for code generation."""
 
     pipeline: str = "Oz"  # clang's level: Oz, Os, O2 or O3
     cpu: str = "x86-64"  # for functions that do not name their own
 
 
 class InliningSession(Session):
-    """A program and the answers that were given. Sites are the questions that have none.
+    """A program and its answers so far. Sites are the open questions.
 
-    A state is its answers: what they lead to is compiled when somebody wants to know it. The compile stops
-    where the next question is, and goes on from there with its answer, so that an episode takes one.
+    A state is its answers; the module is compiled when an observation or a cost needs it. The compile stops
+    at the next question and continues from there with the answer, so an episode takes only one compile.
     """
 
     def __init__(self, compiles: Compiles) -> None:
         super().__init__(ACTIONS)
         self.compiles = compiles
         self.answers: dict[str, bool] = {}
-        self._key: Answers | None = None  # by which the result is kept: the answers, or as good as those
-        self._running: RunningCompile | None = None  # under the answers, on its way
-        self._answered = 0  # so many of the compile's first questions have answers
+        self._key: Answers | None = None  # key of the result: the answers, or fewer ones with the same result
+        self._running: RunningCompile | None = None  # the running compile with these answers
+        self._answered = 0  # this many first questions of the compile have answers
 
     def question(self) -> str:
-        """Return the first question without an answer, in LLVM's order; "" where there is none."""
+        """Return the first open question, in LLVM's order; "" if there is none."""
         compile_ = self._current()
         for site in islice(compile_.sites, self._answered, None):
             if site not in self.answers:
@@ -71,14 +71,14 @@ class InliningSession(Session):
         return "" if isinstance(compile_, InlinedModule) else compile_.ask()
 
     def sites(self) -> tuple[str, ...]:
-        """Return all questions without an answer, in LLVM's order."""
+        """Return all open questions, in LLVM's order."""
         return tuple(site for site in self.compiled().sites if site not in self.answers)
 
     def alternatives(self) -> Trace:
-        """Return the other answer to every open question, where LLVM's heuristic was least certain first.
+        """Return the other answer to every open question, the heuristic's least certain answers first.
 
-        Of 796 single answers in 14 files, 42 gained; so ordered, one that gains is before one that does not
-        in 76 of 100 pairs.
+        Certainty is the distance between cost and threshold. Of 796 single answers in 14 files, 42 gained. In
+        this order, an answer with a gain is before one without in 76 of 100 pairs.
         """
         compiled = self.compiled()
         sites = [site for site in compiled.sites if site not in self.answers]
@@ -88,12 +88,12 @@ class InliningSession(Session):
         return tuple(entry(self.actions[1 - rows[i, INLINED]], sites[i]) for i in order)
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Both answers are, where LLVM asks and nobody has answered."""
+        """Return the legal answers: both at an open question, none elsewhere."""
         is_open = site not in self.answers and self._asks(site) if site else bool(self.question())
         return np.full(len(ACTIONS), is_open)
 
     def apply(self, action: int, site: str = WHOLE_PROGRAM) -> bool:
-        """Answer a question, by default the one at hand; return whether the heuristic answers otherwise."""
+        """Answer a question, by default the next open one; return whether the heuristic's answer differs."""
         self.check_legal(action, site)
         site = site or self.question()
         inlined = action == INLINE
@@ -102,7 +102,7 @@ class InliningSession(Session):
         if isinstance(compile_, RunningCompile) and compile_.waits_at(site):
             compile_.answer(inlined)
             self._key = None
-        elif bool(row[INLINED]) != inlined:  # else what was known without the answer is known with it
+        elif bool(row[INLINED]) != inlined:  # otherwise the known result stays valid
             self._key = self._running = None
             self._answered = 0
         self.answers[site] = inlined
@@ -110,12 +110,12 @@ class InliningSession(Session):
         return bool(row[WOULD]) != inlined
 
     def answer(self, make: MakeAnswerer) -> Trace:
-        """See Session: all answers are entries, those that are the heuristic's own as well.
+        """See Session; all answers become entries, even those that agree with the heuristic.
 
-        A perceptron on LLVM's features answers in the thread of the compile, and there is one compile.
+        A perceptron on LLVM's features answers in the compile's thread, which takes only one compile.
 
         Raises:
-            InputError: the policy's weights are none that a network can have.
+            InputError: the native core cannot run the policy's network, for example with weights not finite.
         """
         network = network_of(made(make))
         if network is None:
@@ -146,13 +146,13 @@ class InliningSession(Session):
         return np.hstack([compiled.rows, answered.reshape(-1, 1)])
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return one of OBJECTIVES of what the answers lead to; a question has no cost of its own."""
+        """Return one of OBJECTIVES for the module that the answers lead to; 0 for a site."""
         if objective not in OBJECTIVES:
             raise UnknownName.among("objective", objective, OBJECTIVES)
         return self._state().cost(objective) if site == WHOLE_PROGRAM else 0.0
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return nothing: questions have no costs of their own."""
+        """Return an empty dict: questions have no costs of their own."""
         if objective not in OBJECTIVES:
             raise UnknownName.among("objective", objective, OBJECTIVES)
         return {}
@@ -162,17 +162,17 @@ class InliningSession(Session):
         return self._state().digest()
 
     def verify(self) -> str:
-        """Run LLVM's verifier on it."""
+        """Run LLVM's verifier on the module that the answers lead to."""
         return self._state().verify()
 
     def object_code(self) -> bytes:
-        """Return the object file that the back end makes of it."""
+        """Return the object file of the module that the answers lead to."""
         return self._state().object_code()
 
     def fork(self) -> InliningSession:
-        """Return a session with the same answers, and with the compile that is on its way.
+        """Return a session with the same answers, and move the running compile to it.
 
-        Who forks goes on with the copy; this one would compile anew.
+        Callers usually continue with the copy; this session starts a new compile if it needs one.
         """
         copy = InliningSession(self.compiles)
         copy.trace = list(self.trace)
@@ -182,14 +182,14 @@ class InliningSession(Session):
         return copy
 
     def close(self) -> None:
-        """Give up the compile."""
+        """Drop the running compile."""
         self._running = None
 
     def compiled(self) -> InlinedModule:
-        """Return what the answers lead to; the heuristic has answered the rest.
+        """Return the result of the answers; the heuristic answers all open questions.
 
         Raises:
-            CompilerCrash: LLVM gives up.
+            CompilerCrash: LLVM fails.
         """
         compile_ = self._current()
         if isinstance(compile_, InlinedModule):
@@ -198,7 +198,7 @@ class InliningSession(Session):
         return self.compiles.finish(compile_, self._answers())
 
     def _current(self) -> InlinedModule | RunningCompile:
-        """Return the compile under the answers, as far as it has come."""
+        """Return the running or finished compile with the answers; start one if there is none."""
         if self._running and not self._running.dropped:
             return self._running
         if known := self.compiles.known(self._answers()):
@@ -212,12 +212,12 @@ class InliningSession(Session):
         return self._key
 
     def _asks(self, site: str) -> bool:
-        """Return whether LLVM asks there, under these answers."""
+        """Return whether LLVM asks about this site, with the current answers."""
         compile_ = self._current()
         return site in compile_ or (isinstance(compile_, RunningCompile) and compile_.reach(site))
 
     def _state(self) -> ModuleSession:
-        """Return what measures and shows the result."""
+        """Return the session of the resulting module, for measurements and observations."""
         return self.compiled().state
 
     def _observe_question(self, space: str) -> Observed:
@@ -229,15 +229,15 @@ class InliningSession(Session):
 
 
 def open_inlining(program: Program, options: InliningOptions = InliningOptions()) -> InliningSession:
-    """Open a program: LLVM's heuristic answers everything.
+    """Open a program without answers: LLVM's heuristic decides everything.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the program cannot be read.
         InputError: there is no such pipeline.
     """
     if options.pipeline == "O0":
         raise InputError("pipeline is 'O0', in which nothing is inlined but what must be")
-    # always_inline is honoured in the pipeline, as it is in clang's.
+    # The pipeline itself inlines always_inline functions, as clang's does.
     passes = ModuleOptions(level=options.pipeline, always_inline=False, cpu=options.cpu)
     unoptimized = partial(_unoptimized_object, program, options.cpu)
     stopwatch = Stopwatch(program.workload, unoptimized) if program.workload else None

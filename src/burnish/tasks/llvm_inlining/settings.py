@@ -1,4 +1,4 @@
-"""What a user may choose: the pipeline, the CPU."""
+"""User settings: the pipeline and the CPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTINGS = (
 
 
 def settings_for(make_task: Callable[[InliningOptions], Task]) -> TaskSettings:
-    """Return what users may choose, and what becomes of it."""
+    """Return the user settings, with the function that applies them."""
     return TaskSettings(settings=SETTINGS, configure=partial(_configure, make_task))
 
 
@@ -39,7 +39,7 @@ def _configure(
 
 
 def texts(options: InliningOptions) -> dict[str, str]:
-    """Return the options that differ from the default's, as texts."""
+    """Return the options that differ from the defaults, as texts."""
     default = InliningOptions()
     names = [item.name for item in fields(options)]
     return {name: value for name in names if (value := getattr(options, name)) != getattr(default, name)}

@@ -1,4 +1,4 @@
-"""LLVM pass ordering: which passes, in which order, with which parameters, and on which functions."""
+"""LLVM pass ordering: a choice of passes, their order and parameters, and the functions they run on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LANGUAGE = "llvm"
 
 
 def make_task(options: Options = Options()) -> Task:
-    """Return the task for other options than the default's: speed levels, another CPU, fewer actions."""
+    """Return the task with some options, such as a speed level, another CPU, or fewer actions."""
     actions = tuple(ACTIONS[i] for i in indices(options.without))
     start = f"clang<{options.level}>"
     return Task(
@@ -62,14 +62,14 @@ def make_task(options: Options = Options()) -> Task:
 
 def _source(level: str) -> ProgramSource:
     from burnish.llvm.corpora.module_source import (
-        ModuleSource,  # which workers that step environments do not need
+        ModuleSource,  # late: workers that step environments do not need it
     )
 
     return ModuleSource(level)
 
 
 def _validator(level: str) -> Validator:
-    from burnish.llvm.reproducers import llvm_validator  # as above
+    from burnish.llvm.reproducers import llvm_validator  # late: as above
     from burnish.tasks.llvm_passes.tool_commands import tool_command
 
     return llvm_validator(level, tool_command)

@@ -1,8 +1,8 @@
-"""The actions: LLVM 23's passes, with their parameters, version 1.
+"""The actions: LLVM 23's passes, with their parameters, version 1 of the list.
 
-What is not in the list, and why, is in OMITTED. Chosen from LLVM's own catalogue
-(`burnish._native.pass_catalogue()`, llvm/lib/Passes/PassRegistry.def); a test checks every entry
-against it, and every pass of CompilerGym's list of 124 against ACTIONS and OMITTED.
+The list is chosen from LLVM's own catalogue (`burnish._native.pass_catalogue()`,
+llvm/lib/Passes/PassRegistry.def). OMITTED has the other passes, with reasons. A test checks every entry
+against the catalogue, and every pass of CompilerGym's list of 124 against ACTIONS and OMITTED.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Pass:
 
     @property
     def function_pipeline(self) -> str | None:
-        """The text for a function pass manager; None where the pass needs more than a function."""
+        """The text for a function pass manager; None if the pass needs more than one function."""
         if self.unit in ("module", "cgscc"):
             return None
         return self.text if self.unit == "function" else f"{self.unit}({self.text})"
@@ -110,7 +110,7 @@ licm<allowspeculation> licm<no-allowspeculation> lnicm<allowspeculation>
 simple-loop-unswitch<nontrivial> simple-loop-unswitch<no-nontrivial;trivial>
 """
 
-OURS = (  # passes of native/, which no other tool has
+OURS = (  # passes of native/, which LLVM's tools lack
     "outline<",
     "hoist-common",
     "sink-common",
@@ -139,20 +139,20 @@ PASSES: tuple[Pass, ...] = (
 ACTIONS: tuple[str, ...] = tuple(item.text for item in PASSES)
 
 NEED_BACK_END = frozenset({"interleaved-load-combine", "typepromotion"})
-"""Passes that ask LLVM for the processor's properties: illegal where this build has no back end for it."""
+"""Passes that use LLVM's model of the processor: illegal if this build has no back end for it."""
 
 ANY = "*"
 
 
 def left_out(names: Iterable[str]) -> str:
-    """Return names of actions as an option of the task: each once, in order, with commas between.
+    """Return excluded actions as the text of a task's option: sorted, each once, separated by commas.
 
     Args:
-        names: Actions, or beginnings of some with a wildcard: "mergefunc", "outline*".
+        names: Actions, or prefixes with a wildcard: "mergefunc", "outline*".
 
     Raises:
         UnknownName: there is no such action.
-        InputError: nothing is left.
+        InputError: no action is left.
     """
     patterns = sorted({name.strip() for name in names} - {""})
     for pattern in patterns:
@@ -167,7 +167,7 @@ def left_out(names: Iterable[str]) -> str:
 
 @cache
 def indices(without: str = "") -> tuple[int, ...]:
-    """Return which of PASSES are left without those that an option (see `left_out`) names."""
+    """Return the indices of PASSES without the excluded ones; `without` is as `left_out` returns it."""
     patterns = without.split(",") if without else []
     return tuple(
         i for i, text in enumerate(ACTIONS) if not any(_matches(text, pattern) for pattern in patterns)
@@ -179,7 +179,7 @@ def _matches(text: str, pattern: str) -> bool:
 
 
 RENAMED: dict[str, str] = {
-    # LLVM 10's name (CompilerGym's list): the action here, where the name is not the same
+    # LLVM 10's name (CompilerGym's list): the action here, if its name differs
     "early-cse-memssa": "early-cse<memssa>",
     "flattencfg": "flatten-cfg",
     "functionattrs": "function-attrs",
@@ -209,7 +209,7 @@ _NO_EFFECT = "does nothing without flags or data that programs here do not have"
 _UNSOUND = "changes what a program means"
 
 OMITTED: dict[str, str] = {
-    # LLVM 10's or LLVM 23's name: why it is not an action
+    # LLVM 10's or LLVM 23's name: the reason why it is not an action
     "add-discriminators": _DEBUG,
     "attributor": _CRASHES,
     "attributor-cgscc": _CRASHES,
@@ -260,10 +260,10 @@ OMITTED: dict[str, str] = {
 
 
 def legal_masks(numbers: NDArray[np.int64], has_back_end: bool) -> tuple[Mask, Mask]:
-    """Return which of PASSES, given by their numbers, apply to a program, and which to one function.
+    """Return two masks of bool[actions]: passes that apply to a program, and those that apply to a function.
 
     Args:
-        numbers: int64[actions].
+        numbers: int64[actions], indices into PASSES.
         has_back_end: Whether this build makes machine code for the program's target.
     """
     passes = [PASSES[number] for number in numbers]
@@ -273,9 +273,9 @@ def legal_masks(numbers: NDArray[np.int64], has_back_end: bool) -> tuple[Mask, M
 
 
 def as_opt_pipeline(entries: Sequence[str]) -> str:
-    """Write a trace for `opt -passes=`; "" where it has what opt has no text for.
+    """Return a trace as text for `opt -passes=`; "" if opt has no text for one of its entries.
 
-    That is an action at a single function, or one of the passes that native/passes.h adds.
+    Opt has no text for an action at a single function, or for a pass that native/passes.h adds.
     """
     by_text = {item.text: item for item in PASSES}
     if any(text not in by_text or text.startswith(_OWN) for text in entries):
@@ -284,7 +284,7 @@ def as_opt_pipeline(entries: Sequence[str]) -> str:
 
 
 def opt_commandline(entries: Sequence[str]) -> str:
-    """Write a trace as a command of stock opt; opened.bc is the `bitcode` observation before the trace.
+    """Return a trace as a command of stock opt; opened.bc is the `bitcode` observation before the trace.
 
     Raises:
         InputError: opt has no text for one of the entries.

@@ -1,4 +1,4 @@
-"""clang's own levels, on the same module."""
+"""clang's own levels as baselines, on the same module."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from burnish.tasks.llvm_passes.session import open_baseline
 
 
 def baselines(cpu: str) -> dict[str, Opener]:
-    """Return how to reach the state that each -O level leads to.
+    """Return, by level, an opener of the state after clang's -O pipeline.
 
-    Pass for pass, attribute for attribute and in code generation these are what clang 23 runs: the
-    object files are equal to clang's (tests/tasks/llvm_passes/test_baselines.py). One thing is not in a
-    module: at -O0 clang's front end emits other code. For a C or C++ file, open the -O0 front end's
-    module to have clang's -O0 exactly.
+    Passes, attributes and code generation are those of clang 23: the object files are equal to clang's
+    (tests/tasks/llvm_passes/test_baselines.py). There is one exception: at -O0, clang's front end emits other
+    code. For clang's exact -O0 of a C or C++ file, open the module of the front end at -O0.
     """
     return {level: partial(open_baseline, level=level, cpu=cpu) for level in LEVELS}

@@ -1,8 +1,8 @@
-"""Debug information is set aside while passes are searched, and described again at the end.
+"""Removal of debug information before a search for passes, and its return at the end.
 
-A file has the same code with and without it: the states are the same, and each is evaluated once. What LLVM
-does to describe variables takes no time in a search and crashes none. At the end the passes run once more, on
-the module with debug information.
+A file has the same code with and without debug information, so both have the same states, and each state is
+evaluated once. A search without it spends no time on LLVM's descriptions of variables, and they cannot crash
+it. At the end the passes run once more, on the module with debug information.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from burnish.tasks.llvm_passes.origin import Options
 
 
 def without_debug_info(program: Program) -> Program:
-    """Return a program as clang without -g makes it: the same object where that is what it is.
+    """Return a program as clang makes it without -g; the same Program if it has no debug information.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the program cannot be read.
     """
     module = read_module(program)
     if not module.has_debug_info:
@@ -32,16 +32,16 @@ def without_debug_info(program: Program) -> Program:
 
 
 def with_debug_info(problem: Problem, bitcode: bytes, trace: Trace, plain: bytes) -> bytes:
-    """Return the state of a module with debug information after a trace.
+    """Apply a trace to a module with debug information, and return the resulting bitcode.
 
     Args:
-        problem: Of the module without.
-        bitcode: The module with it.
-        trace: What was found.
-        plain: The state after the trace without debug information.
+        problem: The problem of the module without debug information.
+        bitcode: The module with debug information.
+        trace: The result of the search.
+        plain: The bitcode after the trace without debug information.
 
     Raises:
-        CompilerCrash: the compiler does not survive it, or does otherwise than without.
+        CompilerCrash: the compiler crashes, or the code differs from that without debug information.
         ProgramError: the module cannot be read.
     """
     root = replace(problem, program=replace(problem.program, content=bitcode)).open()
@@ -59,12 +59,12 @@ def check_code(program: Program, described: bytes, plain: bytes) -> None:
     """Check that a state has the same code with debug information and without.
 
     Args:
-        program: What both are states of.
+        program: The program of both states.
         described: Bitcode of the state with debug information.
-        plain: Likewise without.
+        plain: Bitcode of the state without debug information.
 
     Raises:
-        CompilerCrash: the passes did otherwise.
+        CompilerCrash: the code differs.
         ProgramError: the bitcode cannot be read.
     """
     found, sought = (replace(program, content=content) for content in (described, plain))
@@ -74,5 +74,5 @@ def check_code(program: Program, described: bytes, plain: bytes) -> None:
 
 
 def _code(program: Program) -> bytes:
-    """Return what a program is compiled to, at any one level."""
+    """Return a program's object file at the default level and CPU; for comparisons any level will do."""
     return emit_object(read_module(program), Options().level, Options().cpu)

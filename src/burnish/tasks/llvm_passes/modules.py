@@ -1,4 +1,4 @@
-"""What is done to LLVM modules, with burnish's errors."""
+"""Operations on LLVM modules that raise burnish's errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run_pass(module: _native.Module, action: int, site: str, level: str) -> bool
     """Run one of PASSES on a module, or on one of its functions; return whether LLVM reports a change.
 
     Raises:
-        CompilerCrash: LLVM gives up.
+        CompilerCrash: LLVM fails.
     """
     item = PASSES[action]
     try:
@@ -28,10 +28,10 @@ def run_pass(module: _native.Module, action: int, site: str, level: str) -> bool
 
 
 def run_answered(module: _native.Module, action: int, level: str, answers: Mapping[str, bool]) -> bool:
-    """Run one of PASSES on a module, whose inliner has answers by site; see native/inlining.h.
+    """Run one of PASSES on a module, with the inliner's answers by site; see native/inlining.h.
 
     Raises:
-        CompilerCrash: LLVM gives up.
+        CompilerCrash: LLVM fails.
     """
     item = PASSES[action]
     try:
@@ -41,7 +41,7 @@ def run_answered(module: _native.Module, action: int, level: str, answers: Mappi
 
 
 def clone_module(module: _native.Module) -> _native.Module:
-    """Return a copy of a module by its bitcode.
+    """Return a copy of a module, made through bitcode.
 
     Raises:
         CompilerCrash: a pass broke the module.
@@ -56,7 +56,7 @@ def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
     """Return the object file that the back end makes of a module.
 
     Raises:
-        CompilerCrash: LLVM gives up.
+        CompilerCrash: LLVM fails.
         InputError: there is no such CPU.
         NotMeasurable: this build has no back end for the module's target.
     """
@@ -69,7 +69,7 @@ def emit_object(module: _native.Module, level: str, cpu: str) -> bytes:
 
 
 def emit_described(module: _native.Module, level: str, cpu: str) -> _native.Generated:
-    """Return the same object file with what is known of its code.
+    """Return the object file of `emit_object` with facts about its code, such as run times.
 
     Raises:
         CompilerCrash, InputError, NotMeasurable: see `emit_object`.
@@ -85,15 +85,15 @@ def emit_described(module: _native.Module, level: str, cpu: str) -> _native.Gene
 
 
 def refusal(module: _native.Module, error: _native.PipelineError) -> InputError:
-    """Return the error that a refused code generation is: NotMeasurable where there is no back end."""
+    """Return the error for refused code generation: NotMeasurable if there is no back end."""
     return InputError(str(error)) if module.has_back_end else NotMeasurable(str(error))
 
 
 def object_sizes(code: bytes, module: _native.Module) -> _native.Sizes:
-    """Return the sizes of the object that was made of a module; see native/sizes.h.
+    """Return the sizes of a module's object file; see native/sizes.h.
 
     Raises:
-        NotMeasurable: the object is in a format that has no sizes here.
+        NotMeasurable: burnish cannot measure objects in this format.
     """
     try:
         return _native.object_sizes(code, module)
@@ -102,10 +102,10 @@ def object_sizes(code: bytes, module: _native.Module) -> _native.Sizes:
 
 
 def without_unwind_tables(program: Program) -> Program:
-    """Return a program as -fno-asynchronous-unwind-tables makes it: tables are left where exceptions pass.
+    """Return a program as -fno-asynchronous-unwind-tables makes it: tables remain only where exceptions pass.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the program cannot be read.
     """
     module = read_module(program)
     module.drop_unwind_tables()
@@ -116,9 +116,9 @@ def read_module(program: Program) -> _native.Module:
     """Parse and verify a program's bitcode or IR text.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the program cannot be read.
     """
-    try:  # the name would be that of the source in text that does not say it, and so in every digest
+    try:  # a fixed name: IR text without a source_filename takes it, and every digest includes it
         return _native.Module(program.content, "program")
     except _native.InputError as error:
         raise ProgramError(f"{program.name}: {error}") from None

@@ -1,4 +1,4 @@
-"""What is minimised."""
+"""Objectives: the costs that a search minimises."""
 
 from __future__ import annotations
 
@@ -114,28 +114,29 @@ OBJECTIVES: dict[str, Objective] = {
 }
 
 CODE_PRICE = 4.0  # loaded bytes that a function must save for each byte by which its code and constants grow
-ORDER = 4  # of the mean that a slowdown is
-MOST_SHARE = 0.5  # of a program's time that is expected of one function
+ORDER = 4  # of the power mean in the objective slowdown
+MOST_SHARE = 0.5  # the largest share of a program's time that one function is assumed to take
 
 RUN_TIME = frozenset({"seconds", "cycles", "instructions"})
 
 
 def level_for(objective: str) -> str:
-    """Return the clang level that an objective is compared with: what its users would otherwise take."""
+    """Return the clang level that an objective is compared with: the one its users would otherwise choose."""
     return "O3" if RUN_TIME & parse_objective(objective).exponents.keys() else "Oz"
 
 
 def within_limits(objective: str, slowdown: float | None, code_growth: float = 1) -> str:
-    """Return an objective of size within the limits of what ships; others, and limited ones, as they are.
+    """Return "loaded-bytes" within the limits for code that ships; return any other objective unchanged.
 
-    Only loaded bytes are what somebody ships: the others are for comparison, and count as they always did.
-    Unwind tables are loaded, too, but seldom read: they are not made smaller by a larger program beside them.
-    Inline functions that an object does without count as loaded: a linker may keep another object's copies.
+    Only loaded bytes matter for code that ships; other objectives are for comparisons and stay as defined.
+    Code growth is limited because unwind tables are loaded but seldom read: they must not shrink at the cost
+    of more code. Linked growth is limited because a linker may keep another object's copy of an inline
+    function that this object no longer defines.
 
     Args:
-        objective: As it was asked for.
-        slowdown: The most, or None for any.
-        code_growth: The most; above 1 where the reference is smaller than what ships otherwise.
+        objective: The user's objective.
+        slowdown: The largest slowdown, or None for no limit.
+        code_growth: The largest code growth; above 1 if the reference is smaller than the usual build.
     """
     if objective != "loaded-bytes":
         return objective
@@ -149,9 +150,9 @@ def cost(session: ModuleSession, objective: str) -> float:
 
     Raises:
         UnknownName: there is no such objective.
-        InputError: it takes a run, and the program has no workload.
-        MissingTool: it takes a counter that the machine does not have.
-        Miscompiled: the program runs otherwise than unoptimized.
+        InputError: the objective needs a run, and the program has no workload.
+        MissingTool: the objective needs a hardware counter that the machine lacks.
+        Miscompiled: the program behaves differently from its unoptimized version.
     """
     match objective:
         case "ir-instructions":
@@ -176,11 +177,12 @@ def cost(session: ModuleSession, objective: str) -> float:
 
 
 def costs(session: ModuleSession, objective: str) -> dict[str, float]:
-    """Return each function's share; {} for what has no such shares.
+    """Return each function's share of an objective; {} for an objective without shares.
 
-    That is its instructions, or the bytes of its symbol; of loaded bytes those with its unwind information
-    and the constants that no other function uses; of code growth the same bytes less the unwind information;
-    of linked growth its loaded bytes, in units of all that the reference loads.
+    ir-instructions: its instructions. text-bytes: the bytes of its symbol. loaded-bytes: also its unwind
+    information and the constants that no other function uses. code-growth: the loaded bytes without the
+    unwind information. linked-growth: the loaded bytes, in units of all loaded bytes of the reference.
+    slowdown: see `slowdowns`.
 
     Raises:
         UnknownName: there is no such objective.
@@ -207,12 +209,12 @@ def costs(session: ModuleSession, objective: str) -> dict[str, float]:
 
 
 def slowdowns(now: RunTimes, reference: Mapping[str, float], gotos: Mapping[str, int]) -> dict[str, float]:
-    """Return by how much each function is expected to be slower than in the reference.
+    """Return each function's expected slowdown: its time over the reference's, at least the loss of gotos.
 
     Args:
-        now: Of a state.
-        reference: Of each of the reference's functions the expected cost of a call.
-        gotos: The places of the reference's computed gotos.
+        now: The run times of a state.
+        reference: The expected cost of a call of each of the reference's functions.
+        gotos: The number of computed gotos of the reference's functions.
     """
     lost = losses(now.gotos, gotos)
     return {
@@ -223,17 +225,17 @@ def slowdowns(now: RunTimes, reference: Mapping[str, float], gotos: Mapping[str,
 
 
 def slowdown(ratios: Mapping[str, float], now: RunTimes) -> float:
-    """Return by how much a module is expected to be slower than its reference, at least 1.
+    """Return the expected slowdown of a module against its reference, at least 1.
 
-    It is not known which function a program spends its time in. So each counts the same that is in both, what
-    one gains makes up for no other's loss, and the order of the mean lets a single slow one count: of ten,
-    one that takes 1.5 times as long makes 1.09, one that takes twice as long 1.26. Where there are many
-    functions, that is next to nothing. So one that repeats something may be half of the time, whatever else
-    there is; of an interpreter with computed gotos it is known that programs spend their time there.
+    The distribution of a program's time over its functions is unknown. So all functions in both modules weigh
+    the same, and a faster function does not compensate for a slower one. The high order of the mean gives
+    weight to a single slow function: among ten, one with ratio 1.5 gives 1.09, one with ratio 2 gives 1.26.
+    Among many functions it has almost none. So each function that repeats is also counted as half of the
+    time. One with computed gotos (an interpreter) is counted as all of the time: programs spend it there.
 
     Args:
         ratios: See slowdowns.
-        now: Of the same state.
+        now: The run times of the same state.
     """
     if not ratios:
         return 1.0
@@ -243,11 +245,11 @@ def slowdown(ratios: Mapping[str, float], now: RunTimes) -> float:
 
 
 def compile_seconds(session: ModuleSession) -> float:
-    """Compile a session's program once more, and return the CPU seconds that it took this thread.
+    """Compile a session's program once more, and return the CPU seconds of this thread.
 
-    That is all from the front end's module to the object: what opening the session does to the module
+    The time covers all steps from the front end's module to the object: the preparation of the module
     (attributes, always_inline; for a baseline its pipeline), every pass of the trace as `apply` runs it, with
-    no analysis kept between two, and code generation with the copy of the module that it works on.
+    no analysis kept between passes, and code generation with its copy of the module.
     """
     module = read_module(session.origin.program)
     start = time.thread_time()

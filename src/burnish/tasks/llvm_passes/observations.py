@@ -1,4 +1,4 @@
-"""What a state looks like."""
+"""Observations of a module."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ OBSERVATIONS: dict[str, Observation] = {
 
 
 def observe(module: _native.Module, space: str, applied: list[int]) -> Observed:
-    """Compute one of OBSERVATIONS; `applied` are the indices of the actions so far.
+    """Compute one of OBSERVATIONS; `applied` holds the indices of the actions so far.
 
     Raises:
-        KeyError: it is none of them.
+        KeyError: `space` is not in OBSERVATIONS.
     """
     match space:
         case "opcode-counts":

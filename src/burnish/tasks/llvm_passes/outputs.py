@@ -1,4 +1,4 @@
-"""How a state is written to a file."""
+"""Output files of a state: object, bitcode and text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from burnish.core.errors import InputError
 from burnish.core.session import Session
 from burnish.llvm.toolchain import bitcode_to_object
 
-NO_TIME = "-mno-incremental-linker-compatible"  # of COFF: or an object has the time at which it was made
+NO_TIME = "-mno-incremental-linker-compatible"  # leaves the time of creation out of COFF objects
 
 
 def write_object(session: Session, arguments: tuple[str, ...], level: str) -> bytes:
-    """Return the object file that clang's code generation makes with a user's own options.
+    """Return the object file that clang's code generation makes with the user's options.
 
     Raises:
-        CompileError: clang rejects it.
-        InputError: there is no back end for its target.
+        CompileError: clang rejects the module or the options.
+        InputError: this build has no back end for the module's target.
     """
     bitcode = write_bitcode(session, arguments, level)
     module = _native.Module(bitcode)
@@ -24,7 +24,7 @@ def write_object(session: Session, arguments: tuple[str, ...], level: str) -> by
             f"made for '{module.triple}', and this build of burnish makes no machine code for that; "
             "write a file .bc or .ll instead of .o"
         )
-    target = f"--target={module.triple}"  # or clang takes this machine's
+    target = f"--target={module.triple}"  # otherwise clang uses this machine's
     return bitcode_to_object(bitcode, (target, NO_TIME, *arguments), level=level)
 
 
@@ -36,7 +36,7 @@ def write_bitcode(session: Session, _arguments: tuple[str, ...], _level: str) ->
 
 
 def write_text(session: Session, _arguments: tuple[str, ...], _level: str) -> bytes:
-    """Return the module as text."""
+    """Return the module as LLVM IR text."""
     content = session.observe("ir")
     assert isinstance(content, str)
     return content.encode()

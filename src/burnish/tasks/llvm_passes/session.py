@@ -1,4 +1,4 @@
-"""One LLVM module, open in LLVM's pass managers."""
+"""A session: one LLVM module, on which LLVM's pass managers run."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from burnish.tasks.llvm_passes.origin import Options, Origin, ReferenceSizes, Ru
 class ModuleSession(Session):
     """A session over one LLVM module. Sites are its functions with a body.
 
-    The only state beside the module is the trace: every action runs with empty analysis managers,
-    so a state is the same whether it was reached step by step, in one pipeline or after a fork.
+    The only state beside the module is the trace. Every action runs with empty analysis managers. So a state
+    does not depend on the way to it: step by step, in one pipeline or after a fork.
     """
 
     prices: ClassVar[Mapping[str, float]] = {"code-growth": CODE_PRICE}
@@ -43,7 +43,7 @@ class ModuleSession(Session):
     def __init__(
         self, module: _native.Module, options: Options, origin: Origin, stopwatch: Stopwatch | None = None
     ) -> None:
-        self._passes = np.array(indices(options.without))  # number in `actions` -> in PASSES
+        self._passes = np.array(indices(options.without))  # index in `actions` -> index in PASSES
         self._legal, self._at_function = legal_masks(self._passes, module.has_back_end)
         super().__init__([ACTIONS[i] for i in self._passes])
         self.module = module
@@ -51,13 +51,16 @@ class ModuleSession(Session):
         self.origin = origin
         self._stopwatch = stopwatch
         self._applied: list[int] = []
-        self._counts: NDArray[np.int64] | None = None  # of the current state, as is
+        self._counts: NDArray[np.int64] | None = None  # of the current state, as are the next three
         self._sizes: _native.Sizes | None = None
         self._object: bytes | None = None
         self._run_times: RunTimes | None = None
 
     def legal(self, site: str = WHOLE_PROGRAM) -> Mask:
-        """Every pass applies to the program, function and loop passes to a function; see NEED_BACK_END."""
+        """Return the legal passes: all for the program, function and loop passes for a site.
+
+        Passes of NEED_BACK_END may be illegal.
+        """
         if site == WHOLE_PROGRAM:
             return self._legal.copy()
         if not self.module.has_function(site):
@@ -71,7 +74,7 @@ class ModuleSession(Session):
             self.check_legal(action, site)
         number = int(self._passes[action])
         changed = self._run(number, site)
-        # even where LLVM reports no change: some passes forget to
+        # even if LLVM reports no change: some passes change the module and do not report it
         self._counts = self._sizes = self._object = self._run_times = None
         self._applied.append(number)
         self.record(action, site)
@@ -90,15 +93,15 @@ class ModuleSession(Session):
             raise UnknownName.among("observation", space, OBSERVATIONS) from None
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return one of OBJECTIVES, of the module or of one function (0 without code of its own)."""
+        """Return one of OBJECTIVES, of the module or of one function (0 if it has no code of its own)."""
         return cost(self, objective) if site == WHOLE_PROGRAM else self.costs(objective).get(site, 0.0)
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return each function's share of an objective that has such shares; see objectives.costs."""
+        """Return each function's share of an objective; see objectives.costs."""
         return costs(self, objective)
 
     def sites(self) -> tuple[str, ...]:
-        """Return the functions' names, the largest first."""
+        """Return the functions' names, largest function first."""
         counts = self.module.instruction_count_by_function()
         return tuple(name for name, _ in sorted(counts, key=lambda pair: (-pair[1], pair[0])))
 
@@ -111,7 +114,7 @@ class ModuleSession(Session):
         return self.module.digest()
 
     def fork(self) -> ModuleSession:
-        """Clone by bitcode: LLVM's CloneModule does not always continue identically."""
+        """Clone by bitcode, because passes may act differently on a copy by LLVM's CloneModule."""
         copy = self._with(clone_module(self.module))
         copy.trace = list(self.trace)
         copy._applied = list(self._applied)
@@ -132,7 +135,7 @@ class ModuleSession(Session):
         """Return the sizes of the object that the back end makes of this state."""
         if self._sizes is None:
             known, digest = self.origin.sizes, self.digest()
-            if (found := known.get(digest)) is None:  # generating code takes fifty times as long as a digest
+            if (found := known.get(digest)) is None:  # code generation takes 50 times as long as a digest
                 found = object_sizes(self.object_code(), self.module)
                 known.put(digest, found)
             self._sizes = found
@@ -146,10 +149,10 @@ class ModuleSession(Session):
         return self._object
 
     def run_times(self) -> RunTimes:
-        """Return what is expected of this state's machine code when it runs.
+        """Return the expected run times of this state's machine code.
 
         Raises:
-            CompilerCrash: LLVM gives up.
+            CompilerCrash: LLVM fails.
         """
         if self._run_times is None:
             self._run_times = self.origin.run_times.get(self.digest()) or self._emit()
@@ -162,11 +165,11 @@ class ModuleSession(Session):
         return self._run_times
 
     def run_time(self) -> Mapping[str, float]:
-        """Return what a call of each function is expected to cost in this state."""
+        """Return the expected cost of a call of each function in this state."""
         return self.run_times().of_call
 
     def reference_run_time(self) -> Mapping[str, float]:
-        """Return the same of the reference; a baseline is its own."""
+        """Return `run_time` of the reference; a baseline is its own reference."""
         if self.origin.reference is None:
             return self.run_time()
         if self.origin.run_time is None:
@@ -175,7 +178,7 @@ class ModuleSession(Session):
         return self.origin.run_time
 
     def reference_gotos(self) -> Mapping[str, int]:
-        """Return the places of the reference's computed gotos; see computed_gotos.py."""
+        """Return the number of computed gotos of the reference's functions; see computed_gotos.py."""
         if self.origin.reference is None:
             return self.run_times().gotos
         if self.origin.reference_gotos is None:
@@ -192,7 +195,7 @@ class ModuleSession(Session):
         return self.origin.reference_sizes
 
     def _reference(self) -> ModuleSession:
-        """Return the state that the program is compared with: this one, or a new one."""
+        """Return the reference state: this session if it is in that state, or a new session."""
         assert self.origin.reference is not None
         if self._is_reference():
             return self
@@ -206,10 +209,10 @@ class ModuleSession(Session):
         return tuple(self.trace) == self.origin.reference
 
     def part(self, site: str, objective: str) -> Part | None:
-        """Return one function with everything else declared, in which it is compiled as it is here."""
+        """Return one function as a program with only declarations of the others; it compiles as here."""
         names = parse_objective(objective).names
         slowdown = self.costs("slowdown").get(site, 1.0) if "slowdown" in names else 1.0
-        slowdown = slowdown or 1.0  # what is expected to take no time any more is compared with itself
+        slowdown = slowdown or 1.0  # 0: the function takes no time any more; compare it with itself
         try:
             content = self.module.part_bitcode(site)
         except (_native.FatalError, _native.PipelineError):
@@ -218,7 +221,7 @@ class ModuleSession(Session):
         return Part(opener, Program(f"{self.origin.program.name}: {site}", "llvm", content), site)
 
     def stopwatch(self) -> Stopwatch:
-        """Return what times the program, shared with all forks.
+        """Return the stopwatch that times the program; all forks share it.
 
         Raises:
             InputError: the program cannot be run.
@@ -243,7 +246,7 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
     """Open a program as clang's front end leaves it at the options' level, before any optimization.
 
     Raises:
-        ProgramError: it cannot be read, or LLVM gives up on its mandatory passes.
+        ProgramError: the program cannot be read, or LLVM fails in its mandatory passes.
         InputError: there is no such level.
     """
     try:
@@ -254,26 +257,26 @@ def open_session(program: Program, options: Options = Options()) -> ModuleSessio
 
 
 def open_part(program: Program, options: Options, slowdown: float) -> ModuleSession:
-    """Open what ModuleSession.part took out, as it is: that is what it is compared with, too.
+    """Open a part that ModuleSession.part made, unprepared; its reference is the same state.
 
     Args:
         program: The part.
-        options: Of the session that it was taken from.
-        slowdown: What the function is expected to take already, in units of the whole's reference.
+        options: The options of the session that the part was taken from.
+        slowdown: The function's expected time in the part, in units of that in the whole's reference.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the part cannot be read.
     """
     return _open(Origin(program, lambda module: None, (), slowdown), options)
 
 
 def open_baseline(program: Program, level: str, cpu: str = "x86-64") -> ModuleSession:
-    """Open a program in the state that clang's own -O level leads to.
+    """Open a program in the state after clang's own -O pipeline.
 
     Raises:
-        ProgramError: it cannot be read.
+        ProgramError: the program cannot be read.
         InputError: there is no such level.
-        CompilerCrash: LLVM gives up on it.
+        CompilerCrash: LLVM fails in the pipeline.
     """
     try:
         return _open(Origin(program, partial(run_level, level=level), None), Options(level=level, cpu=cpu))

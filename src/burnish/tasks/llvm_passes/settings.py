@@ -1,4 +1,4 @@
-"""What a user may choose: the level, which actions are left out, how much slower smaller may be."""
+"""User settings: the level, the excluded actions, and the slowdown that a smaller program may have."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GOAL_SETTINGS = (
 
 
 def settings_for(make_task: Callable[[Options], Task]) -> TaskSettings:
-    """Return what users may choose, and what becomes of it."""
+    """Return the user settings, with functions that apply them."""
     return TaskSettings("loaded-bytes", SETTINGS, partial(_configure, make_task), GOAL_SETTINGS, goal)
 
 
@@ -69,12 +69,12 @@ def _configure(make_task: Callable[[Options], Task], given: Mapping[str, str], o
 
 
 def goal(objective: str, given: Mapping[str, str]) -> str:
-    """Return an objective within the limits that users of `burnish optimize` mean, by GOAL_SETTINGS."""
+    """Return the objective of `burnish optimize`, within the limits of GOAL_SETTINGS."""
     return within_limits(objective, parse_growth(given.get(SPEED_LIMIT, "5%")))
 
 
 def texts(options: Options) -> dict[str, str]:
-    """Return the options that differ from the default's, as texts."""
+    """Return the options that differ from the defaults, as texts."""
     default = Options()
     return {
         item.name: str(getattr(options, item.name))

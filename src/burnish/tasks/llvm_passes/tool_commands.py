@@ -1,4 +1,4 @@
-"""Entries of a trace as LLVM's own tools run them."""
+"""Entries of a trace as commands of LLVM's own tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from burnish.core.action import Action
 from burnish.llvm.reproducers.stock_tools import ToolCommand
 from burnish.tasks.llvm_passes.actions import OURS, as_opt_pipeline
 
-# The passes that native/passes.h adds: LLVM takes their parameters as options of the process.
+# Passes that native/passes.h adds with a parameter: in LLVM's tools, the parameter is a command line option.
 _OPTIONS = {
     "inliner-wrapper": ("inliner-wrapper", "threshold", "-inline-threshold"),
     "module-inline": ("module-inline", "threshold", "-inline-threshold"),
@@ -18,9 +18,10 @@ _OPTIONS = {
 
 
 def tool_command(entries: Sequence[str]) -> ToolCommand | None:
-    """Return the command that runs a few entries; None where LLVM's tools cannot.
+    """Return the command that runs some entries; None if LLVM's tools cannot run them.
 
-    They have nothing for an entry at a site: `only_functions` leaves a pass nothing else.
+    The tools cannot run an entry at a site. For those, `only_functions` reduces a module to the site, and
+    the pass runs on that whole module.
     """
     if pipeline := as_opt_pipeline(entries):
         return ToolCommand("opt", (f"-passes={pipeline}",))
@@ -28,7 +29,7 @@ def tool_command(entries: Sequence[str]) -> ToolCommand | None:
 
 
 def _alone(text: str) -> ToolCommand | None:
-    """Return the command for one pass that is not LLVM's own, or not one of the task's."""
+    """Return the command for one entry that `as_opt_pipeline` cannot write; None if there is none."""
     if text.startswith(OURS):
         return None
     action = Action.parse(text)

@@ -1,1 +1,1 @@
-"""Register allocation: policies of what is evicted, and what they learn from."""
+"""Policies of evictions in register allocation, and the data that they learn from."""

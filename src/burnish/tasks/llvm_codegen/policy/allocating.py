@@ -1,4 +1,4 @@
-"""Whole compiles under a policy of evictions, as workers do them: what was decided, what it came to."""
+"""Whole compiles under a policy of evictions, in workers, with their decisions and costs."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
 from burnish.tasks.llvm_passes.origin import Options
 from burnish.workers.worker import Limits, PendingCall, Worker
 
-KEPT_MODULES = 8  # that a worker has open
+KEPT_MODULES = 8  # parsed modules that a worker keeps
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """N decisions in one table: what is known of their M slots, and which of them was taken."""
+    """A table of N decisions: the inputs for their M slots, and the slots that were chosen."""
 
     inputs: NDArray[np.float32]  # [M, 42]: see burnish.tasks.llvm_codegen.policy.scorer.INPUTS
-    counts: NDArray[np.int64]  # [N]: slots of each
-    taken: NDArray[np.int64]  # [N]: from 0 to counts - 1
+    counts: NDArray[np.int64]  # [N]: number of slots of each decision
+    taken: NDArray[np.int64]  # [N]: index of the chosen slot, from 0 to counts - 1
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def of(self, numbers: NDArray[np.int64]) -> Choices:
-        """Return some of the decisions."""
+        """Return the decisions with these indices."""
         starts = np.cumsum(self.counts) - self.counts
         counts = self.counts[numbers]
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -44,23 +44,23 @@ class Choices:
 
 
 def joined(tables: Sequence[Choices]) -> Choices:
-    """Return decisions of several tables, one after another."""
+    """Return the concatenation of several tables."""
     parts = [(one.inputs, one.counts, one.taken) for one in tables]
     return Choices(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """What one compile decided, and what each function's allocation costs."""
+    """The decisions of one compile, and the costs of each function's allocation."""
 
-    costs: Mapping[str, float]  # spill costs
-    functions: tuple[str, ...]  # N: of each decision
+    costs: Mapping[str, float]  # spill costs by function
+    functions: tuple[str, ...]  # N: the function of each decision
     choices: Choices
 
 
 @dataclass(frozen=True, eq=False)
 class AllocatedModule:
-    """A module after its passes, and LLVM's allocation of functions in which something is decided."""
+    """A module after its passes, and LLVM's allocation of the functions that have decisions."""
 
     name: str
     digest: str
@@ -70,7 +70,7 @@ class AllocatedModule:
 
 
 def allocated(program: Program, options: CodegenOptions) -> AllocatedModule | None:
-    """Compile a program under LLVM's heuristic; None where that has nothing to choose from.
+    """Compile a program under LLVM's heuristic; return None if there are no decisions.
 
     Raises:
         ProgramError, CompilerCrash: see open_program.
@@ -82,20 +82,20 @@ def allocated(program: Program, options: CodegenOptions) -> AllocatedModule | No
 
 
 def allocate(module: AllocatedModule, policy: ArraysPolicy, seed: int | None) -> Allocation:
-    """Compile a module under a policy; with a seed its choices are drawn.
+    """Compile a module under a policy; with a seed, the policy's choices are drawn.
 
     Raises:
-        CompilerCrash: LLVM gives up.
+        CompilerCrash: LLVM fails.
     """
     made = _generate(module.bitcode, module.options, EvictionScorer(policy).native, seed)
     return _allocation(made, llvms=False)
 
 
 def costs_under(module: AllocatedModule, policies: Sequence[ArraysPolicy]) -> list[dict[str, float]]:
-    """Return the costs of the functions in which LLVM's heuristic decides, under each of some policies.
+    """Return, for each policy, the costs of the functions in which LLVM's heuristic has decisions.
 
     Raises:
-        CompilerCrash: LLVM gives up.
+        CompilerCrash: LLVM fails.
     """
     found = []
     for policy in policies:
@@ -134,7 +134,7 @@ def _allocation(made: _native.Generated, llvms: bool) -> Allocation:
     counts = np.bincount(decision, minlength=len(log))
     starts = np.cumsum(counts) - counts
     where = np.flatnonzero(slot == slots[decision])
-    known = decision[where]  # without decisions of LLVM's that the mask does not allow
+    known = decision[where]  # without decisions for a slot of LLVM's that the mask does not allow
     numbers = np.zeros(len(log), dtype=np.int64)
     numbers[known] = where - starts[known]
     every = Choices(inputs, counts, numbers)
@@ -144,13 +144,13 @@ def _allocation(made: _native.Generated, llvms: bool) -> Allocation:
 
 
 class Compilers:
-    """Worker processes that take modules in turn."""
+    """Worker processes that compile modules in turn."""
 
     def __init__(self, count: int, limits: Limits) -> None:
         self.workers = [Worker(limits) for _ in range(count)]
 
     def each(self, function: Any, arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Yield what a function returns for each of some arguments, in order; None where a compile fails."""
+        """Yield the function's result for each tuple of arguments, in order; None if a compile fails."""
         calls: list[tuple[Worker, PendingCall]] = []
         for number, some in enumerate(arguments):
             worker = self.workers[number % len(self.workers)]
@@ -162,6 +162,6 @@ class Compilers:
                 yield None
 
     def close(self) -> None:
-        """End the processes."""
+        """End the worker processes."""
         for worker in self.workers:
             worker.close()

@@ -1,8 +1,8 @@
-"""Policies of evictions: a perceptron scores each slot by what LLVM says of it, and the best one is evicted.
+"""Policies of evictions: a perceptron scores each slot by its features, and the best slot is evicted.
 
-As in ml-compiler-opt's rl/regalloc/regalloc_network.py the same network scores all slots; what it sees beside
-is the live range that wants a register, the place in allocation order, and what LLVM's heuristic takes.
-Files are those of other policies of arrays: see burnish.policies.arrays.
+As in ml-compiler-opt's rl/regalloc/regalloc_network.py, one network scores all slots. Its further inputs are
+the live range that needs a register, the slot's place in allocation order, and the choice of LLVM's
+heuristic. The file format is that of other array policies: see burnish.policies.arrays.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from burnish.tasks.llvm_inlining.networks import native_network
 
 ACTIONS: Final = ("evict",)
 INPUTS: Final = tuple(_native.eviction_input_names())
-"""What the network sees of a slot; native/eviction_network.h says what they are."""
+"""The network's inputs for a slot; see native/eviction_network.h."""
 
-_OF_SLOT = len(EVICTION_COLUMNS) // SLOTS  # features, with the mask, without progress
+_OF_SLOT = len(EVICTION_COLUMNS) // SLOTS  # number of features of a slot, with the mask, without progress
 _MOST = np.float32(1e6)
 
 Floats = NDArray[np.float32]
@@ -33,14 +33,15 @@ Slots = NDArray[np.int64]
 
 
 def slot_inputs(rows: Floats, llvms: Slots) -> tuple[Floats, Slots, Slots]:
-    """Return what the network sees of all M slots that N decisions' masks allow.
+    """Return the network's inputs for all M slots that the masks of N decisions allow.
 
     Args:
         rows: float32[N, 661], by EVICTION_COLUMNS.
-        llvms: int64[N], the slots that LLVM's heuristic takes.
+        llvms: int64[N], the slots that LLVM's heuristic chooses.
 
     Returns:
-        float32[M, 42] by INPUTS; int64[M], the decision of each; int64[M], its slot. Both ascend.
+        float32[M, 42] by INPUTS; int64[M], the index of the decision, ascending; int64[M], the slot,
+        ascending within a decision.
     """
     features = rows[:, :-1].reshape(len(rows), _OF_SLOT, SLOTS)
     decision, slot = np.nonzero(features[:, 0] != 0)
@@ -74,7 +75,7 @@ class EvictionScorer:
             )
 
     def scores(self, rows: Floats, llvms: Slots) -> Floats:
-        """Return float32[N, 33] of float32[N, 661] and int64[N]: -inf where the mask forbids a slot."""
+        """Return float32[N, 33] for float32[N, 661] and int64[N]; -inf for slots that the mask forbids."""
         inputs, decision, slot = slot_inputs(rows, llvms)
         found = np.full((len(rows), SLOTS), -np.inf, dtype=np.float32)
         found[decision, slot] = self.policy.head(self.policy.encoder(inputs))[:, 0]
@@ -82,10 +83,10 @@ class EvictionScorer:
 
     @cached_property
     def native(self) -> _native.EvictionNetwork:
-        """The same in the native core, for CodegenSession.generate.
+        """The same policy in the native core, for CodegenSession.generate.
 
         Raises:
-            InputError: the shapes of its arrays do not fit, or a weight is no finite number.
+            InputError: the shapes of the policy's arrays do not match, or a weight is not finite.
         """
         return _native.EvictionNetwork(native_network(self.policy))
 
@@ -94,7 +95,7 @@ def load_scorer(path: Path) -> EvictionScorer:
     """Read a policy of evictions.
 
     Raises:
-        InputError: it is none.
+        InputError: the file is not a policy of evictions.
     """
     try:
         return EvictionScorer(load_arrays(path))

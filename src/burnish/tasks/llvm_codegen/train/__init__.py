@@ -1,1 +1,1 @@
-"""How policies of evictions are trained: it needs torch."""
+"""Training of policies of evictions; needs torch."""

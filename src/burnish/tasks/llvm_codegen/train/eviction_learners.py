@@ -1,7 +1,7 @@
-"""What a policy of evictions learns: LLVM's own choices, and better ones by reinforcement or evolution.
+"""Updates of a policy of evictions: cloning of LLVM's choices, and reinforcement learning.
 
-The reward is MLGO's (ml-compiler-opt, rl/regalloc): of each function, how much less its register allocation
-costs than LLVM's, (cost of LLVM's - cost) / cost of LLVM's, with a hundredth added to both.
+The reward is MLGO's (ml-compiler-opt, rl/regalloc). For each function, it is the relative decrease of the
+register allocation's cost: 1 - (cost + DELTA) / (cost under LLVM's choices + DELTA).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DELTA = 0.01  # ml-compiler-opt, rl/constant.py
 
 @dataclass(frozen=True)
 class EvictionCloningConfig:
-    """How LLVM's choices are learned."""
+    """Settings for cloning LLVM's choices."""
 
     epochs: int = 30
     batch: int = 256  # decisions
@@ -33,28 +33,28 @@ class EvictionCloningConfig:
     max_gradient_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of its range."""
         whole = {"epochs": (0, math.inf), "batch": (1, math.inf)}
         check_ranges(self, **whole, learning_rate=(0.0, math.inf), max_gradient_norm=(0.0, math.inf))
 
 
 @dataclass(frozen=True)
 class EvictionPPOConfig:
-    """How a batch of whole compiles is learned from."""
+    """Settings for learning from whole compiles (PPO)."""
 
-    modules: int = 12  # of an iteration
-    samples: int = 4  # compiles of each: a function's advantage is over their mean
+    modules: int = 12  # per iteration
+    samples: int = 4  # compiles per module; a function's advantage is its reward minus their mean
     epochs: int = 3
     minibatch: int = 1024  # decisions
     learning_rate: float = 3e-4
     clip: float = 0.2
     entropy_coefficient: float = 0.001
-    most_reward: float = 1.0  # of a function, in either direction
+    most_reward: float = 1.0  # limit on the absolute reward of a function
     max_gradient_norm: float = 0.5
-    target_kl: float = 0.03  # an iteration's updates end where 1.5 times this is passed
+    target_kl: float = 0.03  # an epoch of updates ends if the KL divergence is above 1.5 times this
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of its range."""
         whole = dict.fromkeys(("modules", "epochs", "minibatch"), (1, math.inf)) | {"samples": (2, math.inf)}
         rest = ("learning_rate", "entropy_coefficient", "most_reward", "max_gradient_norm", "target_kl")
         check_ranges(self, **whole, clip=(0.0, 1.0), **dict.fromkeys(rest, (0.0, math.inf)))
@@ -76,7 +76,7 @@ def slot_scores(policy: Policy, choices: Choices) -> Tensor:
 
 
 def log_probabilities(policy: Policy, choices: Choices) -> tuple[Tensor, Tensor]:
-    """Return log p float32[N] of what was taken, and the entropy float32[N] of each decision, in nats."""
+    """Return log p of the chosen slots and the entropy of each decision, in nats: float32[N] each."""
     scores = slot_scores(policy, choices)
     counts = torch.from_numpy(choices.counts)
     decision = torch.repeat_interleave(torch.arange(len(counts)), counts)
@@ -96,7 +96,7 @@ def clone(
     config: EvictionCloningConfig,
     order: NDArray[np.int64],
 ) -> dict[str, float]:
-    """Go over all decisions once, in an order; return the mean loss, and how often the likeliest is taken."""
+    """Train for one epoch in the given order; return the mean loss, and `agreement`."""
     loss = 0.0
     for start in range(0, len(order), config.batch):
         some = choices.of(order[start : start + config.batch])
@@ -107,7 +107,7 @@ def clone(
 
 
 def agreement(policy: Policy, choices: Choices) -> float:
-    """Return how often what was taken has the largest score."""
+    """Return the share of decisions in which the chosen slot has the largest score."""
     with torch.no_grad():
         scores = slot_scores(policy, choices).numpy()
     starts = np.cumsum(choices.counts) - choices.counts
@@ -121,13 +121,13 @@ def advantages(
     """Return all decisions of some modules' compiles with their advantages, and the mean reward.
 
     Args:
-        samples: Of each module, compiles under the same policy.
-        llvms: Of each module, the costs under LLVM's heuristic.
+        samples: For each module, compiles under the same policy.
+        llvms: For each module, the costs under LLVM's heuristic.
         most: See `rewards`.
 
     Returns:
-        The decisions; float32[N]: the reward of a decision's function, over the mean of that function's in
-        all compiles of the module; the mean over functions.
+        The decisions; their advantages float32[N]; the mean reward over functions. An advantage is the reward
+        of the decision's function minus that function's mean reward over all compiles of the module.
     """
     tables: list[Choices] = []
     gains: list[float] = []
@@ -149,7 +149,7 @@ def improve(
     config: EvictionPPOConfig,
     rng: np.random.Generator,
 ) -> dict[str, float]:
-    """Do one iteration's updates (Schulman et al. 2017, equation 7, and an entropy bonus)."""
+    """Run one iteration's updates (Schulman et al. 2017, equation 7, and an entropy bonus)."""
     choices, gains = batch
     scaled = gains / (gains.std() + 1e-8)
     with torch.no_grad():

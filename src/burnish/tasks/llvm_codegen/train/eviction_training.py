@@ -1,8 +1,8 @@
 """The training of policies of evictions: "eviction-cloning", "eviction-ppo", "eviction-evolution".
 
-All begin with cloning: LLVM's own choices in all modules are learned first. Reinforcement learning then plays
-whole compiles, some modules an iteration, and is paid by function; so does evolution, which perturbs the
-weights in place of the choices.
+All begin with cloning: the policy first imitates LLVM's own choices in all modules. Reinforcement learning
+then runs whole compiles, some modules per iteration, with a reward for each function. Evolution does the
+same, but perturbs the weights instead of the choices.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from burnish.workers.worker import Limits
 
 @dataclass(frozen=True)
 class EvictionEvolutionConfig:
-    """Perturbations of all weights, each pair played on the same modules: see agents.evolution."""
+    """Settings for perturbing all weights; all pairs run on the same modules: see agents.evolution."""
 
     modules: int = 8
     pairs: int = 8
@@ -66,12 +66,12 @@ class EvictionEvolutionConfig:
 
 @dataclass(frozen=True)
 class EvictionPlan:
-    """The keys of [algorithm]: how the policy begins, and how it gets better."""
+    """The keys of [algorithm]: settings for cloning, and for the improvement after it."""
 
     cloning: EvictionCloningConfig = field(default_factory=EvictionCloningConfig)
     ppo: EvictionPPOConfig = field(default_factory=EvictionPPOConfig)
     evolution: EvictionEvolutionConfig = field(default_factory=EvictionEvolutionConfig)
-    fewest_decisions: int = 8  # of a module of these to be learned from
+    fewest_decisions: int = 8  # modules with fewer, or more than `most_decisions`, are not used
     most_decisions: int = 20_000
 
 
@@ -131,7 +131,7 @@ class EvictionTraining:
         self.climber = torch.optim.Adam([self.centre], lr=plan.evolution.learning_rate)
 
     def iterate(self) -> Mapping[str, float]:
-        """Go over LLVM's choices once; when that is done often enough, play."""
+        """Run one epoch of cloning; after all of its epochs, run compiles and improve the policy."""
         self.iterations += 1
         rng = generator(self.config.run.seed, self.iterations, 0)
         if self.iterations <= self.plan.cloning.epochs:
@@ -178,7 +178,7 @@ class EvictionTraining:
         return {"reward": float(fitness.mean()), "reward/deviation": float(fitness.std())}
 
     def _rewards(self, played: Sequence[AllocatedModule], actors: Sequence[ArraysPolicy]) -> list[float]:
-        """Return each actor's mean reward of a module's functions, over modules."""
+        """Return each actor's reward: the mean over a module's functions, then over modules."""
         sums = np.zeros(len(actors))
         most = self.plan.ppo.most_reward
         found = self.compilers.each(costs_under, [(one, actors) for one in played])
@@ -199,7 +199,7 @@ class EvictionTraining:
         return [self.modules[int(i)] for i in numbers]
 
     def validate(self) -> Mapping[str, float]:
-        """Return LLVM's spill cost over the policy's: geometric mean over modules, and of the sums."""
+        """Return LLVM's spill cost over the policy's: the geometric mean over modules, and for the sums."""
         found = self.compilers.each(costs_under, [(one, [to_arrays(self.policy)]) for one in self.held])
         llvms, costs = [], []
         for one, rows in zip(self.held, found, strict=True):

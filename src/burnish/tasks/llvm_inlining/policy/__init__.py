@@ -1,1 +1,1 @@
-"""The inliner's decisions as data: tables of them with what each is worth, and what is learned from those."""
+"""The inliner's decisions as data: tables of decisions with their effects, and policies on such tables."""

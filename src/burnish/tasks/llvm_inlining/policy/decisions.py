@@ -1,8 +1,9 @@
-"""What the inliner decided in one module, and what each decision is worth: the credit of single answers.
+"""The inliner's decisions in one module, and the credit of each single answer.
 
 MLGO rewards every decision of a module by the size of the whole (Trofin et al. 2021). Here each answer is
-also tried the other way, with all others as they are: what that changes is the credit of that answer alone.
-It is what AggreVaTe (Ross and Bagnell 2014) learns from: a deviation's cost to go, when the expert goes on.
+also tried the other way, with all other answers unchanged. The change of the cost is the credit of that
+answer alone. AggreVaTe (Ross and Bagnell 2014) learns from the same quantity: the cost to go of one deviation
+after which the expert continues.
 """
 
 from __future__ import annotations
@@ -35,40 +36,40 @@ from burnish.tasks.llvm_inlining.observations import (
 )
 
 Observed = str | tuple[str, ...]
-"""The name of what an environment shows, or the names of what is in its dict."""
+"""The name of an environment's observation, or the names in its dict of observations."""
 
 
 @dataclass(frozen=True)
 class Decisions:
     """All decisions of one module under some answers.
 
-    `changes` is by how much the module's cost changes where one decision is the other one and all else stays,
-    in units of the objective: above 0, the decision is right. It is not a number where that was not tried.
+    `changes` holds the change of the module's cost if one decision is reversed and all others stay, in units
+    of the objective. Above 0, the decision is right. It is NaN for decisions that were not tried.
     """
 
     program: str
     digest: str
     objective: str
     cost: float
-    trace: Trace = field(repr=False)  # the answers; the heuristic gave the others
+    trace: Trace = field(repr=False)  # the answers; the heuristic decided the rest
     sites: tuple[str, ...] = field(repr=False)  # N, in LLVM's order
     rows: NDArray[np.int64] = field(repr=False)  # [N, 43]: see burnish.tasks.llvm_inlining.observations.ROW
     changes: NDArray[np.float64] = field(repr=False)  # [N]
 
     @property
     def tried(self) -> NDArray[np.bool_]:
-        """Which decisions were tried the other way: bool[N]."""
+        """Mask of the decisions that were tried the other way: bool[N]."""
         return np.isfinite(self.changes)
 
     @property
     def better(self) -> NDArray[np.int64]:
-        """The answer that costs less, or the one that was given where both cost the same: 0 or 1, [N]."""
+        """The cheaper answers, 0 or 1: int64[N]; the given answer if both cost the same or one is unknown."""
         other = np.nan_to_num(self.changes) < 0
         answers: NDArray[np.int64] = np.where(other, 1 - self.rows[:, INLINED], self.rows[:, INLINED])
         return answers
 
     def to_json(self) -> str:
-        """Write it on one line; a change that is not known is null."""
+        """Return one line of JSON; an unknown change is null."""
         changes = [round(float(change), 9) if math.isfinite(change) else None for change in self.changes]
         rows = self.rows.tolist()
         named = {name: getattr(self, name) for name in ("program", "digest", "objective", "cost")}
@@ -77,10 +78,10 @@ class Decisions:
 
     @classmethod
     def from_json(cls, line: str) -> Decisions:
-        """Read what to_json wrote.
+        """Read a line that `to_json` returned.
 
         Raises:
-            InputError: it is not that, or its columns are those of another LLVM.
+            InputError: the line is something else, or has the columns of another version of LLVM.
         """
         row = json_object(line, "a module's decisions")
         try:
@@ -96,10 +97,10 @@ class Decisions:
 
 @dataclass(frozen=True)
 class Trying:
-    """How many decisions of a module are tried the other way, and by how much work."""
+    """Settings for trying decisions of a module the other way."""
 
-    most: int | None = None  # drawn with the seed; all by default, and 0 for none
-    seconds: float | None = None  # for one module
+    most: int | None = None  # number of decisions, drawn with the seed; None: all
+    seconds: float | None = None  # time limit for one module; None: no limit
     workers: int = 1
     seed: int = 0
 
@@ -109,12 +110,12 @@ def decide(problem: Problem, trace: Trace = (), trying: Trying = Trying()) -> De
 
     Args:
         problem: A program of llvm_inlining, and the objective.
-        trace: The answers, each another one than the heuristic's.
-        trying: How much is tried.
+        trace: The answers, each different from the heuristic's.
+        trying: The number of decisions to try, and limits.
 
     Raises:
         ProgramError: the program cannot be read.
-        CompilerCrash: LLVM gives up under the trace alone.
+        CompilerCrash: LLVM fails under the trace alone.
     """
     end = None if trying.seconds is None else time.monotonic() + trying.seconds
     evaluator = Evaluator(problem, workers=trying.workers)
@@ -145,7 +146,7 @@ def decide(problem: Problem, trace: Trace = (), trying: Trying = Trying()) -> De
 
 
 def _others(trace: Trace, alternatives: Trace) -> Iterator[tuple[str, Trace]]:
-    """Yield each site with the trace in which it alone is answered otherwise."""
+    """Yield each site with the trace in which only that site's answer is reversed."""
     for entry in alternatives:
         yield split_entry(entry)[0], (*trace, entry)
     for entry in trace:
@@ -153,10 +154,10 @@ def _others(trace: Trace, alternatives: Trace) -> Iterator[tuple[str, Trace]]:
 
 
 def observations_of(rows: NDArray[np.int64], observation: Observed) -> list[Any]:
-    """Return what an environment shows at N questions, by their rows [N, 43].
+    """Return an environment's observations at N questions, from their rows [N, 43].
 
     Raises:
-        InputError: that is more than what a table of decisions has.
+        InputError: tables of decisions lack the observation.
     """
     asked = np.ones((len(rows), 1), dtype=np.int64)
     parts = {

@@ -1,7 +1,7 @@
-"""What the inliner observes where its own heuristic answers everything: MLGO's default traces.
+"""Observations of the inliner while its own heuristic answers all questions: MLGO's default traces.
 
-ml-compiler-opt makes the vocabulary of its features of these (tools/generate_default_trace.py,
-generate_vocab.py), so that a network sees them as they are spread over real builds.
+ml-compiler-opt computes the quantiles of its features from such traces (tools/generate_default_trace.py,
+generate_vocab.py), so that a network's inputs are scaled by their distribution in real builds.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Source = Sequence[Program] | Path
 def default_observations(
     task: Task, source: Source, observation: Observed, *, most: int, limits: Limits = Limits()
 ) -> list[Any]:
-    """Return what environments with some observation show at so many questions at most, module by module.
+    """Return an environment's observations at up to `most` questions, module by module.
 
     Args:
         task: llvm_inlining.
-        source: Modules that cannot be compiled are left out.
-        observation: One of LLVM's features and the heuristic's answer, or both.
-        most: Questions.
-        limits: Of the process that compiles.
+        source: The modules; those that do not compile are left out.
+        observation: LLVM's features, the heuristic's answer, or both.
+        most: The largest number of questions.
+        limits: The limits of the process that compiles.
 
     Raises:
-        InputError: nothing is asked in any module, or tables have no such observation.
+        InputError: LLVM asks in none of the modules, or tables lack the observation.
     """
     tables = _tables(source) if isinstance(source, Path) else _compiled(task, source, limits)
     rows: list[NDArray[np.int64]] = []
@@ -54,7 +54,7 @@ def default_observations(
 
 def _tables(path: Path) -> Iterator[NDArray[np.int64]]:
     for one in read_json_lines(path, Decisions.from_json, appended=True):
-        if not one.trace:  # under other answers, questions are other ones
+        if not one.trace:  # other answers lead to other questions
             yield one.rows
 
 

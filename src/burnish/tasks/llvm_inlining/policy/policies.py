@@ -1,4 +1,4 @@
-"""A policy against LLVM's heuristic, module by module; and which features its answers depend on."""
+"""Evaluation of a policy against LLVM's heuristic, and the importance of its features."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Against:
-    """What a policy's answers made of one module, without any search."""
+    """The result of a policy's answers in one module, without search."""
 
     program: str
     heuristic: float  # cost under LLVM's own answers
-    policy: float  # and under the policy's
-    questions: int  # that the policy answered
-    others: int  # of them otherwise than the heuristic would have
+    policy: float  # cost under the policy's answers
+    questions: int  # number of questions that the policy answered
+    others: int  # number of answers that differ from the heuristic's
 
     @property
     def ratio(self) -> float:
-        """Above 1: the policy is better."""
+        """The heuristic's cost over the policy's; above 1, the policy is better."""
         return self.heuristic / self.policy
 
 
 @dataclass(frozen=True)
 class AgainstAll:
-    """Geometric means over modules, with the interval of the mean over resampled modules."""
+    """Summary over modules: the geometric mean of the ratios, with its bootstrap interval."""
 
     modules: int
     ratio: float
     low: float
     high: float
-    total: float  # ratio of the sums
-    better: int
+    total: float  # ratio of the summed costs
+    better: int  # modules in which the policy is better
     worse: int
 
 
 def against_heuristic(
     task: Task, programs: Sequence[Program], policy: PolicyFile, objective: str, limits: Limits = Limits()
 ) -> Iterator[Against]:
-    """Yield each module in which something is asked; those that cannot be compiled are left out."""
+    """Yield the result of each module; modules without questions, or that do not compile, are left out."""
     worker = Worker(limits)
     try:
         for program in programs:
@@ -88,10 +88,10 @@ def _others(session: Sandbox) -> int:
 
 
 def summary_of(rows: Sequence[Against], *, seed: int = 0) -> AgainstAll:
-    """Return the geometric mean over modules with its interval.
+    """Return the summary over modules.
 
     Raises:
-        InputError: there is no module.
+        InputError: there are no modules.
     """
     if not rows:
         raise InputError("no module in which LLVM asks; nothing to compare")
@@ -111,13 +111,13 @@ def summary_of(rows: Sequence[Against], *, seed: int = 0) -> AgainstAll:
 def permutation_importance(
     policy: ActionPolicy, tables: Sequence[Decisions], *, repeats: int = 5, seed: int = 0
 ) -> list[FeatureImportance]:
-    """Permute each feature over all decisions that were tried, and return the costliest first.
+    """Return the importance of each feature, most important first: permute it over all tried decisions.
 
-    See Breiman, Random Forests, 2001, section 10. Features that are both LLVM's and of the heuristic, such as
-    the threshold, are permuted apart.
+    See Breiman, Random Forests, 2001, section 10. A feature that both LLVM and the heuristic have, such as
+    the threshold, is permuted in each separately.
 
     Raises:
-        InputError: no decision was tried.
+        InputError: no decision was tried the other way.
     """
     rows = np.concatenate([one.rows[one.tried] for one in tables] or [np.zeros((0, 43), dtype=np.int64)])
     changes = np.concatenate([one.changes[one.tried] for one in tables] or [np.zeros(0)])
@@ -147,10 +147,10 @@ def permutation_importance(
 
 
 def observed_by(policy: ActionPolicy) -> tuple[str, ...]:
-    """Return what a policy looks at.
+    """Return the names of a policy's observations.
 
     Raises:
-        InputError: that is more than what a table of decisions has.
+        InputError: tables of decisions lack one of the observations.
     """
     seen = policy.card.get("observation", INLINING_FEATURES)
     names = (seen,) if isinstance(seen, str) else tuple(seen)
@@ -160,7 +160,7 @@ def observed_by(policy: ActionPolicy) -> tuple[str, ...]:
 
 
 def answers_on(policy: ActionPolicy, rows: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.int64]:
-    """Return a policy's answers to N questions, int64[N], by their rows [N, 43]."""
+    """Return a policy's answers to N questions, int64[N], from their rows [N, 43]."""
     single = isinstance(policy.card.get("observation"), str)
     observations = observations_of(rows, names[0] if single else tuple(names))
     mask = np.ones((len(rows), len(policy.actions)), dtype=bool)

@@ -1,1 +1,1 @@
-"""What is learned of the inliner's answers: it needs torch."""
+"""Training on the inliner's answers; needs torch."""

@@ -1,8 +1,8 @@
-"""A policy that is fitted to what single answers are worth.
+"""Fitting of a policy to the gains of single answers.
 
-The difference of its two logits is how much less it costs to inline than to leave, as sign(d) log(1 + |d|) of
-the difference d in units of the objective: a few calls decide about kilobytes, most about instructions. A
-margin is added in favour of the heuristic's answer: it is given up only where that promises enough.
+Let d be the gain of inlining over leaving the call, in units of the objective. The difference of the policy's
+two logits predicts sign(d) log(1 + |d|): a few calls decide about kilobytes, most about instructions. A
+margin is added in favour of the heuristic's answer, so the policy deviates only for a sufficient gain.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from burnish.tasks.llvm_inlining.policy.decisions import Decisions
 
 @dataclass(frozen=True)
 class FittingConfig:
-    """How to fit."""
+    """Settings of the fit."""
 
     epochs: int = 80
     batch: int = 128
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
-    margin: float = 0.5  # in favour of the heuristic: log(1 + units)
+    margin: float = 0.5  # in favour of the heuristic, on the scale of log(1 + |d|)
     max_gradient_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raise InputError for what cannot be."""
+        """Raise InputError if a value is out of its range."""
         whole = dict.fromkeys(("epochs", "batch"), (1, np.inf))
         rest = ("learning_rate", "weight_decay", "margin", "max_gradient_norm")
         check_ranges(self, **whole, **dict.fromkeys(rest, (0.0, np.inf)))
@@ -49,31 +49,31 @@ class FittingConfig:
 
 @dataclass(frozen=True)
 class Judged:
-    """N answers that were tried both ways."""
+    """N questions for which both answers were tried."""
 
     features: NDArray[np.int64]  # [N, 38]
     heuristic: NDArray[np.int64]  # [N, 5]
-    worth: NDArray[np.float64]  # [N]: of inlining over leaving, with the margin
+    worth: NDArray[np.float64]  # [N]: scaled gain of inlining over leaving, with the margin
 
     def __len__(self) -> int:
         return len(self.worth)
 
     def observation(self, i: int) -> dict[str, NDArray[np.int64]]:
-        """Return one of them as an environment shows it."""
+        """Return a question as an environment observes it."""
         return {INLINING_FEATURES: self.features[i], HEURISTIC_ANSWER: self.heuristic[i]}
 
 
 def judged(tables: Sequence[Decisions], margin: float) -> Judged:
-    """Put all answers that were tried into one table.
+    """Return all tried answers as one table.
 
     Raises:
-        InputError: there is none.
+        InputError: no answer was tried.
     """
     rows = np.concatenate([one.rows[one.tried] for one in tables] or [np.zeros((0, 43), dtype=np.int64)])
     changes = np.concatenate([one.changes[one.tried] for one in tables] or [np.zeros(0)])
     if not len(rows):
         raise InputError("no answer was tried: there are no modules in which LLVM asks")
-    # A change is what the other answer costs more.
+    # A change is the additional cost of the other answer.
     more = np.where(rows[:, INLINED] == 1, changes, -changes)
     worth = np.sign(more) * np.log1p(np.abs(more)) + margin * (2 * rows[:, WOULD] - 1)
     asked = np.ones((len(rows), 1), dtype=np.int64)
@@ -81,7 +81,7 @@ def judged(tables: Sequence[Decisions], margin: float) -> Judged:
 
 
 class Fitting:
-    """A policy, and how far its fitting has come."""
+    """A policy, and the state of its fit."""
 
     def __init__(self, policy: Policy, data: Judged, config: FittingConfig, *, seed: int) -> None:
         self.policy, self.config, self.seed = policy, config, seed
@@ -93,7 +93,7 @@ class Fitting:
         self._worth = torch.tensor(data.worth, dtype=torch.float32)
 
     def fit(self, epochs: int) -> dict[str, float]:
-        """Go over all answers some times; return the last mean loss, and how often the sign is right."""
+        """Fit for some epochs; return the last epoch's mean loss and its share of correct signs."""
         loss = agreement = 0.0
         self.policy.train()
         for _ in range(epochs):
@@ -112,18 +112,18 @@ class Fitting:
         return {"loss/fit": loss / len(self._worth), "agreement": agreement / len(self._worth)}
 
     def difference(self, batch: torch.Tensor) -> torch.Tensor:
-        """Return log p(inline) - log p(leave) of some rows: float32[B]."""
+        """Return log p(inline) - log p(leave) for some rows: float32[B]."""
         mask = torch.ones((len(batch), len(self.policy.actions)), dtype=torch.bool)
         log_probs = self.policy.log_probs(batch, mask)
         return log_probs[:, 1] - log_probs[:, 0]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on with the same answers."""
+        """Return the state from which a fit to the same answers can continue."""
         parts = {"policy": self.policy.state_dict(), "optimizer": self.optimizer.state_dict()}
         return parts | {"epochs": self.epochs}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one was."""
+        """Continue from the state of another fit."""
         self.policy.load_state_dict(state["policy"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.epochs = state["epochs"]

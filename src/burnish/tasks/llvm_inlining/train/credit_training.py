@@ -1,8 +1,8 @@
 """Training by the credit of single answers: try decisions of many modules the other way, then fit.
 
-An iteration tries the decisions of one module, under LLVM's heuristic; when all modules are done, further
-iterations fit a policy, some epochs each. What was tried is in a file of the run's folder, module by module:
-a run that was killed tries only what is missing.
+An iteration reverses decisions of LLVM's heuristic in one module. After all modules, further iterations fit a
+policy, some epochs each. The tried decisions are in a file of the run's folder, module by module. So a run
+that was killed and is resumed tries only the missing modules.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ OBSERVATION = (INLINING_FEATURES, HEURISTIC_ANSWER)
 
 @dataclass(frozen=True)
 class AnswerValuesPlan:
-    """How much is tried, and how it is fitted."""
+    """Settings for trying and fitting."""
 
-    answers: int = 60  # of each module that are tried the other way, drawn with the seed
-    seconds: float = 60.0  # for one module
-    tried: tuple[str, ...] = ()  # files of what was tried before: it is learned from, not done again
-    rounds: int = 8  # of validation while it is fitted
+    answers: int = 60  # of each module to try the other way, drawn with the seed
+    seconds: float = 60.0  # time limit for one module
+    tried: tuple[str, ...] = ()  # files of earlier decisions, which are used and not tried again
+    rounds: int = 8  # number of validations during the fit
     fit: FittingConfig = field(default_factory=FittingConfig)
 
 
@@ -59,7 +59,7 @@ class AnswerValuesTraining:
     ends = True
 
     def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
-        """Choose the modules, and measure those to validate on.
+        """Choose the modules, and measure the validation modules.
 
         Raises:
             InputError: the configuration does not fit.
@@ -85,8 +85,8 @@ class AnswerValuesTraining:
             if not Path(name).exists():
                 raise InputError(f"{config.name}: algorithm.tried: {name}: there is no such file")
             self.before += read_json_lines(Path(name), Decisions.from_json, appended=True)
-        self.done = 0  # modules
-        self.steps = 0  # answers that were tried
+        self.done = 0  # number of finished modules
+        self.steps = 0  # number of tried answers
         self.fitting: Fitting | None = None
         self.metrics: dict[str, float] = {SCORE: NOTHING_YET}
 
@@ -103,11 +103,11 @@ class AnswerValuesTraining:
         epochs = -(-self.plan.fit.epochs // self.plan.rounds)
         losses = fitting.fit(epochs)
         over = float(fitting.epochs >= self.plan.fit.epochs)
-        self.metrics = {}  # another policy now
+        self.metrics = {}  # the old metrics are of the policy before this fit
         return {"steps": self.steps, "epochs": fitting.epochs, "finished": over, **losses}
 
     def validate(self) -> Mapping[str, float]:
-        """Play the validation programs, once there is a policy."""
+        """Return the policy's metrics on the validation programs, if there is a policy."""
         if self.fitting is None:
             return {SCORE: NOTHING_YET}
         if not self.metrics:
@@ -115,11 +115,11 @@ class AnswerValuesTraining:
         return self.metrics
 
     def play(self, actor: Actor) -> list[Played]:
-        """Play the validation programs."""
+        """Return episodes of the validation programs."""
         return play_all(actor, self.held, self.env, self.config.environment.count)
 
     def env(self, programs: Sequence[Program]) -> Env:
-        """Make an environment."""
+        """Return an environment for some programs."""
         return Env(
             self.task,
             programs,
@@ -130,7 +130,7 @@ class AnswerValuesTraining:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """See Training; what was tried is in the folder."""
+        """See Training; the tried decisions are in the run's folder."""
         fitted = None if self.fitting is None else self.fitting.state_dict()
         return {"done": self.done, "steps": self.steps, "fitting": fitted}
 
@@ -146,7 +146,7 @@ class AnswerValuesTraining:
         return copy.deepcopy(self.fitting.policy.state_dict())
 
     def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
-        """See Training; the file is played on the validation programs, whose results the card has."""
+        """See Training; the exported file is played on the validation programs, for results on its card."""
         assert self.fitting
         actor = copy.deepcopy(self.fitting.policy)
         actor.load_state_dict(policy)
@@ -174,7 +174,7 @@ class AnswerValuesTraining:
         """See Training."""
 
     def _try_next(self) -> Decisions | None:
-        """Return the next module's decisions, from the file where they are in it; None of one that fails."""
+        """Return the next module's decisions, from a file if they are there; None if the module fails."""
         program = self.programs[self.done]
         for found in [*self.before, *self._tried()]:
             if (found.digest, found.objective) == (program.digest, self.objective):
@@ -194,7 +194,7 @@ class AnswerValuesTraining:
         return read_json_lines(self.folder / DECISIONS, Decisions.from_json, appended=True)
 
     def _fitting(self) -> Fitting:
-        """Return what fits a policy to all that was tried, made when that is asked for first."""
+        """Return the fit of a policy to all tried decisions; the first call makes it."""
         if self.fitting is None:
             found = {one.digest: one for one in [*self.before, *self._tried()]}
             held = {item.program.digest for item in self.held}
