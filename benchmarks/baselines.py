@@ -19,9 +19,9 @@ from pathlib import Path
 
 from burnish import Program, _native
 from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.modules.session import open_baseline
 from burnish.llvm.toolchain import LEVELS, find_tool
 from burnish.tasks.llvm_passes import LANGUAGE
-from burnish.tasks.llvm_passes.session import open_baseline
 
 PACKAGES = ("zopfli", "brotli", "lz4", "cmarkgfm")
 

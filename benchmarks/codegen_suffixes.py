@@ -29,6 +29,7 @@ from burnish.core.trace import Trace
 from burnish.learning.portfolio.cover import greedy_cover
 from burnish.llvm.corpora.public import default_folder
 from burnish.llvm.corpora.store import open_corpus
+from burnish.llvm.modules.objectives import within_limits
 from burnish.policies import find as policies
 from burnish.search import Budget, search
 from burnish.search.after import stage_after
@@ -36,7 +37,6 @@ from burnish.search.problem import Problem
 from burnish.tasks.llvm_codegen.actions import ACTIONS, PASSES
 from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS
 from burnish.tasks.llvm_passes import TASK as PASS_ORDERING
-from burnish.tasks.llvm_passes.objectives import within_limits
 from burnish.tasks.llvm_passes_and_codegen import TASK as STAGED
 
 OBJECTIVE = within_limits("loaded-bytes", SPEED_LIMIT, 1.0)

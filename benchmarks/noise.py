@@ -28,9 +28,9 @@ import numpy as np
 from burnish.core.program import Run
 from burnish.evaluation.timing import NO_DIFFERENCE, Comparison, Effort, compare_times, run_clock
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
+from burnish.llvm.modules.session import open_baseline
 from burnish.llvm.run import link
 from burnish.llvm.run.folder import temporary_folder
-from burnish.tasks.llvm_passes.session import open_baseline
 
 KERNELS = ("fft@medium", "hashtable@medium", "lu@medium", "quicksort@medium", "sha256@medium", "fft@small")
 

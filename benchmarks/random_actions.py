@@ -33,10 +33,10 @@ from burnish import Env, Limits, Program, load_task
 from burnish.core.errors import CompilerCrash, CompilerTimeout, ProgramError
 from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
 from burnish.llvm.corpora.kernels import find_kernel, kernel_names
+from burnish.llvm.modules.passes import PASSES
 from burnish.llvm.programs import load_program
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes import LANGUAGE
-from burnish.tasks.llvm_passes.actions import PASSES
 from burnish.workers.sandbox import Sandbox
 
 sys.path.insert(0, str(Path(__file__).parent.parent))

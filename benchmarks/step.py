@@ -28,10 +28,10 @@ import numpy as np
 
 from burnish import Env, Program
 from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.modules.passes import PASSES, as_opt_pipeline
+from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.llvm.toolchain import clang_version, find_tool
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
-from burnish.tasks.llvm_passes.actions import PASSES, as_opt_pipeline
-from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 
 EPISODE = 20
 IDLE = "strip-dead-prototypes"  # what it does, the first step has done

@@ -37,7 +37,7 @@ from burnish.evaluation.validate import Scrutiny, Validation, validate
 from burnish.files import LineFile, json_object, read_json_lines
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.corpora.workloads import load_workload, workload_names
-from burnish.tasks.llvm_passes.actions import PASSES
+from burnish.llvm.modules.passes import PASSES
 from burnish.workers.sandbox import Sandbox
 
 sys.path.insert(0, str(Path(__file__).parent.parent))

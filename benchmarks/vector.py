@@ -43,8 +43,8 @@ import burnish.envs
 from burnish import Env, Program
 from burnish.envs.vector import VectorEnv
 from burnish.llvm.corpora import Unit, fetch, find_package, translation_units
+from burnish.llvm.modules.session import open_session
 from burnish.tasks.llvm_passes import LANGUAGE, TASK
-from burnish.tasks.llvm_passes.session import open_session
 
 gymnasium.register_envs(burnish.envs)
 

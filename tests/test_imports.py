@@ -7,7 +7,7 @@ import itertools
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -33,10 +33,15 @@ LAYERS: tuple[set[str], ...] = (  # a room imports from earlier layers; rooms of
 )
 # How many files of a task import from another task.
 BETWEEN_TASKS: dict[tuple[str, str], int] = {
-    ("llvm_codegen", "llvm_inlining"): 1,
-    ("llvm_codegen", "llvm_passes"): 8,
-    ("llvm_inlining", "llvm_passes"): 7,
     ("mlir_schedules", "loop_nests"): 12,
+}
+CIRCLES: set[frozenset[str]] = {  # modules that import each other
+    frozenset({"burnish.tasks.loop_nests.observations", "burnish.tasks.loop_nests.session"}),
+    frozenset(
+        f"burnish.tasks.mlir_schedules.{name}"
+        for name in ("c_interface", "observations", "outputs", "session")
+    ),
+    frozenset(f"burnish.cc.{name}" for name in ("improve", "machine_code", "optimizer")),
 }
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
 NAMED = re.compile(r"burnish(\.\w+)+:\w+")
@@ -94,6 +99,60 @@ def test_imports_point_one_way(room: str) -> None:
 
 def test_tasks_do_not_import_each_other() -> None:
     assert between_tasks() == BETWEEN_TASKS, "mend the new arrow, or take what is gone out of the list"
+
+
+def module_of(path: Path) -> str:
+    """Return a module's name."""
+    return ".".join(("burnish", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def modules_of(path: Path, modules: Mapping[str, Path]) -> Iterator[str]:
+    """Yield the modules that a file imports, or takes a name from; a package only for names of its own."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in modules else node.module or "" for name in names)
+
+
+def circles(arrows: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Return the modules that import each other in circles, by Tarjan's algorithm."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: set[frozenset[str]] = set()
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        stack.append(module)
+        for other in arrows.get(module, ()):
+            if other not in number:
+                visit(other)
+                lowest[module] = min(lowest[module], lowest[other])
+            elif other in stack:
+                lowest[module] = min(lowest[module], number[other])
+        if lowest[module] == number[module]:
+            circle = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            found.update([frozenset(circle)] if len(circle) > 1 else [])
+
+    for module in arrows:
+        if module not in number:
+            visit(module)
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {module_of(path): path for path in FILES}
+    arrows = {
+        module: set(modules_of(path, modules)) & modules.keys() - {module} for module, path in modules.items()
+    }
+    assert circles(arrows) == CIRCLES, "mend the new circle, or take what is gone out of the list"
+
+
+def test_a_circle_is_seen() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == {frozenset("bc")}
 
 
 def test_an_arrow_that_points_up_is_seen(tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.task import Task
 from burnish.llvm.corpora.kernels import find_kernel, kernel_names
+from burnish.llvm.modules.debug_info import with_debug_info, without_debug_info
+from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.llvm.programs import load_program
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
-from burnish.tasks.llvm_passes.debug_info import with_debug_info, without_debug_info
-from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 from tests.loaded_code import loaded_code
 
 SOURCE = "extern int next(int);\nvolatile int kept;\n" + "".join(

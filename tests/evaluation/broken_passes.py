@@ -18,10 +18,10 @@ from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
+from burnish.llvm.modules.module import emit_object
+from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.modules import emit_object
-from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 
 MOODS = """
 #include <stdio.h>

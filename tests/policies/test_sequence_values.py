@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from burnish.core.errors import InputError, UnknownName
 from burnish.core.objective import parse_objective
+from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.passes import left_out
 from burnish.policies import find
 from burnish.policies.sequence_values import WORST, SequenceValues, load_sequence_values
 from burnish.tasks.llvm_passes import TASK, make_task
-from burnish.tasks.llvm_passes.actions import left_out
-from burnish.tasks.llvm_passes.origin import Options
 from tests.sources import program
 
 

@@ -22,6 +22,11 @@ from burnish.core.program import Program
 from burnish.core.trace import Trace
 from burnish.core.view import Observed
 from burnish.core.walk import after
+from burnish.llvm.modules.debug_info import without_debug_info
+from burnish.llvm.modules.module import read_module
+from burnish.llvm.modules.objectives import within_limits
+from burnish.llvm.modules.origin import Options, ReferenceSizes
+from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.search import DEFAULT, SEARCHES
 from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
@@ -32,11 +37,6 @@ from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from burnish.tasks.llvm_codegen.observations import OBJECT
 from burnish.tasks.llvm_codegen.session import CodegenSession
 from burnish.tasks.llvm_passes import LANGUAGE
-from burnish.tasks.llvm_passes.debug_info import without_debug_info
-from burnish.tasks.llvm_passes.modules import read_module
-from burnish.tasks.llvm_passes.objectives import within_limits
-from burnish.tasks.llvm_passes.origin import Options, ReferenceSizes
-from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits
 

@@ -16,6 +16,9 @@ from burnish.core.guide import Guide, GuideFor
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace
+from burnish.llvm.modules.debug_info import with_debug_info, without_debug_info
+from burnish.llvm.modules.objectives import within_limits
+from burnish.llvm.modules.session import ModuleSession
 from burnish.policies import find as policies
 from burnish.search import DEFAULT, SEARCHES, Budget
 from burnish.search.evaluator import Evaluator
@@ -23,9 +26,6 @@ from burnish.search.memory import Memory, first_of
 from burnish.search.problem import Problem
 from burnish.search.run import Observer, run
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
-from burnish.tasks.llvm_passes.debug_info import with_debug_info, without_debug_info
-from burnish.tasks.llvm_passes.objectives import within_limits
-from burnish.tasks.llvm_passes.session import ModuleSession
 from burnish.workers.worker import Limits
 
 LEAST_SECONDS = 1e-3  # for the policy's first choice, which is always tried

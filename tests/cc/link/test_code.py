@@ -10,7 +10,7 @@ from burnish.cc.improve import limits
 from burnish.cc.link.module_candidates import ProgramModule, by_level
 from burnish.cc.machine_code import BEGIN
 from burnish.cc.requests import OptimizeRequest
-from burnish.tasks.llvm_passes.session import open_session
+from burnish.llvm.modules.session import open_session
 from tests.cc.link.conftest import Builds
 from tests.sources import DATA, program
 

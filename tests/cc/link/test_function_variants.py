@@ -11,8 +11,8 @@ from burnish import _native
 from burnish.cc.link import function_variants
 from burnish.cc.link.function_variants import Choice, by_functions, choose
 from burnish.cc.requests import OptimizeRequest
+from burnish.llvm.modules.module import emit_described
 from burnish.llvm.toolchain import compile_to_bitcode
-from burnish.tasks.llvm_passes.modules import emit_described
 from tests.loaded_code import loaded_code
 from tests.sources import DATA, program
 

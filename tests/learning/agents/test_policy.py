@@ -26,7 +26,7 @@ from burnish.learning.agents.policy import (
     sample,
 )
 from burnish.learning.networks.mlp import MLP, MLPConfig
-from burnish.tasks.llvm_passes.actions import ACTIONS as PASSES
+from burnish.llvm.modules.passes import ACTIONS as PASSES
 
 ACTIONS = ("gvn", "tile(i, 32)", "gvn<no-load-pre>", "adce", "tile(j, 8)", "tile(k, 8)")
 KINDS = {"gvn": (0, 2), "tile": (1, 4, 5), "adce": (3,)}

@@ -12,15 +12,14 @@ from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
 from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.programs import load_program
-from burnish.tasks.llvm_codegen import TASK
+from burnish.tasks.llvm_codegen import PIPELINES, TASK
 from burnish.tasks.llvm_codegen.actions import ACTIONS, OMITTED, PASSES
 from burnish.tasks.llvm_codegen.evictions import SLOTS
 from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
-from burnish.tasks.llvm_codegen.settings import PIPELINES
-from burnish.tasks.llvm_passes.origin import Options
-from burnish.tasks.llvm_passes.session import open_baseline, open_session
 from tests.conftest import OpenSandbox
 from tests.sources import DATA, FILES, program
 from tests.tasks.llvm_codegen.modules import module

@@ -11,13 +11,12 @@ import pytest
 from burnish.core.errors import IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.modules.session import open_baseline
 from burnish.llvm.programs import load_program
-from burnish.tasks.llvm_inlining import TASK
+from burnish.tasks.llvm_inlining import PIPELINES, TASK
 from burnish.tasks.llvm_inlining.actions import INLINE, LEAVE
 from burnish.tasks.llvm_inlining.compiles import MOST
 from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession, open_inlining
-from burnish.tasks.llvm_inlining.settings import PIPELINES
-from burnish.tasks.llvm_passes.session import open_baseline
 from tests.sources import DATA, FILES, program
 from tests.tasks.llvm_inlining.modules import LARGE, SMALL_1, SMALL_2, TEXT, calls, module
 

@@ -22,9 +22,9 @@ from burnish.llvm.toolchain import find_tool
 from burnish.policies.answer import answers_of
 from burnish.policies.arrays import ArraysPolicy
 from burnish.policies.load import load_action_policy
+from burnish.policies.native import native_network
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.channel import Channel, Served, chooser, serve
-from burnish.tasks.llvm_inlining.networks import native_network
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import open_inlining
 from tests.sources import DATA, FILES

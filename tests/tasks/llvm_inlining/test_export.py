@@ -15,9 +15,9 @@ from burnish.core.errors import InputError
 from burnish.llvm.toolchain import find_tool
 from burnish.policies.arrays import ArraysPolicy
 from burnish.policies.load import load_action_policy
+from burnish.policies.native import native_network
 from burnish.policies.to_onnx import write_onnx
 from burnish.tasks.llvm_inlining.c_header import c_header
-from burnish.tasks.llvm_inlining.networks import native_network
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from tests.tasks.llvm_inlining.policies import random_policy, random_rows, saved
 

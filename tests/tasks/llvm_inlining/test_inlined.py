@@ -8,12 +8,12 @@ import pytest
 from burnish.core.program import Program
 from burnish.core.trace import Trace
 from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.modules.origin import Options, ReferenceSizes
+from burnish.llvm.modules.session import ModuleSession, open_baseline, open_session
 from burnish.tasks.llvm_inlining.inlined import AnsweredSession, open_answered, open_passes, other_answers
 from burnish.tasks.llvm_inlining.observations import QUESTION_SITES
 from burnish.tasks.llvm_inlining.session import InliningOptions, InliningSession, open_inlining
 from burnish.tasks.llvm_inlining_passes_and_codegen import TASK
-from burnish.tasks.llvm_passes.origin import Options, ReferenceSizes
-from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
 from tests.sources import program
 
 CLANG: Trace = ("clang<Oz>",)

@@ -19,10 +19,11 @@ from burnish.policies.arrays import ArraysPolicy, Linear, load_arrays
 from burnish.policies.choose import Floats
 from burnish.policies.columns import with_columns
 from burnish.policies.guiding import guide_by, rollout
+from burnish.policies.native import native_network
 from burnish.tasks.llvm_inlining import TASK
 from burnish.tasks.llvm_inlining.actions import ACTIONS
 from burnish.tasks.llvm_inlining.inlined import other_answers
-from burnish.tasks.llvm_inlining.networks import native_network, network_of
+from burnish.tasks.llvm_inlining.networks import network_of
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.session import open_inlining
 from tests.conftest import OpenSandbox

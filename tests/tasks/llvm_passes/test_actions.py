@@ -9,8 +9,7 @@ import pytest
 
 from burnish import _native
 from burnish.core.errors import IllegalAction, InputError, UnknownName
-from burnish.tasks.llvm_passes import TASK, Options, make_task
-from burnish.tasks.llvm_passes.actions import (
+from burnish.llvm.modules.passes import (
     ACTIONS,
     OMITTED,
     PASSES,
@@ -18,6 +17,7 @@ from burnish.tasks.llvm_passes.actions import (
     as_opt_pipeline,
     left_out,
 )
+from burnish.tasks.llvm_passes import TASK, Options, make_task
 from tests.sources import DATA, program
 
 COMPILERGYM = [line.lstrip("-") for line in (DATA / "compilergym_actions_llvm10.txt").read_text().split()]

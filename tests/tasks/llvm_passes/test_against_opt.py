@@ -13,10 +13,10 @@ from burnish._native import Module
 from burnish.core.errors import InputError, MissingTool
 from burnish.envs.env import Env
 from burnish.envs.walks import play
+from burnish.llvm.modules.passes import PASSES, as_opt_pipeline, opt_commandline
+from burnish.llvm.modules.session import open_session
 from burnish.llvm.toolchain import find_tool
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.actions import PASSES, as_opt_pipeline, opt_commandline
-from burnish.tasks.llvm_passes.session import open_session
 from tests.sources import program
 
 # Every fourth pass, which takes a second; `inferattrs` is left out: opt prints attributes of

@@ -8,10 +8,10 @@ import pytest
 
 from burnish import _native
 from burnish.core.program import Program
+from burnish.llvm.modules.computed_gotos import ROOT, losses
+from burnish.llvm.modules.session import ModuleSession, open_baseline, open_session
 from burnish.llvm.toolchain import compile_to_bitcode
 from burnish.tasks.llvm_codegen.session import open_codegen
-from burnish.tasks.llvm_passes.computed_gotos import ROOT, losses
-from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
 from tests.sources import program
 
 OPERATIONS = 14

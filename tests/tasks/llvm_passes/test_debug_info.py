@@ -13,11 +13,11 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.llvm.corpora.kernels import find_kernel, kernel_names
+from burnish.llvm.modules.module import run_pass
+from burnish.llvm.modules.passes import ACTIONS
+from burnish.llvm.modules.session import open_session
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.actions import ACTIONS
-from burnish.tasks.llvm_passes.modules import run_pass
-from burnish.tasks.llvm_passes.session import open_session
 from burnish.workers.worker import Limits
 from tests.conftest import OpenSandbox
 from tests.loaded_code import loaded_code

@@ -13,8 +13,8 @@ from burnish.cli import main
 from burnish.core.errors import IllegalAction, NotMeasurable
 from burnish.core.program import Program
 from burnish.core.registry import load_task, task_names
-from burnish.tasks.llvm_passes.actions import ACTIONS, NEED_BACK_END, PASSES
-from burnish.tasks.llvm_passes.session import open_baseline, open_session
+from burnish.llvm.modules.passes import ACTIONS, NEED_BACK_END, PASSES
+from burnish.llvm.modules.session import open_baseline, open_session
 
 TARGETS = (
     "aarch64-unknown-linux-gnu",

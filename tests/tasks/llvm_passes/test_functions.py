@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from burnish.llvm.modules.passes import PASSES
+from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.actions import PASSES
-from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 from tests.sources import FILES, program
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from burnish import _native
 from burnish.llvm.corpora.random_modules import random_module
-from burnish.tasks.llvm_passes.actions import PASSES
-from burnish.tasks.llvm_passes.session import open_session
+from burnish.llvm.modules.passes import PASSES
+from burnish.llvm.modules.session import open_session
 from tests.sources import DATA, printed, program
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}

@@ -7,8 +7,8 @@ import pytest
 from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
+from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.tasks.llvm_passes import TASK, Options, make_task
-from burnish.tasks.llvm_passes.session import open_baseline, open_session
 from burnish.workers.sandbox import Sandbox
 from tests.conftest import OpenSandbox
 from tests.sources import program

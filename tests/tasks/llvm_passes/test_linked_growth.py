@@ -9,9 +9,9 @@ import pytest
 from burnish.core.program import Program
 from burnish.core.registry import load_task
 from burnish.core.trace import Trace
+from burnish.llvm.modules.objectives import within_limits
+from burnish.llvm.modules.session import ModuleSession, open_baseline, open_session
 from burnish.llvm.programs import load_program
-from burnish.tasks.llvm_passes.objectives import within_limits
-from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
 from tests.sources import C_FILES, program
 
 SOURCE = """

@@ -10,8 +10,8 @@ import pytest
 from burnish import _native
 from burnish.core.program import Program
 from burnish.llvm.corpora.kernels import FOLDER, find_kernel
+from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.toolchain import compile_to_bitcode, find_tool
-from burnish.tasks.llvm_passes.session import open_baseline, open_session
 from tests.sources import DATA, program
 
 # What an object's sections become; others (.plt, .got, .dynsym, ...) are the program's, and shared.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from burnish.llvm.corpora.kernels import kernel_names, load_kernel
-from burnish.tasks.llvm_passes.session import open_session
+from burnish.llvm.modules.session import open_session
 
 
 @pytest.mark.parametrize("action", ["sink-common", "hoist-common"])

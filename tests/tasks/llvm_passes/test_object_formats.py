@@ -18,10 +18,10 @@ from burnish.cli import main
 from burnish.core.errors import InputError
 from burnish.core.program import Program, Run, Workload
 from burnish.core.registry import load_task
+from burnish.llvm.modules.outputs import write_object
+from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.toolchain import compile_to_bitcode, find_tool
 from burnish.tasks.llvm_codegen.outputs import write_object as write_decided
-from burnish.tasks.llvm_passes.outputs import write_object
-from burnish.tasks.llvm_passes.session import open_baseline, open_session
 
 MACOS, WINDOWS = "x86_64-apple-macosx11.0", "x86_64-pc-windows-msvc"
 TARGETS = (

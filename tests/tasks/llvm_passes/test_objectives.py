@@ -12,11 +12,12 @@ from burnish import _native
 from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
 from burnish.core.program import Program, Workload
 from burnish.envs.env import Env
+from burnish.llvm.modules import module as modules
+from burnish.llvm.modules import session as sessions
+from burnish.llvm.modules.objectives import OBJECTIVES, level_for
+from burnish.llvm.modules.session import ModuleSession, open_baseline, open_session
 from burnish.llvm.toolchain import find_tool
-from burnish.tasks.llvm_passes import TASK, modules
-from burnish.tasks.llvm_passes import session as sessions
-from burnish.tasks.llvm_passes.objectives import OBJECTIVES, level_for
-from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_session
+from burnish.tasks.llvm_passes import TASK
 from burnish.workers.sandbox import Sandbox
 from tests.llvm.run.programs import run
 from tests.sources import DATA, program

@@ -14,11 +14,11 @@ import pytest
 from burnish import _native
 from burnish.core.program import Workload
 from burnish.llvm.corpora.random_modules import random_module
+from burnish.llvm.modules.passes import PASSES
+from burnish.llvm.modules.session import open_session
 from burnish.llvm.programs import load_program
 from burnish.llvm.run import link
 from burnish.llvm.toolchain import find_tool
-from burnish.tasks.llvm_passes.actions import PASSES
-from burnish.tasks.llvm_passes.session import open_session
 from tests.sources import printed
 
 PIPELINES = {item.text: item.pipeline for item in PASSES}

@@ -9,9 +9,9 @@ import pytest
 
 from burnish import _native
 from burnish.llvm.corpora.kernels import find_kernel
+from burnish.llvm.modules.session import open_session
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.session import open_session
 
 SOURCE = """\
 extern int next(void);

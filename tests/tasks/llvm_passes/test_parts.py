@@ -7,9 +7,9 @@ import pytest
 from burnish import _native
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
+from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.session import ModuleSession
 from tests.sources import C_FILES, DATA, FILES, program
 
 LIMITED = "loaded-bytes while slowdown<=1.05"

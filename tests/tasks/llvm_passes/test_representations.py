@@ -8,10 +8,10 @@ import pytest
 
 from burnish.core.objective import GraphArrays
 from burnish.envs.env import Env
+from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.representations import block_graph, call_graph, program_graph, shipped_vocabulary, tokens
 from burnish.llvm.representations.ir2vec import program_vector
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.session import ModuleSession
 from tests.sources import program
 
 GRAPHS = {"programl": program_graph, "cfg": block_graph, "callgraph": call_graph}

@@ -10,9 +10,9 @@ from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.envs.walks import wander
+from burnish.llvm.modules.passes import PASSES
+from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.actions import PASSES
-from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 from burnish.workers.sandbox import Sandbox
 from burnish.workers.worker import Limits, Worker
 from tests.conftest import OpenSandbox

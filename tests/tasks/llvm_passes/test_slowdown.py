@@ -8,13 +8,13 @@ import pytest
 
 from burnish import _native
 from burnish.core.program import Program
+from burnish.llvm.modules.objectives import CODE_PRICE, slowdown, slowdowns
+from burnish.llvm.modules.origin import RunTimes
+from burnish.llvm.modules.session import open_baseline, open_session
 from burnish.llvm.toolchain import compile_to_bitcode
 from burnish.search import Budget, search
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.objectives import CODE_PRICE, slowdown, slowdowns
-from burnish.tasks.llvm_passes.origin import RunTimes
-from burnish.tasks.llvm_passes.session import open_baseline, open_session
 from tests.sources import program
 
 LOOPS = """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from burnish.llvm.modules.module import without_unwind_tables
+from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.programs import load_program
 from burnish.tasks.llvm_passes import TASK
-from burnish.tasks.llvm_passes.modules import without_unwind_tables
-from burnish.tasks.llvm_passes.session import ModuleSession
 from tests.sources import DATA
 
 

@@ -16,12 +16,12 @@ from burnish import _native
 from burnish.cc.requests import Optimized, OptimizeRequest
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
+from burnish.llvm.modules.debug_info import check_code
+from burnish.llvm.modules.module import emit_described, object_sizes, run_pass
+from burnish.llvm.modules.objectives import slowdown, slowdowns
+from burnish.llvm.modules.origin import RunTimes
+from burnish.llvm.modules.passes import ACTIONS
 from burnish.tasks.llvm_passes import LANGUAGE
-from burnish.tasks.llvm_passes.actions import ACTIONS
-from burnish.tasks.llvm_passes.debug_info import check_code
-from burnish.tasks.llvm_passes.modules import emit_described, object_sizes, run_pass
-from burnish.tasks.llvm_passes.objectives import slowdown, slowdowns
-from burnish.tasks.llvm_passes.origin import RunTimes
 
 VARIANTS: tuple[Trace, ...] = (
     ("frame-pointer<calls=0>",),

@@ -75,8 +75,8 @@ def _guarded(module: ProgramModule, make: Callable[[], Optimized], deadline_seco
 
 def _passes(bitcode: bytes, request: OptimizeRequest) -> Optimized:
     from burnish import _native
-    from burnish.tasks.llvm_passes.modules import emit_described
-    from burnish.tasks.llvm_passes.origin import RunTimes
+    from burnish.llvm.modules.module import emit_described
+    from burnish.llvm.modules.origin import RunTimes
 
     module = _native.Module(bitcode, request.name)
     module.set_level_attributes(request.level)

@@ -8,30 +8,31 @@ from functools import partial
 from burnish.core.program import Program
 from burnish.core.task import Opener, SearchHints, Task, TaskPolicies
 from burnish.core.validator import Validator
+from burnish.llvm.modules import parts
+from burnish.llvm.modules.baselines import baselines
+from burnish.llvm.modules.settings import GOAL_SETTINGS, goal, pipeline_settings, texts
 from burnish.tasks.llvm_codegen.actions import ACTIONS, LIST_VERSION
 from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
 from burnish.tasks.llvm_codegen.observations import OBSERVATIONS
 from burnish.tasks.llvm_codegen.outputs import write_object
 from burnish.tasks.llvm_codegen.prior_gains import PRIOR_GAINS, SUFFIXES
 from burnish.tasks.llvm_codegen.session import CodegenOptions, CodegenSession, open_codegen, open_program
-from burnish.tasks.llvm_codegen.settings import settings_for, texts
-from burnish.tasks.llvm_passes import TASK as PASSES
-from burnish.tasks.llvm_passes import make_task as make_passes
-from burnish.tasks.llvm_passes.baselines import baselines
-from burnish.tasks.llvm_passes.origin import Options
 
 __all__ = ["TASK", "CodegenOptions", "make_codegen", "open_codegen"]
 
+PIPELINES = ("Oz", "Os", "O1", "O2", "O3")
+PIPELINE = (
+    "clang's level, whose passes come before and which is compared with; default: O3 for run time, else Oz"
+)
 _EVICTIONS = f"{__name__}.train.eviction_training:EvictionTraining"
 
 
 def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
     """Return the task for a pipeline and a CPU."""
-    passes = make_passes(Options(level=options.pipeline, cpu=options.cpu))
     return Task(
         name="llvm_codegen",
         version=LIST_VERSION,
-        language=passes.language,
+        language=parts.LANGUAGE,
         actions=ACTIONS,
         observations=OBSERVATIONS,
         objectives=OBJECTIVES,
@@ -41,14 +42,19 @@ def make_codegen(options: CodegenOptions = CodegenOptions()) -> Task:
         max_steps=45,
         hints=SearchHints(independent_sites=True, prior_gains=PRIOR_GAINS, suffixes=SUFFIXES),
         options=texts(options),
-        settings=settings_for(make_codegen),
+        settings=replace(
+            pipeline_settings(make_codegen, CodegenOptions(), PIPELINES, PIPELINE),
+            objective="loaded-bytes",
+            goal_settings=GOAL_SETTINGS,
+            goal=goal,
+        ),
         policies=TaskPolicies(
             trainings=dict.fromkeys(("eviction-cloning", "eviction-ppo", "eviction-evolution"), _EVICTIONS)
         ),
-        files=replace(passes.files, emitters={".o": write_object}),
-        checks=replace(passes.checks, validator=_validator, commandline=None),
+        files=replace(parts.files(options.pipeline), emitters={".o": write_object}),
+        checks=replace(parts.checks(), validator=_validator),
         shown=replace(
-            PASSES.shown,
+            parts.SHOWN,
             objectives=("loaded-bytes", "text-bytes"),
             title="LLVMCodegen",
             former_title="LlvmCodegen",

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import CompilerCrash
 from burnish.core.recent import Recent
+from burnish.llvm.modules.module import object_sizes, refusal
+from burnish.llvm.modules.origin import Options, RunTimes
+from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.run.block_counts import block_counts
 from burnish.tasks.llvm_codegen.actions import LLVMS_OWN, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions, logged
-from burnish.tasks.llvm_passes.modules import object_sizes, refusal
-from burnish.tasks.llvm_passes.origin import Options, RunTimes
-from burnish.tasks.llvm_passes.session import ModuleSession
 
 KEPT_BYTES = 64 << 20  # limit on the size of all kept objects of a program
 FEWEST, MOST = 4, 256  # limits on the number of kept objects, whatever their size

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
-
 from burnish import _native
 from burnish.core.objective import Observation
-from burnish.core.view import Observed
+from burnish.llvm.modules.observations import OBSERVATIONS as OF_MODULES
 from burnish.tasks.llvm_codegen.actions import ACTIONS
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
-from burnish.tasks.llvm_passes.observations import OBSERVATIONS as OF_MODULES
-
-if TYPE_CHECKING:
-    from burnish.tasks.llvm_codegen.session import CodegenSession
 
 FUNCTIONS, FUNCTION_NAMES, DECISIONS = "functions", "function-names", "decisions"
 EVICTIONS, EVICTION_FUNCTIONS, EVICTION_SLOTS = "evictions", "eviction-functions", "eviction-slots"
@@ -70,52 +61,3 @@ OBSERVATIONS: dict[str, Observation] = {name: OF_MODULES[name] for name in OF_MO
         Observation(OBJECT, "The object file", kind="bytes"),
     )
 }
-
-
-def observe(session: CodegenSession, space: str) -> Observed:
-    """Compute one of OBSERVATIONS.
-
-    Raises:
-        KeyError: `space` is not in OBSERVATIONS.
-    """
-    match space:
-        case "functions":
-            return _functions(session)
-        case "decisions":
-            return _decisions(session)
-        case "function-names":
-            return "\n".join(session.sites())
-        case "evictions":
-            return session.evictions().rows
-        case "eviction-slots":
-            return session.evictions().llvms[:, None]
-        case "eviction-functions":
-            return "\n".join(session.evictions().functions)
-        case "object":
-            return session.object_code()
-    if space not in OF_MODULE:
-        raise KeyError(space)
-    return session.opened.observe(space)
-
-
-def _functions(session: CodegenSession) -> NDArray[np.int64]:
-    made = session.generation()
-    of_code = (
-        dict(session.sizes().functions),
-        dict(session.sizes().functions_loaded),
-        made.spill_costs,
-        made.executed,
-    )
-    rows = [
-        [*session.opened.module.opcode_counts(name), *(round(shares.get(name, 0)) for shares in of_code)]
-        for name in session.sites()
-    ]
-    return np.array(rows, dtype=np.int64).reshape(-1, len(OPCODES) + len(NOW))
-
-
-def _decisions(session: CodegenSession) -> NDArray[np.int64]:
-    index = {text: i for i, text in enumerate(ACTIONS)}
-    rows = np.zeros((len(session.sites()), len(ACTIONS)), dtype=np.int64)
-    for row, name in zip(rows, session.sites(), strict=True):
-        row[[index[text] for text in session.decisions_of(name).actions()]] = 1
-    return rows

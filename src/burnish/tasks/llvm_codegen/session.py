@@ -7,6 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.errors import UnknownName
@@ -14,14 +15,15 @@ from burnish.core.program import Program
 from burnish.core.session import Part, Session
 from burnish.core.trace import WHOLE_PROGRAM
 from burnish.core.view import Mask, Observed
+from burnish.llvm.modules.objectives import CODE_PRICE, SIZES, size_cost, size_shares, slowdown, slowdowns
+from burnish.llvm.modules.origin import Options as ModuleOptions
+from burnish.llvm.modules.origin import RunTimes
+from burnish.llvm.modules.session import ModuleSession, open_baseline, open_part
 from burnish.tasks.llvm_codegen.actions import ACTIONS, LLVMS_OWN, OUTLINE, FunctionDecisions
 from burnish.tasks.llvm_codegen.evictions import EvictionPolicy, Evictions
 from burnish.tasks.llvm_codegen.generations import Decided, ExecutedCosts, GeneratedCode, Generations
-from burnish.tasks.llvm_codegen.objectives import cost, costs
-from burnish.tasks.llvm_codegen.observations import OBSERVATIONS, observe
-from burnish.tasks.llvm_passes.objectives import CODE_PRICE
-from burnish.tasks.llvm_passes.origin import Options as ModuleOptions
-from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline, open_part
+from burnish.tasks.llvm_codegen.objectives import OBJECTIVES
+from burnish.tasks.llvm_codegen.observations import NOW, OBSERVATIONS, OF_MODULE, OPCODES
 
 _ANYWHERE: Mask = np.ones(len(ACTIONS), dtype=bool)
 _AT_FUNCTION: Mask = np.array([text not in OUTLINE for text in ACTIONS])
@@ -141,18 +143,86 @@ class CodegenSession(Session):
 
     def observe(self, space: str) -> Observed:
         """Return one of OBSERVATIONS."""
-        try:
-            return observe(self, space)
-        except KeyError:
-            raise UnknownName.among("observation", space, OBSERVATIONS) from None
+        match space:
+            case "functions":
+                return self._function_rows()
+            case "decisions":
+                return self._decision_rows()
+            case "function-names":
+                return "\n".join(self.sites())
+            case "evictions":
+                return self.evictions().rows
+            case "eviction-slots":
+                return self.evictions().llvms[:, None]
+            case "eviction-functions":
+                return "\n".join(self.evictions().functions)
+            case "object":
+                return self.object_code()
+        if space not in OF_MODULE:
+            raise UnknownName.among("observation", space, OBSERVATIONS)
+        return self.opened.observe(space)
+
+    def _function_rows(self) -> NDArray[np.int64]:
+        made = self.generation()
+        sizes = self.sizes()
+        of_code = dict(sizes.functions), dict(sizes.functions_loaded), made.spill_costs, made.executed
+        rows = [
+            [*self.opened.module.opcode_counts(name), *(round(shares.get(name, 0)) for shares in of_code)]
+            for name in self.sites()
+        ]
+        return np.array(rows, dtype=np.int64).reshape(-1, len(OPCODES) + len(NOW))
+
+    def _decision_rows(self) -> NDArray[np.int64]:
+        index = {text: i for i, text in enumerate(ACTIONS)}
+        rows = np.zeros((len(self.sites()), len(ACTIONS)), dtype=np.int64)
+        for row, name in zip(rows, self.sites(), strict=True):
+            row[[index[text] for text in self.decisions_of(name).actions()]] = 1
+        return rows
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return one of OBJECTIVES, of the object or of one function (0 if it has no code of its own)."""
-        return cost(self, objective) if site == WHOLE_PROGRAM else self.costs(objective).get(site, 0.0)
+        """Return one of OBJECTIVES, of the object or of one function (0 if it has no code of its own).
+
+        Raises:
+            UnknownName: there is no such objective.
+            InputError, MissingTool, Miscompiled: see ModuleSession.cost.
+        """
+        if site != WHOLE_PROGRAM:
+            return self.costs(objective).get(site, 0.0)
+        match objective:
+            case "slowdown":
+                return slowdown(self.costs(objective), self._run_times())
+            case "spill-cost":
+                return max(1.0, sum(self.generation().spill_costs.values()))
+            case "executed-spill-cost":
+                return max(1.0, sum(self.executed_costs().spill_costs.values()))
+            case "seconds" | "cycles" | "instructions":
+                return self.opened.stopwatch().measure(self.object_code(), objective)
+            case _ if objective in SIZES:
+                return size_cost(objective, self.sizes(), self.opened.reference_sizes)
+        raise UnknownName.among("objective", objective, OBJECTIVES)
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return each function's share of an objective; see objectives.costs."""
-        return costs(self, objective)
+        """Return each function's share of an objective; {} for an objective without shares.
+
+        Raises:
+            UnknownName: there is no such objective.
+        """
+        match objective:
+            case "spill-cost":
+                return dict(self.generation().spill_costs)
+            case "executed-spill-cost":
+                return dict(self.executed_costs().spill_costs)
+            case "slowdown":
+                opened = self.opened
+                return slowdowns(self._run_times(), opened.reference_run_time(), opened.reference_gotos())
+            case _ if objective in SIZES:
+                return size_shares(objective, self.sizes(), self.opened.reference_sizes)
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        return {}
+
+    def _run_times(self) -> RunTimes:
+        return self.opened.run_times() if self.decided().is_llvms else self.generation().run_times
 
     def sites(self) -> tuple[str, ...]:
         """Return the functions' names, largest function first."""
@@ -175,8 +245,8 @@ class CodegenSession(Session):
         part = self.opened.part(site, objective)
         if part is None:
             return None
-        slowdown = part.open.keywords["slowdown"] if isinstance(part.open, partial) else 1.0
-        opener = partial(open_codegen_part, options=self.opened.options, slowdown=slowdown)
+        ratio = part.open.keywords["slowdown"] if isinstance(part.open, partial) else 1.0
+        opener = partial(open_codegen_part, options=self.opened.options, slowdown=ratio)
         return replace(part, open=opener)
 
     def fork(self) -> CodegenSession:
@@ -207,7 +277,7 @@ def open_program(program: Program, options: CodegenOptions = CodegenOptions()) -
 
 
 def open_codegen_part(program: Program, options: ModuleOptions, slowdown: float) -> CodegenSession:
-    """Open a part that CodegenSession.part made; see burnish.tasks.llvm_passes.session.open_part.
+    """Open a part that CodegenSession.part made; see burnish.llvm.modules.session.open_part.
 
     Raises:
         ProgramError: the part cannot be read.

@@ -13,7 +13,8 @@ from burnish.policies.arrays import ArraysPolicy, Linear
 from burnish.policies.choose import ActionPolicy, Floats
 from burnish.policies.columns import columns_of
 from burnish.policies.layers import layers_of
-from burnish.tasks.llvm_inlining.networks import is_perceptron, native_network
+from burnish.policies.native import native_network
+from burnish.tasks.llvm_inlining.networks import is_perceptron
 from burnish.tasks.llvm_inlining.observations import FEATURES
 
 NUMBERS_IN_A_LINE = 6

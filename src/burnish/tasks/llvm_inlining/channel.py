@@ -24,8 +24,9 @@ import numpy as np
 from burnish.core.errors import InputError
 from burnish.policies.choose import ActionPolicy
 from burnish.policies.columns import columns_of
+from burnish.policies.native import native_network
 from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE, LEAVE
-from burnish.tasks.llvm_inlining.networks import is_perceptron, native_network
+from burnish.tasks.llvm_inlining.networks import is_perceptron
 from burnish.tasks.llvm_inlining.observations import FEATURES, INLINING_FEATURES
 
 DECISION = "inlining_decision"

@@ -14,9 +14,9 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.recent import Recent
+from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.session import ModuleSession
 from burnish.llvm.run.stopwatch import Stopwatch
-from burnish.tasks.llvm_passes.origin import Options
-from burnish.tasks.llvm_passes.session import ModuleSession
 
 KEPT_INSTRUCTIONS = 1_000_000  # IR instructions of all kept modules of a program, by their size when opened
 FEWEST, MOST = 4, 64  # limits on the number of kept modules, whatever their size

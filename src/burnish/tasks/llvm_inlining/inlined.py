@@ -12,13 +12,13 @@ from burnish import _native
 from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import Trace, split_entry
+from burnish.llvm.modules.module import run_answered
+from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.passes import PASSES
+from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE
 from burnish.tasks.llvm_inlining.observations import INLINED, QUESTION_SITES, QUESTIONS, WOULD
 from burnish.tasks.llvm_inlining.session import InliningSession
-from burnish.tasks.llvm_passes.actions import PASSES
-from burnish.tasks.llvm_passes.modules import run_answered
-from burnish.tasks.llvm_passes.origin import Options
-from burnish.tasks.llvm_passes.session import ModuleSession, open_session
 
 ASKING = ("clang<", "inliner-wrapper<")  # passes with an inliner that takes answers
 
@@ -71,7 +71,7 @@ def open_answered(program: Program, options: Options, answers: Trace) -> ModuleS
     does not ask has no effect.
 
     Raises:
-        ProgramError, InputError: see burnish.tasks.llvm_passes.session.open_session.
+        ProgramError, InputError: see burnish.llvm.modules.session.open_session.
     """
     given = {site: text == ACTIONS[INLINE] for site, text in map(split_entry, answers)}
     return AnsweredSession.over(open_session(program, options), given)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from burnish import _native
 from burnish.core.answer import Answerer
-from burnish.core.errors import InputError
 from burnish.policies.answer import Answers
-from burnish.policies.arrays import ArraysPolicy, Linear
-from burnish.policies.choose import ActionPolicy, Floats
-from burnish.policies.layers import layers_of
+from burnish.policies.arrays import ArraysPolicy
+from burnish.policies.choose import ActionPolicy
+from burnish.policies.native import native_network
 from burnish.tasks.llvm_inlining.actions import ACTIONS
 from burnish.tasks.llvm_inlining.observations import FEATURES, INLINING_FEATURES
 
@@ -34,40 +31,4 @@ def is_perceptron(policy: ActionPolicy, features: int = len(FEATURES)) -> bool:
         and policy.actions == ACTIONS
         and not policy.inputs.names
         and len(policy.encoder.mean) == features
-    )
-
-
-def native_network(policy: ActionPolicy) -> _native.Network:
-    """Return a perceptron as a network of the native core.
-
-    Raises:
-        InputError: it is not a perceptron, the shapes of its arrays do not match, or a weight is not finite.
-    """
-    if not isinstance(policy, ArraysPolicy):
-        raise InputError("only perceptrons run in the native core: policies that are .npz files of arrays")
-    network = policy.encoder
-    scale = "quantiles" if network.boundaries is not None else "log1p" if network.log1p else "none"
-    try:
-        scaled = _native.NetworkInput(
-            scale,
-            np.ascontiguousarray(network.mean, dtype=np.float32),
-            np.ascontiguousarray(network.deviation, dtype=np.float32),
-            None if network.boundaries is None else np.ascontiguousarray(network.boundaries, np.float32),
-        )
-        layers = [_arrays(layer) for layer in layers_of(policy)]
-        return _native.Network(scaled, network.activation, layers)
-    except ValueError as error:
-        raise InputError(f"not a network for the native core: {error}") from None
-
-
-def _arrays(layer: Linear) -> tuple[Floats, Floats, Floats | None, Floats | None]:
-    def dense(array: Floats) -> Floats:
-        return np.ascontiguousarray(array, dtype=np.float32)
-
-    norm, shift = layer.norm_weight, layer.norm_bias
-    return (
-        dense(layer.weight),
-        dense(layer.bias),
-        None if norm is None else dense(norm),
-        None if shift is None else dense(shift),
     )

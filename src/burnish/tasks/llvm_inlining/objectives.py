@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from burnish.core.objective import Objective
-from burnish.tasks.llvm_passes.objectives import OBJECTIVES as OF_MODULES
+from burnish.llvm.modules.objectives import OBJECTIVES as OF_MODULES
 
 SHARED = (
     "loaded-bytes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from burnish import _native
 from burnish.core.objective import Observation
-from burnish.tasks.llvm_passes.observations import OBSERVATIONS as OF_MODULES
+from burnish.llvm.modules.observations import OBSERVATIONS as OF_MODULES
 
 FEATURES = tuple(_native.inlining_feature_names())
 """LLVM's names of the features of a call (llvm/Analysis/InlineModelFeatureMaps.h)."""

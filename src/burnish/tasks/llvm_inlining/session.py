@@ -14,6 +14,9 @@ from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.core.view import Mask, Observed
+from burnish.llvm.modules.origin import Options as ModuleOptions
+from burnish.llvm.modules.session import ModuleSession, open_baseline
+from burnish.llvm.modules.session import open_session as open_module
 from burnish.llvm.run.stopwatch import Stopwatch
 from burnish.tasks.llvm_inlining.actions import ACTIONS, INLINE, LEAVE
 from burnish.tasks.llvm_inlining.compiles import Answers, Compiles, InlinedModule, Row, RunningCompile
@@ -33,9 +36,6 @@ from burnish.tasks.llvm_inlining.observations import (
     THRESHOLD,
     WOULD,
 )
-from burnish.tasks.llvm_passes.origin import Options as ModuleOptions
-from burnish.tasks.llvm_passes.session import ModuleSession, open_baseline
-from burnish.tasks.llvm_passes.session import open_session as open_module
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
-from burnish.core.program_source import ProgramSource
-from burnish.core.task import Checks, Files, Presentation, SearchHints, Task
+from burnish.core.task import SearchHints, Task
 from burnish.core.validator import Validator
-from burnish.llvm.run.object_behaviour import object_behaviour
-from burnish.tasks.llvm_passes.actions import ACTIONS, LIST_VERSION, indices, opt_commandline
-from burnish.tasks.llvm_passes.baselines import baselines
-from burnish.tasks.llvm_passes.debug_info import without_debug_info
-from burnish.tasks.llvm_passes.modules import without_unwind_tables
-from burnish.tasks.llvm_passes.objectives import OBJECTIVES
-from burnish.tasks.llvm_passes.observations import OBSERVATIONS
-from burnish.tasks.llvm_passes.origin import Options
-from burnish.tasks.llvm_passes.outputs import write_bitcode, write_object, write_text
-from burnish.tasks.llvm_passes.session import open_session
-from burnish.tasks.llvm_passes.settings import settings_for, texts
+from burnish.llvm.modules import parts
+from burnish.llvm.modules.baselines import baselines
+from burnish.llvm.modules.objectives import OBJECTIVES
+from burnish.llvm.modules.observations import OBSERVATIONS
+from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.parts import LANGUAGE
+from burnish.llvm.modules.passes import ACTIONS, LIST_VERSION, indices, opt_commandline
+from burnish.llvm.modules.session import open_session
+from burnish.llvm.modules.settings import texts
+from burnish.tasks.llvm_passes.settings import settings_for
 
 __all__ = ["LANGUAGE", "TASK", "Options", "make_task"]
-
-LANGUAGE = "llvm"
 
 
 def make_task(options: Options = Options()) -> Task:
@@ -43,43 +39,20 @@ def make_task(options: Options = Options()) -> Task:
         hints=SearchHints(((start,),) if start in actions else (), longer="llvm_passes_and_codegen"),
         options=texts(options),
         settings=settings_for(make_task),
-        files=Files(
-            make_source=partial(_source, options.level),
-            emitters={".o": write_object, ".bc": write_bitcode, ".ll": write_text},
-            variants={"without-unwind-tables": without_unwind_tables},
-            searched=without_debug_info,
+        files=parts.files(options.level),
+        checks=replace(
+            parts.checks(), validator=partial(_validator, options.level), commandline=opt_commandline
         ),
-        checks=Checks(object_behaviour, partial(_validator, options.level), opt_commandline, _toolchain),
-        shown=Presentation(
-            ("ir-instructions", "loaded-bytes", "text-bytes"),
-            ("O0", "Oz", "O3"),
-            label="-{}",
-            title="LLVMPasses",
-        ),
+        shown=replace(parts.SHOWN, title="LLVMPasses"),
         threads=True,
     )
 
 
-def _source(level: str) -> ProgramSource:
-    from burnish.llvm.corpora.module_source import (
-        ModuleSource,  # late: workers that step environments do not need it
-    )
-
-    return ModuleSource(level)
-
-
 def _validator(level: str) -> Validator:
-    from burnish.llvm.reproducers import llvm_validator  # late: as above
+    from burnish.llvm.reproducers import llvm_validator  # late: workers do not need it
     from burnish.tasks.llvm_passes.tool_commands import tool_command
 
     return llvm_validator(level, tool_command)
-
-
-def _toolchain() -> Mapping[str, str]:
-    from burnish._native import llvm_version
-    from burnish.llvm.toolchain import clang_version
-
-    return {"llvm": llvm_version(), "clang": clang_version()}
 
 
 TASK = make_task()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 
 from burnish.core.errors import InputError
-from burnish.core.objective import parse_growth
 from burnish.core.setting import Setting
 from burnish.core.task import Task, TaskSettings
+from burnish.llvm.modules.objectives import level_for
+from burnish.llvm.modules.origin import Options
+from burnish.llvm.modules.passes import left_out
+from burnish.llvm.modules.settings import CPU, GOAL_SETTINGS, goal
 from burnish.llvm.toolchain import LEVELS
-from burnish.tasks.llvm_passes.actions import left_out
-from burnish.tasks.llvm_passes.objectives import level_for, within_limits
-from burnish.tasks.llvm_passes.origin import Options
-
-SPEED_LIMIT = "speed-limit"
 
 SETTINGS = (
     Setting("level", "clang's, to compare with; default: O3 for run time, else Oz", choices=LEVELS),
@@ -32,15 +30,7 @@ SETTINGS = (
         switch=("ignore-always-inline", "False"),
         note="Not comparable with clang's levels: always_inline = {}",
     ),
-    Setting("cpu", "of functions that do not name their own; default: x86-64", metavar="CPU"),
-)
-GOAL_SETTINGS = (
-    Setting(
-        SPEED_LIMIT,
-        "how much slower than -Oz fewer loaded bytes may be, as expected: 5% (default), none",
-        metavar="PERCENT",
-        default="5%",
-    ),
+    CPU,
 )
 
 
@@ -66,18 +56,3 @@ def _configure(make_task: Callable[[Options], Task], given: Mapping[str, str], o
     if options.level not in LEVELS:
         raise InputError(f"level is {options.level!r}; expected one of {', '.join(LEVELS)}")
     return make_task(options)
-
-
-def goal(objective: str, given: Mapping[str, str]) -> str:
-    """Return the objective of `burnish optimize`, within the limits of GOAL_SETTINGS."""
-    return within_limits(objective, parse_growth(given.get(SPEED_LIMIT, "5%")))
-
-
-def texts(options: Options) -> dict[str, str]:
-    """Return the options that differ from the defaults, as texts."""
-    default = Options()
-    return {
-        item.name: str(getattr(options, item.name))
-        for item in fields(options)
-        if getattr(options, item.name) != getattr(default, item.name)
-    }

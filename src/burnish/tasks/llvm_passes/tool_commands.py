@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from burnish import _native
 from burnish.core.action import Action
+from burnish.llvm.modules.passes import OURS, as_opt_pipeline
 from burnish.llvm.reproducers.stock_tools import ToolCommand
-from burnish.tasks.llvm_passes.actions import OURS, as_opt_pipeline
 
 # Passes that native/passes.h adds with a parameter: in LLVM's tools, the parameter is a command line option.
 _OPTIONS = {

@@ -19,9 +19,9 @@ from burnish.learning.networks.mlp import MLP
 from burnish.learning.training.algorithms import open_training
 from burnish.learning.training.config import Source, read_config
 from burnish.learning.training.learning import PolicyTraining
+from burnish.policies.native import native_network
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_inlining import TASK
-from burnish.tasks.llvm_inlining.networks import native_network
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
 from burnish.tasks.llvm_inlining.policy.default_traces import default_observations

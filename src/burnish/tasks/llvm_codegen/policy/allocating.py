@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import BurnishError, CompilerCrash
 from burnish.core.program import Program
+from burnish.llvm.modules.origin import Options
 from burnish.policies.arrays import ArraysPolicy
 from burnish.tasks.llvm_codegen.evictions import logged
 from burnish.tasks.llvm_codegen.generations import plain_back_end
 from burnish.tasks.llvm_codegen.policy.scorer import EvictionScorer, slot_inputs
 from burnish.tasks.llvm_codegen.session import CodegenOptions, open_program
-from burnish.tasks.llvm_passes.origin import Options
 from burnish.workers.worker import Limits, PendingCall, Worker
 
 KEPT_MODULES = 8  # parsed modules that a worker keeps

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.policies.arrays import ArraysPolicy, load_arrays
+from burnish.policies.native import native_network
 from burnish.tasks.llvm_codegen.evictions import EVICTION_COLUMNS, SLOTS
-from burnish.tasks.llvm_inlining.networks import native_network
 
 ACTIONS: Final = ("evict",)
 INPUTS: Final = tuple(_native.eviction_input_names())

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from burnish.core.errors import UnknownName
 from burnish.core.objective import Formula, Limit, Objective, parse_objective
-from burnish.core.trace import split_entry
+from burnish.llvm.modules.computed_gotos import losses
 from burnish.llvm.run.stopwatch import REPEATS
-from burnish.tasks.llvm_passes.actions import ACTIONS
-from burnish.tasks.llvm_passes.computed_gotos import losses
-from burnish.tasks.llvm_passes.modules import emit_object, read_module, run_pass
 
 if TYPE_CHECKING:
-    from burnish.tasks.llvm_passes.origin import RunTimes
-    from burnish.tasks.llvm_passes.session import ModuleSession
+    from burnish._native import Sizes
+    from burnish.llvm.modules.origin import ReferenceSizes, RunTimes
 
 OBJECTIVES: dict[str, Objective] = {
     item.name: item
@@ -145,66 +141,51 @@ def within_limits(objective: str, slowdown: float | None, code_growth: float = 1
     return Formula({objective: 1.0}, limits).text
 
 
-def cost(session: ModuleSession, objective: str) -> float:
-    """Return one of OBJECTIVES of a session's module.
+SIZES = frozenset({"loaded-bytes", "text-bytes", "object-bytes", "code-growth", "linked-growth"})
+
+
+def size_cost(objective: str, sizes: Sizes, reference: Callable[[], ReferenceSizes]) -> float:
+    """Return one of SIZES of an object.
+
+    Args:
+        objective: The objective.
+        sizes: The sizes of the object.
+        reference: Returns the sizes of the reference's object, for the objectives that need it.
 
     Raises:
         UnknownName: there is no such objective.
-        InputError: the objective needs a run, and the program has no workload.
-        MissingTool: the objective needs a hardware counter that the machine lacks.
-        Miscompiled: the program behaves differently from its unoptimized version.
     """
     match objective:
-        case "ir-instructions":
-            return float(max(1, session.opcode_counts()[0]))
         case "loaded-bytes":
-            return float(max(1, session.sizes().loaded_bytes))
+            return float(max(1, sizes.loaded_bytes))
         case "text-bytes":
-            return float(max(1, session.sizes().text_bytes))
+            return float(max(1, sizes.text_bytes))
         case "object-bytes":
-            return float(session.sizes().object_bytes)
-        case "slowdown":
-            return slowdown(costs(session, objective), session.run_times())
+            return float(sizes.object_bytes)
         case "code-growth":
-            return session.reference_sizes().code_growth(session.sizes())
+            return reference().code_growth(sizes)
         case "linked-growth":
-            return session.reference_sizes().linked_growth(session.sizes())
-        case "seconds" | "cycles" | "instructions":
-            return session.stopwatch().measure(session.object_code(), objective)
-        case "compile-seconds":
-            return min(compile_seconds(session) for _ in range(REPEATS))
+            return reference().linked_growth(sizes)
     raise UnknownName.among("objective", objective, OBJECTIVES)
 
 
-def costs(session: ModuleSession, objective: str) -> dict[str, float]:
-    """Return each function's share of an objective; {} for an objective without shares.
+def size_shares(objective: str, sizes: Sizes, reference: Callable[[], ReferenceSizes]) -> dict[str, float]:
+    """Return each function's share of one of SIZES; {} for object-bytes.
 
-    ir-instructions: its instructions. text-bytes: the bytes of its symbol. loaded-bytes: also its unwind
-    information and the constants that no other function uses. code-growth: the loaded bytes without the
-    unwind information. linked-growth: the loaded bytes, in units of all loaded bytes of the reference.
-    slowdown: see `slowdowns`.
-
-    Raises:
-        UnknownName: there is no such objective.
+    text-bytes: the bytes of its symbol. loaded-bytes: also its unwind information and the constants that no
+    other function uses. code-growth: the loaded bytes without the unwind information. linked-growth: the
+    loaded bytes, in units of all loaded bytes of the reference.
     """
-    if objective not in OBJECTIVES:
-        raise UnknownName.among("objective", objective, OBJECTIVES)
-    pairs: Sequence[tuple[str, float]]
+    pairs: Sequence[tuple[str, float]] = ()
     match objective:
-        case "ir-instructions":
-            pairs = session.module.instruction_count_by_function()
         case "loaded-bytes":
-            pairs = session.sizes().functions_loaded
+            pairs = sizes.functions_loaded
         case "text-bytes":
-            pairs = session.sizes().functions
+            pairs = sizes.functions
         case "code-growth":
-            pairs = session.sizes().functions_constant
+            pairs = sizes.functions_constant
         case "linked-growth":
-            return session.reference_sizes().loaded_shares(session.sizes())
-        case "slowdown":
-            return slowdowns(session.run_times(), session.reference_run_time(), session.reference_gotos())
-        case _:
-            return {}
+            return reference().loaded_shares(sizes)
     return {name: float(share) for name, share in pairs}
 
 
@@ -242,20 +223,3 @@ def slowdown(ratios: Mapping[str, float], now: RunTimes) -> float:
     mean = (sum(max(1.0, ratio) ** ORDER for ratio in ratios.values()) / len(ratios)) ** (1 / ORDER)
     half = (1 + MOST_SHARE * (ratio - 1) for name, ratio in ratios.items() if name in now.repeating)
     return float(max(mean, *half, *(ratios.get(name, 1.0) for name in now.gotos), 1.0))
-
-
-def compile_seconds(session: ModuleSession) -> float:
-    """Compile a session's program once more, and return the CPU seconds of this thread.
-
-    The time covers all steps from the front end's module to the object: the preparation of the module
-    (attributes, always_inline; for a baseline its pipeline), every pass of the trace as `apply` runs it, with
-    no analysis kept between passes, and code generation with its copy of the module.
-    """
-    module = read_module(session.origin.program)
-    start = time.thread_time()
-    session.origin.prepare(module)
-    for entry in session.trace:
-        site, action = split_entry(entry)
-        run_pass(module, ACTIONS.index(action), site, session.options.level)
-    emit_object(module, session.options.level, session.options.cpu)
-    return time.thread_time() - start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
@@ -15,20 +16,29 @@ from burnish.core.errors import CompilerCrash, InputError, ProgramError, Unknown
 from burnish.core.objective import parse_objective
 from burnish.core.program import Program
 from burnish.core.session import Part, Session
-from burnish.core.trace import WHOLE_PROGRAM
+from burnish.core.trace import WHOLE_PROGRAM, split_entry
 from burnish.core.view import Mask, Observed
-from burnish.llvm.run.stopwatch import Stopwatch
-from burnish.tasks.llvm_passes.actions import ACTIONS, indices, legal_masks
-from burnish.tasks.llvm_passes.modules import (
+from burnish.llvm.modules.module import (
     clone_module,
     emit_described,
+    emit_object,
     object_sizes,
     read_module,
     run_pass,
 )
-from burnish.tasks.llvm_passes.objectives import CODE_PRICE, cost, costs
-from burnish.tasks.llvm_passes.observations import OBSERVATIONS, observe
-from burnish.tasks.llvm_passes.origin import Options, Origin, ReferenceSizes, RunTimes, prepare, run_level
+from burnish.llvm.modules.objectives import (
+    CODE_PRICE,
+    OBJECTIVES,
+    SIZES,
+    size_cost,
+    size_shares,
+    slowdown,
+    slowdowns,
+)
+from burnish.llvm.modules.observations import OBSERVATIONS, observe
+from burnish.llvm.modules.origin import Options, Origin, ReferenceSizes, RunTimes, prepare, run_level
+from burnish.llvm.modules.passes import ACTIONS, indices, legal_masks
+from burnish.llvm.run.stopwatch import REPEATS, Stopwatch
 
 
 class ModuleSession(Session):
@@ -93,12 +103,62 @@ class ModuleSession(Session):
             raise UnknownName.among("observation", space, OBSERVATIONS) from None
 
     def cost(self, objective: str, site: str = WHOLE_PROGRAM) -> float:
-        """Return one of OBJECTIVES, of the module or of one function (0 if it has no code of its own)."""
-        return cost(self, objective) if site == WHOLE_PROGRAM else self.costs(objective).get(site, 0.0)
+        """Return one of OBJECTIVES, of the module or of one function (0 if it has no code of its own).
+
+        Raises:
+            UnknownName: there is no such objective.
+            InputError: the objective needs a run, and the program has no workload.
+            MissingTool: the objective needs a hardware counter that the machine lacks.
+            Miscompiled: the program behaves differently from its unoptimized version.
+        """
+        if site != WHOLE_PROGRAM:
+            return self.costs(objective).get(site, 0.0)
+        match objective:
+            case "ir-instructions":
+                return float(max(1, self.opcode_counts()[0]))
+            case "slowdown":
+                return slowdown(self.costs(objective), self.run_times())
+            case "seconds" | "cycles" | "instructions":
+                return self.stopwatch().measure(self.object_code(), objective)
+            case "compile-seconds":
+                return min(self.compile_seconds() for _ in range(REPEATS))
+        return size_cost(objective, self.sizes(), self.reference_sizes)
 
     def costs(self, objective: str) -> dict[str, float]:
-        """Return each function's share of an objective; see objectives.costs."""
-        return costs(self, objective)
+        """Return each function's share of an objective; {} for an objective without shares.
+
+        ir-instructions: its instructions; the sizes: see `size_shares`; slowdown: see `slowdowns`.
+
+        Raises:
+            UnknownName: there is no such objective.
+        """
+        match objective:
+            case "ir-instructions":
+                pairs = self.module.instruction_count_by_function()
+                return {name: float(share) for name, share in pairs}
+            case "slowdown":
+                return slowdowns(self.run_times(), self.reference_run_time(), self.reference_gotos())
+            case _ if objective in SIZES:
+                return size_shares(objective, self.sizes(), self.reference_sizes)
+        if objective not in OBJECTIVES:
+            raise UnknownName.among("objective", objective, OBJECTIVES)
+        return {}
+
+    def compile_seconds(self) -> float:
+        """Compile the program once more, and return the CPU seconds of this thread.
+
+        The time covers all steps from the front end's module to the object: the preparation of the module
+        (attributes, always_inline; for a baseline its pipeline), every pass of the trace as `apply` runs it,
+        with no analysis kept between passes, and code generation with its copy of the module.
+        """
+        module = read_module(self.origin.program)
+        start = time.thread_time()
+        self.origin.prepare(module)
+        for text in self.trace:
+            site, action = split_entry(text)
+            run_pass(module, ACTIONS.index(action), site, self.options.level)
+        emit_object(module, self.options.level, self.options.cpu)
+        return time.thread_time() - start
 
     def sites(self) -> tuple[str, ...]:
         """Return the functions' names, largest function first."""
@@ -211,13 +271,13 @@ class ModuleSession(Session):
     def part(self, site: str, objective: str) -> Part | None:
         """Return one function as a program with only declarations of the others; it compiles as here."""
         names = parse_objective(objective).names
-        slowdown = self.costs("slowdown").get(site, 1.0) if "slowdown" in names else 1.0
-        slowdown = slowdown or 1.0  # 0: the function takes no time any more; compare it with itself
+        ratio = self.costs("slowdown").get(site, 1.0) if "slowdown" in names else 1.0
+        ratio = ratio or 1.0  # 0: the function takes no time any more; compare it with itself
         try:
             content = self.module.part_bitcode(site)
         except (_native.FatalError, _native.PipelineError):
             return None
-        opener = partial(open_part, options=self.options, slowdown=slowdown)
+        opener = partial(open_part, options=self.options, slowdown=ratio)
         return Part(opener, Program(f"{self.origin.program.name}: {site}", "llvm", content), site)
 
     def stopwatch(self) -> Stopwatch:

@@ -13,9 +13,9 @@ from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.trace import Trace
 from burnish.core.walk import after
+from burnish.llvm.modules.module import emit_object, read_module
+from burnish.llvm.modules.origin import Options
 from burnish.search.problem import Problem
-from burnish.tasks.llvm_passes.modules import emit_object, read_module
-from burnish.tasks.llvm_passes.origin import Options
 
 
 def without_debug_info(program: Program) -> Program:

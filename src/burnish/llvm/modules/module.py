@@ -9,7 +9,7 @@ from burnish import _native
 from burnish.core.errors import CompilerCrash, InputError, NotMeasurable, ProgramError
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM
-from burnish.tasks.llvm_passes.actions import PASSES
+from burnish.llvm.modules.passes import PASSES
 
 
 def run_pass(module: _native.Module, action: int, site: str, level: str) -> bool:

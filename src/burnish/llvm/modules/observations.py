@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from burnish import _native
 from burnish.core.objective import Observation
 from burnish.core.view import Observed
+from burnish.llvm.modules.passes import ACTIONS
 from burnish.llvm.representations.graph import (
     BLOCK_COLUMNS,
     CALL_COLUMNS,
@@ -19,7 +20,6 @@ from burnish.llvm.representations.graph import (
 from burnish.llvm.representations.ir2vec import DIMENSION, program_vector
 from burnish.llvm.representations.tokens import tokens
 from burnish.llvm.representations.vocabulary import SIZE
-from burnish.tasks.llvm_passes.actions import ACTIONS
 
 TRACE_LENGTH = 256
 

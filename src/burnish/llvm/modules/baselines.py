@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from burnish.core.task import Opener
+from burnish.llvm.modules.session import open_baseline
 from burnish.llvm.toolchain import LEVELS
-from burnish.tasks.llvm_passes.session import open_baseline
 
 
 def baselines(cpu: str) -> dict[str, Opener]:

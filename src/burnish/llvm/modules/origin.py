@@ -24,7 +24,7 @@ class Options:
     them seems to shrink though nothing was optimized: such figures are not comparable with clang's."""
     cpu: str = "x86-64"  # for functions that do not name their own
     without: str = ""
-    """The excluded actions, as text: see `burnish.tasks.llvm_passes.actions.left_out`."""
+    """The excluded actions, as text: see `burnish.llvm.modules.passes.left_out`."""
 
 
 @dataclass(frozen=True)
