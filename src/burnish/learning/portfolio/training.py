@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
@@ -36,11 +35,10 @@ from burnish.learning.portfolio.plan import Plan
 from burnish.learning.portfolio.prior import fit_prior
 from burnish.learning.portfolio.seconds import fit_time, reached
 from burnish.learning.portfolio.suffixes import SuffixSetup, attributes_first, learn_suffixes
-from burnish.learning.training.chosen_programs import Chosen, choose
+from burnish.learning.training.chosen_programs import Chosen
 from burnish.learning.training.collect import Found, collect, problems_of
 from burnish.learning.training.config import Config
-from burnish.learning.training.learning import task_of
-from burnish.learning.training.tables import from_table
+from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.validation import NOTHING_YET, SCORE
 from burnish.policies.find import find_guide
 from burnish.policies.sequence_values import WORST, SequenceValues
@@ -50,8 +48,8 @@ from burnish.workers.sandbox import Sandbox
 SUFFIX = ".npz"
 
 
-class SequenceValuesTraining:
-    """A Training (burnish.learning.training.loop); an iteration is some programs of a stage, or an epoch."""
+class SequenceValuesTraining(ConfiguredTraining):
+    """A Training of sequence values; an iteration is some programs of a stage, or an epoch."""
 
     ends = True
 
@@ -61,22 +59,17 @@ class SequenceValuesTraining:
         Raises:
             InputError: the configuration does not fit the task or the programs.
         """
-        self.config, self.folder, self.note = config, folder, note
-        torch.set_num_threads(config.run.threads)
-        table = {name: value for name, value in config.algorithm.items() if name != "name"}
-        self.plan = from_table(Plan, table, f"{config.name}: algorithm")
+        super().__init__(config)
+        self.folder, self.note = folder, note
+        self.plan = self.plan_of(Plan)
         self.state = Path(self.plan.state) if self.plan.state else folder
         self.state.mkdir(parents=True, exist_ok=True)
-        self.task = task_of(config)
-        self.reference = self.task.reference
-        self.objective = self.task.objective(config.objective).name
         names = self.plan.objectives or (self.objective,)
         self.objectives = tuple(self.task.objective(name).name for name in names)
         self.observations = self.plan.observations or (self.task.observation().name,)
         if self.objective not in self.objectives:
             raise InputError(f"{config.name}: algorithm.objectives: {self.objective} is not among them")
-        self.programs = choose(config.programs, "programs", self.task)
-        self.validation = choose(config.validation, "validation", self.task)
+        self.choose_programs()
         self.jobs = self.plan.jobs or os.cpu_count() or 1
         self.learner: SequenceValueLearner | None = None
         self._saved: Mapping[str, Any] = {}

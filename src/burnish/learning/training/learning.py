@@ -14,7 +14,6 @@ import torch
 
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.core.task import Task
 from burnish.envs.env import Env
 from burnish.envs.env_spaces import ActionSpace
 from burnish.envs.vector import VectorEnv
@@ -24,8 +23,8 @@ from burnish.learning.networks.encoder import Encoder
 from burnish.learning.networks.from_table import build_encoder
 from burnish.learning.training.algorithms import Note, settings_of
 from burnish.learning.training.checkpoint import FILE, diverged, load_checkpoint
-from burnish.learning.training.chosen_programs import choose
-from burnish.learning.training.config import Config, named_task
+from burnish.learning.training.config import Config
+from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.expert import (
     DEMONSTRATIONS,
     ExpertSetup,
@@ -47,7 +46,6 @@ from burnish.learning.training.standardize import (
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import Played, hold_out, measure, play_all, with_choices
 from burnish.policies.choose import Actor
-from burnish.workers.worker import Limits
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,8 @@ class Heads:
     critic: Critic = "shared"
 
 
-class PolicyTraining:
-    """A Training (burnish.learning.training.loop) of a learner (burnish.learning.agents.learner)."""
-
-    ends = False
+class PolicyTraining(ConfiguredTraining):
+    """A Training of a learner (burnish.learning.agents.learner)."""
 
     def __init__(self, config: Config, folder: Path, note: Note) -> None:
         """Open the programs, start the environments and make the learner.
@@ -69,13 +65,9 @@ class PolicyTraining:
         Raises:
             InputError: the configuration does not fit the task or the programs.
         """
-        self.config = config
-        torch.set_num_threads(config.run.threads)
+        super().__init__(config)
         self.algorithm, settings = settings_of(config)
         self.heads = from_table(Heads, config.policy, f"{config.name}: policy")
-        self.task = task_of(config)
-        self.reference = self.task.reference
-        self.objective = self.task.objective(config.objective).name
         self.space = ActionSpace(self.task, offered_actions(config, self.task), config.environment.sites)
         self.actions = self.space.texts
         self.fresh = not (folder / FILE).exists()  # otherwise all weights are in the checkpoint
@@ -84,8 +76,7 @@ class PolicyTraining:
         if self.algorithm.imitates:
             check_expert(config.expert, self.task, self.objective, config.name)
         self.seen: Observations = []
-        self.programs = choose(config.programs, "programs", self.task)
-        self.validation = choose(config.validation, "validation", self.task)
+        self.choose_programs()
         if self.task.max_steps is None:  # the compiler asks questions: drop programs in which it asks none
             note("looking for programs in which something is asked")
             self.programs = with_choices(self.programs, self.task, self.space, self.limits)
@@ -161,19 +152,12 @@ class PolicyTraining:
         observation = environment.observation or next(iter(self.task.observations))
         columns = self.task.observation(observation).columns if isinstance(observation, str) else ()
         return {
-            "task": self.task.id,
-            "toolchain": dict(self.task.checks.toolchain()),
-            "action_list_version": self.task.version,
-            "options": dict(self.task.options),
-            "objective": self.objective,
-            "reference": self.reference,
+            **self.described(),
             "observation": observation if isinstance(observation, str) else list(observation),
             "columns": list(columns),
             "reward": environment.reward,
             "sites": self.space.sites,
             "max_steps": environment.max_steps or self.task.max_steps,
-            "algorithm": self.config.algorithm["name"],
-            "programs": [part.describe() for part in self.programs.parts],
             "validation": [part.describe() for part in self.validation.parts],
             "left_out": self.left_out,
         }
@@ -216,11 +200,6 @@ class PolicyTraining:
             load_policy(policy, Path(self.config.start_from))
         return policy
 
-    @property
-    def limits(self) -> Limits:
-        """Limits of the worker processes."""
-        return Limits(deadline_seconds=self.config.environment.deadline_seconds)
-
     def _see(self, note: Note) -> Observations:
         """Return the observations by which features are standardized; none for a resumed run."""
         total, count = self.config.run.standardize_steps, self.config.environment.count
@@ -240,25 +219,6 @@ class PolicyTraining:
         workers = 1 if self.task.objective(self.objective).noisy else table.environment.count
         setup = ExpertSetup(self.task, self.objective, expert, table.run.seed, workers, self.limits)
         return make_demonstrations(folder / DEMONSTRATIONS, self.programs, setup, note)
-
-
-def task_of(config: Config) -> Task:
-    """Return the task with the configuration's options, and its objective's defaults for all others.
-
-    Raises:
-        UnknownName: there is no such task, objective or option.
-        InputError: an option's value is invalid.
-    """
-    task = named_task(config)
-    return task.configured(texts(config.options), task.objective(config.objective).name)
-
-
-def texts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return a table of options as texts for a task; list items are joined with commas."""
-    return {
-        name: ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        for name, value in options.items()
-    }
 
 
 def load_policy(policy: torch.nn.Module, folder: Path) -> None:

@@ -25,9 +25,8 @@ from burnish.learning.agents.export import export_policy, to_arrays
 from burnish.learning.agents.learner import generator, seeded_torch
 from burnish.learning.agents.policy import Policy
 from burnish.learning.networks.mlp import MLP, MLPConfig
-from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Config
-from burnish.learning.training.learning import task_of
+from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import SCORE
 from burnish.policies.arrays import ArraysPolicy
@@ -51,7 +50,6 @@ from burnish.tasks.llvm_codegen.train.eviction_learners import (
     improve,
     rewards,
 )
-from burnish.workers.worker import Limits
 
 
 @dataclass(frozen=True)
@@ -78,10 +76,8 @@ class EvictionPlan:
 KINDS = ("eviction-cloning", "eviction-ppo", "eviction-evolution")
 
 
-class EvictionTraining:
-    """A Training (burnish.learning.training.loop)."""
-
-    ends = False
+class EvictionTraining(ConfiguredTraining):
+    """A Training of the register allocator's evictions: cloning, PPO or evolution."""
 
     def __init__(self, config: Config, folder: Path, note: Callable[[str], None]) -> None:
         """Compile all modules under LLVM's heuristic.
@@ -89,24 +85,14 @@ class EvictionTraining:
         Raises:
             InputError: the configuration does not fit.
         """
-        self.config = config
-        torch.set_num_threads(config.run.threads)
-        table = {name: value for name, value in config.algorithm.items() if name != "name"}
+        super().__init__(config, of_task="llvm_codegen")
         self.kind = config.algorithm["name"]
-        self.plan = from_table(EvictionPlan, table, f"{config.name}: algorithm")
-        self.task = task_of(config)
-        if self.task.name != "llvm_codegen":
-            raise InputError(f"{config.name}: task: {self.task.name}: expected llvm_codegen")
-        self.objective = self.task.objective(config.objective).name
+        self.plan = self.plan_of(EvictionPlan)
         if self.objective != SPILL_COST:
             raise InputError(f"{config.name}: objective: {self.objective}: expected {SPILL_COST}")
         self.options = CodegenOptions(**self.task.options)
-        self.reference = self.task.reference
-        self.programs = choose(config.programs, "programs", self.task)
-        self.validation = choose(config.validation, "validation", self.task)
-        self.compilers = Compilers(
-            config.environment.count, Limits(deadline_seconds=config.environment.deadline_seconds)
-        )
+        self.choose_programs()
+        self.compilers = Compilers(config.environment.count, self.limits)
         note(f"compiling {len(self.programs)} programs and {len(self.validation)} of validation")
         plan = self.plan
         self.modules = [
@@ -242,13 +228,8 @@ class EvictionTraining:
         actor.load_state_dict(policy)
         described = {
             "kind": "evictions",
-            "task": self.task.id,
-            "toolchain": dict(self.task.checks.toolchain()),
-            "options": dict(self.task.options),
-            "objective": self.objective,
-            "reference": self.reference,
+            **self.described(),
             "columns": list(INPUTS),
-            "algorithm": self.kind,
         }
         path = export_policy(actor, folder, described)
         return path, {
@@ -256,7 +237,6 @@ class EvictionTraining:
             "bytes": path.stat().st_size,
             "modules": len(self.modules),
             "decisions": len(self.taught),
-            "programs": [part.describe() for part in self.programs.parts],
             "validation_programs": [part.describe() for part in self.validation.parts],
         }
 

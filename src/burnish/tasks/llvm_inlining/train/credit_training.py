@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from burnish.core.errors import CompilerCrash, InputError, ProgramError
 from burnish.core.program import Program
 from burnish.envs.env import Env
@@ -24,19 +22,16 @@ from burnish.files import LineFile, read_json_lines
 from burnish.learning.agents.learner import seeded_torch
 from burnish.learning.agents.policy import Policy
 from burnish.learning.networks.from_table import build_encoder
-from burnish.learning.training.chosen_programs import choose
 from burnish.learning.training.config import Config
+from burnish.learning.training.configured import ConfiguredTraining
 from burnish.learning.training.export_best import export
-from burnish.learning.training.learning import task_of
 from burnish.learning.training.standardize import standardize
-from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import NOTHING_YET, SCORE, Played, hold_out, measure, play_all
 from burnish.policies.choose import Actor
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_inlining.observations import HEURISTIC_ANSWER, INLINING_FEATURES
 from burnish.tasks.llvm_inlining.policy.decisions import Decisions, Trying, decide
 from burnish.tasks.llvm_inlining.train.answer_fitting import Fitting, FittingConfig, Judged, judged
-from burnish.workers.worker import Limits
 
 DECISIONS = "decisions.jsonl"
 OBSERVATION = (INLINING_FEATURES, HEURISTIC_ANSWER)
@@ -53,8 +48,8 @@ class AnswerValuesPlan:
     fit: FittingConfig = field(default_factory=FittingConfig)
 
 
-class AnswerValuesTraining:
-    """A Training (burnish.learning.training.loop)."""
+class AnswerValuesTraining(ConfiguredTraining):
+    """A Training of answers to LLVM's inliner, by the effect of single answers."""
 
     ends = True
 
@@ -64,18 +59,10 @@ class AnswerValuesTraining:
         Raises:
             InputError: the configuration does not fit.
         """
-        self.config, self.folder, self.note = config, folder, note
-        torch.set_num_threads(config.run.threads)
-        table = {name: value for name, value in config.algorithm.items() if name != "name"}
-        self.plan = from_table(AnswerValuesPlan, table, f"{config.name}: algorithm")
-        self.task = task_of(config)
-        if self.task.name != "llvm_inlining":
-            raise InputError(f"{config.name}: task: {self.task.name}: expected llvm_inlining")
-        self.reference = self.task.reference
-        self.objective = self.task.objective(config.objective).name
-        self.limits = Limits(deadline_seconds=config.environment.deadline_seconds)
-        self.programs = choose(config.programs, "programs", self.task)
-        self.validation = choose(config.validation, "validation", self.task)
+        super().__init__(config, of_task="llvm_inlining")
+        self.folder, self.note = folder, note
+        self.plan = self.plan_of(AnswerValuesPlan)
+        self.choose_programs()
         self.space = ActionSpace(self.task, None, 0)
         self.held, self.left_out = hold_out(
             self.task, self.validation, self.objective, limits=self.limits, actions=self.space
@@ -151,27 +138,17 @@ class AnswerValuesTraining:
         actor = copy.deepcopy(self.fitting.policy)
         actor.load_state_dict(policy)
         described = {
-            "task": self.task.id,
-            "toolchain": dict(self.task.checks.toolchain()),
-            "action_list_version": self.task.version,
-            "options": dict(self.task.options),
-            "objective": self.objective,
-            "reference": self.reference,
+            **self.described(),
             "observation": list(OBSERVATION),
             "reward": "log",
             "sites": 0,
             "max_steps": None,
-            "algorithm": self.config.algorithm["name"],
-            "programs": [part.describe() for part in self.programs.parts],
             "validation": [part.describe() for part in self.validation.parts],
             "left_out": self.left_out,
             "answers": self.steps + sum(int(one.tried.sum()) for one in self.before),
         }
         path, found = export(actor, self.task.actions, folder, described, self.play)
         return path, {**described, "actions": list(self.task.actions), **found}
-
-    def close(self) -> None:
-        """See Training."""
 
     def _try_next(self) -> Decisions | None:
         """Return the next module's decisions, from a file if they are there; None if the module fails."""

@@ -20,7 +20,7 @@ from burnish.core.guide import GuideFor
 from burnish.files import LineFile
 from burnish.learning.training.chosen_programs import Chosen, choose
 from burnish.learning.training.config import Config
-from burnish.learning.training.learning import task_of
+from burnish.learning.training.configured import task_of
 from burnish.learning.training.tables import from_table
 from burnish.learning.training.validation import NOTHING_YET, SCORE
 from burnish.policies.find import find_guide
