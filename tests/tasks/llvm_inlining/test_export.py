@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,11 @@ import pytest
 
 from burnish.cli import main
 from burnish.core.errors import InputError
+from burnish.learning.agents.export_onnx import export_arrays
 from burnish.llvm.toolchain import find_tool
-from burnish.policies.arrays import ArraysPolicy
+from burnish.policies.arrays import ArraysPolicy, Linear
 from burnish.policies.load import load_action_policy
 from burnish.policies.native import native_network
-from burnish.policies.to_onnx import write_onnx
 from burnish.tasks.llvm_inlining.c_header import c_header
 from burnish.tasks.llvm_inlining.observations import FEATURES
 from tests.tasks.llvm_inlining.policies import random_policy, random_rows, saved
@@ -79,9 +80,9 @@ def test_a_header_of_35_features_in_their_own_order(compiler: str, tmp_path: Pat
 
 @pytest.mark.parametrize("scale", ["log1p", "none", "quantiles"])
 def test_onnx_is_read_again_and_answers_the_same(scale: str, tmp_path: Path) -> None:
-    for activation, norm in itertools.product(("relu", "tanh"), (False, True)):
+    for activation, norm in (("relu", False), ("tanh", True)):
         policy = random_policy(2, scale, activation, norm=norm)
-        write_onnx(policy, path := tmp_path / "policy.onnx")
+        export_arrays(policy, path := tmp_path / "policy.onnx")
         again, rows = load_action_policy(path), list(random_rows(300))
         masks = np.ones((300, 2), dtype=bool)
         masks[::7, 1] = False
@@ -104,8 +105,24 @@ def test_the_command_writes_both(
     assert "p.txt: expected FILE.onnx or FILE.h, or --format" in capsys.readouterr().err
 
 
-def test_what_cannot_be_exported_is_said() -> None:
+def test_onnx_needs_torch_and_the_command_names_what_installs_it(tmp_path: Path) -> None:
+    saved(random_policy(0), tmp_path)
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; sys.modules['torch'] = None\n"
+        "from burnish.cli import main\n"
+        "sys.exit(main(['export', 'policy.npz', '--out', 'p.onnx']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "torch writes ONNX, and torch is not installed: pip install '.[train]'" in done.stderr
+
+
+def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'my policy' is no name in C"):
         c_header(random_policy(0), "my policy")
     with pytest.raises(InputError, match="perceptrons on LLVM's features"):
         c_header(replace(random_policy(0), actions=("gvn", "dce")), "p")
+    policy = random_policy(0)
+    kinds, kind = Linear(policy.head.weight[:, :1], policy.head.bias[:1]), np.zeros(2, dtype=np.int64)
+    with pytest.raises(InputError, match="chooses a kind of action first"):
+        export_arrays(replace(policy, kinds=kinds, kind=kind), tmp_path / "policy.onnx")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from burnish.console.command_parser import CommandParser
-from burnish.core.errors import InputError
+from burnish.core.errors import InputError, MissingTool, install
 from burnish.files import write_atomically
 from burnish.policies.arrays import ArraysPolicy
 from burnish.policies.choose import ActionPolicy
@@ -45,8 +45,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _write_onnx(policy: ActionPolicy, out: Path) -> None:
-    from burnish.policies.to_onnx import write_onnx
-
     if not isinstance(policy, ArraysPolicy):
         raise InputError("only policies of arrays (.npz) are written as ONNX; the others are ONNX or tables")
-    write_onnx(policy, out)
+    try:
+        from burnish.learning.agents.export_onnx import export_arrays
+    except ModuleNotFoundError as error:
+        raise MissingTool(
+            f"torch writes ONNX, and {error.name} is not installed: {install('train')}"
+        ) from None
+    export_arrays(policy, out)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
@@ -20,11 +21,14 @@ from torch_geometric.nn.aggr import Aggregation
 
 from burnish.core.errors import MissingTool, install
 from burnish.files import write_atomically
-from burnish.learning.agents.policy import Policy
+from burnish.learning.agents.policy import Policy, masked_log_softmax
 from burnish.learning.networks.encoder import to_tensors
 from burnish.learning.networks.sequence import LSTM
 from burnish.policies import onnx as onnx_policy
+from burnish.policies.arrays import EPSILON, ArraysPolicy, Linear
 from burnish.policies.batches import Batch, flat, inputs_to_table
+from burnish.policies.choose import Floats
+from burnish.policies.layers import layers_of
 
 FREE_AXES: Final[Mapping[str, dict[int, str]]] = {
     "nodes": {0: "nodes"},
@@ -54,27 +58,48 @@ def export_onnx(policy: Policy, path: Path, card: Mapping[str, Any] | None = Non
     observations = policy.encoder.example()
     example = policy.encoder.inputs.batch(observations)
     mask = torch.ones(len(observations), len(policy.actions), dtype=torch.bool)
+    outputs = ["log_probs", "values"][: 1 if policy.critic is None else 2]
+    rest = {
+        "actions": policy.actions,
+        "inputs": inputs_to_table(policy.encoder.inputs),
+        "card": dict(card or {}),
+    }
+    _write(_Outputs(policy), (example, mask), outputs, rest, path)
+
+
+def export_arrays(policy: ArraysPolicy, path: Path) -> None:
+    """Write the actor of a policy of arrays as an ONNX file for burnish.policies.onnx.
+
+    Raises:
+        MissingTool: onnx or onnxscript is not installed.
+        InputError: the policy's network is no stack of layers, or the file cannot be written.
+    """
+    rows = 3  # for the exporter, 1 is a special size
+    example = np.zeros((rows, len(policy.encoder.mean)), dtype=np.float32)
+    mask = torch.ones(rows, len(policy.actions), dtype=torch.bool)
+    rest = {"actions": policy.actions, "inputs": inputs_to_table(policy.inputs), "card": dict(policy.card)}
+    _write(_Layers(policy), (example, mask), ["log_probs"], rest, path)
+
+
+def _write(
+    network: nn.Module, example: tuple[Batch, Tensor], outputs: list[str], rest: Mapping[str, Any], path: Path
+) -> None:
+    batch, mask = example
     try:
         with _quiet(), tempfile.TemporaryDirectory() as folder:
             program = torch.onnx.export(
-                _Outputs(policy).eval(),
-                (to_tensors(example, torch.device("cpu")), mask),
+                network.eval(),
+                (to_tensors(batch, torch.device("cpu")), mask),
                 dynamo=True,
-                dynamic_shapes=(_axes(example), {0: torch.export.Dim("batch")}),
-                input_names=[*flat(example), "mask"],
-                output_names=["log_probs", "values"][: 1 if policy.critic is None else 2],
+                dynamic_shapes=(_axes(batch), {0: torch.export.Dim("batch")}),
+                input_names=[*flat(batch), "mask"],
+                output_names=outputs,
                 external_data=False,
                 verbose=False,
             )
             assert program is not None
-            program.model.metadata_props[onnx_policy.METADATA] = json.dumps(
-                {
-                    "format": onnx_policy.FORMAT,
-                    "actions": policy.actions,
-                    "inputs": inputs_to_table(policy.encoder.inputs),
-                    "card": dict(card or {}),
-                }
-            )
+            metadata = json.dumps({"format": onnx_policy.FORMAT, **rest})
+            program.model.metadata_props[onnx_policy.METADATA] = metadata
             written = Path(folder) / "policy.onnx"
             program.save(written, external_data=False)
             write_atomically(path, written.read_bytes())
@@ -93,6 +118,50 @@ class _Outputs(nn.Module):
         if self.policy.critic is None:
             return self.policy.log_probs(batch, mask)
         return self.policy.evaluate(batch, mask)
+
+
+class _Layers(nn.Module):
+    """The actor of a policy of arrays: see Perceptron in burnish.policies.arrays."""
+
+    mean: Tensor
+    deviation: Tensor
+    boundaries: Tensor | None
+
+    def __init__(self, policy: ArraysPolicy) -> None:
+        super().__init__()
+        network = policy.encoder
+        self.log1p = network.log1p
+        for name in ("mean", "deviation", "boundaries"):
+            array = getattr(network, name)
+            self.register_buffer(name, None if array is None else torch.from_numpy(array))
+        *hidden, last = layers_of(policy)
+        activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[network.activation]
+        self.layers = nn.Sequential()
+        for layer in hidden:
+            self.layers.extend((*_modules(layer), activation()))
+        self.layers.extend(_modules(last))
+
+    def forward(self, features: Tensor, mask: Tensor) -> Tensor:
+        x = features.sign() * features.abs().log1p() if self.log1p else features
+        x = (x - self.mean) / self.deviation
+        if self.boundaries is not None:
+            reached = features[:, :, None] >= self.boundaries  # ONNX has no search
+            share = reached.to(x.dtype).sum(dim=2) / self.boundaries.shape[1]
+            x = torch.cat([share, share * share, share.sqrt(), x], dim=1)
+        return masked_log_softmax(self.layers(x), mask)
+
+
+def _modules(layer: Linear) -> Iterator[nn.Module]:
+    linear = nn.Linear(*layer.weight.shape)
+    yield _filled(linear, weight=layer.weight.T, bias=layer.bias)
+    if layer.norm_weight is not None and layer.norm_bias is not None:
+        norm = nn.LayerNorm(len(layer.bias), eps=float(EPSILON))
+        yield _filled(norm, weight=layer.norm_weight, bias=layer.norm_bias)
+
+
+def _filled(module: nn.Module, **arrays: Floats) -> nn.Module:
+    module.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+    return module
 
 
 class _SumOfRows(Aggregation):  # type: ignore[misc]
