@@ -8,22 +8,13 @@ from pathlib import PurePath
 from burnish import _native
 from burnish.core.errors import InputError
 from burnish.core.session import Session
-from burnish.tasks.loop_nests.kernel import PASSES, Machine
-from burnish.tasks.loop_nests.lowering import ALIGNMENT, KERNEL, lower
+from burnish.tasks.loop_nests.kernel import PASSES
+from burnish.tasks.loop_nests.lowering import KERNEL, lower
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.tree import Tree
-
-C_TYPES = {"f32": "float", "f64": "double"}
-C_WORDS = frozenset(
-    """
-    auto break case char const continue default do double else enum extern float for goto if inline int long
-    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
-    while alignas alignof bool constexpr false nullptr static_assert thread_local true typeof class delete new
-    operator private protected public template this throw try using virtual namespace and or not xor
-    main scratch
-    """.split()
-)
-"""Names that arguments and functions cannot have: keywords of C and C++, `main`, and the last argument."""
+from burnish.tasks.tensors.arrays import ALIGNMENT
+from burnish.tasks.tensors.c_interface import C_TYPES, C_WORDS
+from burnish.tasks.tensors.machine import Machine
 
 
 def emit_object(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from burnish.core.errors import CompileError, InputError
 from burnish.core.session import Session
-from burnish.tasks.loop_nests.c_interface import C_TYPES, C_WORDS
-from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.mlir_schedules.payload import Payload
 from burnish.tasks.mlir_schedules.reference.evaluate import TensorType
+from burnish.tasks.tensors.c_interface import C_TYPES, C_WORDS
+from burnish.tasks.tensors.machine import host
 
 if TYPE_CHECKING:
     from burnish.tasks.mlir_schedules.session import ScheduleSession
