@@ -12,11 +12,11 @@ from burnish.core.setting import Setting
 from burnish.core.task import Presentation, Task, TaskPolicies, TaskSettings
 from burnish.tasks.loop_nests.actions import ACTIONS
 from burnish.tasks.loop_nests.baselines import BASELINES
-from burnish.tasks.loop_nests.c_interface import emit_header, emit_object
 from burnish.tasks.loop_nests.nest import LANGUAGE
 from burnish.tasks.loop_nests.observations import OBSERVATIONS
 from burnish.tasks.loop_nests.outputs import describe, write_ir, write_loops, write_picture
 from burnish.tasks.loop_nests.session import open_nest
+from burnish.tasks.tensors.c_interface import emit_header, emit_object
 from burnish.tasks.tensors.objectives import OBJECTIVES
 from burnish.tasks.tensors.outputs import behaviour
 
