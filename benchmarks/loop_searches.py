@@ -43,9 +43,10 @@ from rich.table import Table
 
 from burnish.core.errors import BurnishError
 from burnish.search import SEARCHES
-from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, host
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.tree import Tree, naive
+from burnish.tasks.tensors.machine import host
 
 LOOPTUNE = (  # seconds, times its default schedule
     ("LoopTune's policy", 0.38, 3.04),

@@ -46,9 +46,10 @@ from rich.console import Console
 from burnish.core.errors import BurnishError
 from burnish.loops import CompiledKernel
 from burnish.tasks.loop_nests.api.schedule import Schedule
-from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, host
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
 from burnish.tasks.loop_nests.peak import PeakProbe
 from burnish.tasks.loop_nests.tree import Tree, naive
+from burnish.tasks.tensors.machine import host
 
 
 @dataclass(frozen=True)

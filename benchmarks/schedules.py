@@ -57,11 +57,11 @@ from rich.console import Console
 
 from burnish.core.errors import BurnishError
 from burnish.core.program import Program
-from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.mlir_schedules.api.callables import ScheduledFunction
 from burnish.tasks.mlir_schedules.bindings import version
 from burnish.tasks.mlir_schedules.kernel import CompiledSchedule
 from burnish.tasks.mlir_schedules.reference.work import flops
+from burnish.tasks.tensors.machine import host
 
 Scheduler = Callable[[Program], Found]
 

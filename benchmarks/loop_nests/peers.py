@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from burnish.core.errors import Miscompiled, MissingTool, UnknownName
-from burnish.tasks.loop_nests.kernel import TOLERANCES, Bench, aligned
+from burnish.tasks.loop_nests.kernel import TOLERANCES, Bench
 from burnish.tasks.loop_nests.nest import DTYPES, Nest
-from burnish.tasks.loop_nests.reference import Array
+from burnish.tasks.tensors.arrays import Array, aligned
 
 PEERS = ("numpy", "torch", "numba", "jax")
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from burnish.tasks.loop_nests.kernel import CompiledNest
-from burnish.tasks.loop_nests.reference import Array
+from burnish.tasks.tensors.arrays import Array
 
 BATCH_SECONDS = 2e-3
 Sample = Callable[[], float]

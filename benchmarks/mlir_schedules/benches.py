@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import InputError, Miscompiled
 from burnish.core.program import Program
-from burnish.tasks.loop_nests.kernel import aligned
 from burnish.tasks.mlir_schedules.kernel import Trial
 from burnish.tasks.mlir_schedules.programs import MlirSource, program
+from burnish.tasks.tensors.arrays import aligned
 from mlir_schedules.cases import NETWORK, Case
 
 Arrays = Sequence[NDArray[Any]]

@@ -9,13 +9,14 @@ import pytest
 
 from burnish.core.trace import split_entry
 from burnish.tasks.loop_nests.actions import apply
-from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest, Machine, aligned, host
+from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest
 from burnish.tasks.loop_nests.lowering import lower
 from burnish.tasks.loop_nests.nest import DTYPES
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.reference import Array
 from burnish.tasks.loop_nests.tiles import LOOP_LINES, emitted_lines
 from burnish.tasks.loop_nests.tree import Tree, naive
+from burnish.tasks.tensors.arrays import Array, aligned
+from burnish.tasks.tensors.machine import Machine, host
 
 
 def scheduled(text: str, *entries: str) -> Tree:

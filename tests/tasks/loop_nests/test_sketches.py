@@ -13,7 +13,7 @@ from burnish.tasks.loop_nests.boxes import tile_depth
 from burnish.tasks.loop_nests.drawing import draw
 from burnish.tasks.loop_nests.families import FAMILIES, find
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer, features
-from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest, host
+from burnish.tasks.loop_nests.kernel import Bench, CodeTooLong, CompiledNest
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.sketches import (
     Level,
@@ -26,6 +26,7 @@ from burnish.tasks.loop_nests.sketches import (
 from burnish.tasks.loop_nests.tiles import MOST_LINES, chains, emitted_lines, tile_of
 from burnish.tasks.loop_nests.tree import Tree, naive
 from burnish.tasks.loop_nests.variation import vary, vectors_of_row
+from burnish.tasks.tensors.machine import host
 from tests.tasks.loop_nests.nests import small
 
 PRODUCT = parse("f32 m=12 n=64 k=8\nc[m,n] += a[m,k] * b[k,n]")

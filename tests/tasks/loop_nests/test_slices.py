@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from burnish.core.errors import Miscompiled
-from burnish.tasks.loop_nests.kernel import DIFFERENT, Bench, CompiledNest, host
+from burnish.tasks.loop_nests.kernel import DIFFERENT, Bench, CompiledNest
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.reference import Array, evaluate
+from burnish.tasks.loop_nests.reference import evaluate
 from burnish.tasks.loop_nests.slices import slices_of
+from burnish.tasks.tensors.arrays import Array
+from burnish.tasks.tensors.machine import host
 from tests.tasks.loop_nests.test_lowering import scheduled
 
 PRODUCT = "f32 m=1200 n=1000 k=500\nc[m,n] += a[m,k] * b[k,n]"

@@ -8,7 +8,7 @@ import pytest
 
 from burnish.core.errors import InputError, MissingTool, ProgramError, UnknownName
 from burnish.tasks.mlir_schedules import bindings
-from burnish.tasks.mlir_schedules.programs import MlirSource, is_text, program
+from burnish.tasks.mlir_schedules.programs import MlirSource, program
 from burnish.tasks.mlir_schedules.writing import sets
 from burnish.tasks.mlir_schedules.writing.families import FAMILIES, find
 from burnish.tasks.mlir_schedules.writing.generator import random_text
@@ -169,7 +169,7 @@ def test_outputs_are_named_after_programs() -> None:
 
 @pytest.mark.parametrize("text", ["hot.c", "kernels:fft", "corpus:train", "module.mlir.c", "func.func"])
 def test_what_others_take_stays_theirs(text: str) -> None:
-    assert not SOURCE.takes(text) and not is_text(text)
+    assert not SOURCE.takes(text) and not SOURCE.is_text(text)
 
 
 def test_without_mlir_the_command_that_installs_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,18 +12,13 @@ from burnish.core.setting import Setting
 from burnish.core.task import Checks, Files, Presentation, Task, TaskPolicies, TaskSettings
 from burnish.tasks.loop_nests.actions import ACTIONS
 from burnish.tasks.loop_nests.baselines import BASELINES
-from burnish.tasks.loop_nests.c_interface import emit_header, emit_object
 from burnish.tasks.loop_nests.nest import LANGUAGE
-from burnish.tasks.loop_nests.objectives import OBJECTIVES
 from burnish.tasks.loop_nests.observations import OBSERVATIONS
-from burnish.tasks.loop_nests.outputs import (
-    behaviour,
-    describe,
-    write_ir,
-    write_loops,
-    write_picture,
-)
+from burnish.tasks.loop_nests.outputs import describe, write_ir, write_loops, write_picture
 from burnish.tasks.loop_nests.session import open_nest
+from burnish.tasks.tensors.c_interface import emit_header, emit_object
+from burnish.tasks.tensors.objectives import OBJECTIVES
+from burnish.tasks.tensors.outputs import behaviour
 
 __all__ = ["LANGUAGE", "TASK", "make_task"]
 
@@ -67,7 +62,7 @@ def make_task(threads: int = 1) -> Task:
         settings=TaskSettings(settings=SETTINGS, configure=_configure),
         policies=TaskPolicies(
             kinds={"schedule-costs": f"{__name__}.policy.proposals:load_for"},
-            trainings={"schedule-costs": f"{__name__}.train.cost_training:ScheduleCostsTraining"},
+            trainings={"schedule-costs": f"{__name__}.train.cost_training:schedule_costs"},
         ),
         files=Files(
             make_source=_source,

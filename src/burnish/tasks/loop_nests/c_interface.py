@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import PurePath
+from functools import partial
 
 from burnish import _native
-from burnish.core.errors import InputError
-from burnish.core.session import Session
-from burnish.tasks.loop_nests.kernel import PASSES, Machine
-from burnish.tasks.loop_nests.lowering import ALIGNMENT, KERNEL, lower
+from burnish.tasks.loop_nests.kernel import PASSES
+from burnish.tasks.loop_nests.lowering import KERNEL, lower
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.tree import Tree
+from burnish.tasks.tensors import c_interface
+from burnish.tasks.tensors.arrays import ALIGNMENT
+from burnish.tasks.tensors.c_interface import C_WORDS, NAME, Argument
+from burnish.tasks.tensors.machine import Machine
 
-C_TYPES = {"f32": "float", "f64": "double"}
-C_WORDS = frozenset(
-    """
-    auto break case char const continue default do double else enum extern float for goto if inline int long
-    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
-    while alignas alignof bool constexpr false nullptr static_assert thread_local true typeof class delete new
-    operator private protected public template this throw try using virtual namespace and or not xor
-    main scratch
-    """.split()
-)
-"""Names that arguments and functions cannot have: keywords of C and C++, `main`, and the last argument."""
-
-
-def emit_object(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return the content of a .o file: a C function that is named after the program."""
-    return session.object_code()
-
-
-def emit_header(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return the content of a .h file: the declaration of `emit_object`'s function."""
-    text = session.observe("c_header")
-    assert isinstance(text, str)
-    return text.encode()
+TAKEN = {*C_WORDS, KERNEL}  # names that functions cannot have
+check_name = partial(c_interface.check_name, taken=TAKEN)
+function_name = partial(c_interface.function_name, prefix="nest", taken=TAKEN)
 
 
 def write_object(tree: Tree, name: str, machine: Machine) -> bytes:
@@ -57,69 +38,31 @@ def write_header(nest: Nest, tree: Tree, name: str, machine: Machine) -> str:
         InputError: the name is not valid in C.
     """
     check_name(name)
-    kind = C_TYPES[nest.dtype]
     lowered = lower(tree, machine.vector_bytes)
-    scratch_bytes = lowered.scratch_bytes + lowered.thread_bytes
-    macro = name.upper()
-    parameters = [f"const {kind} *{argument_name(nest, tensor)}" for tensor in nest.inputs]
-    parameters += [f"{kind} *{argument_name(nest, tensor)}" for tensor in nest.outputs]
-    sizes = "\n".join(
-        f" *   {'const ' if tensor in nest.inputs else ''}{kind} "
-        f"{argument_name(nest, tensor)}{''.join(f'[{size}]' for size in nest.shapes[tensor]) or '[1]'}"
+    arguments = [
+        Argument(argument_name(nest, tensor), nest.dtype, nest.shapes[tensor], tensor in nest.inputs)
         for tensor in (*nest.inputs, *nest.outputs)
+    ]
+    macros = [f"EXTENT_{iterator} {size}" for iterator, size in nest.extents.items()]
+    note = (
+        f"`scratch` is\n{name.upper()}_SCRATCH_BYTES of memory at a multiple of {ALIGNMENT} bytes"
+        " (NULL if that is 0), which other calls\nmust not use at the same time. Nothing else is shared:"
+        " calls with other arguments may run on other threads."
     )
-    extents = "\n".join(f"#define {macro}_EXTENT_{key} {size}" for key, size in nest.extents.items())
-    statements = "\n".join(f" *   {statement}" for statement in nest.statements)
-    return f"""\
-/* Made by burnish for {machine.cpu}.
- *
-{statements}
- *
- * Arrays are dense, in C order:
-{sizes}
- * Outputs share no memory with other arguments; what they hold before does not count. `scratch` is
- * {macro}_SCRATCH_BYTES of memory at a multiple of {ALIGNMENT} bytes (NULL if that is 0), which other calls
- * must not use at the same time. Nothing else is shared: calls with other arguments may run on other threads.
- */
-#ifndef {macro}_H
-#define {macro}_H
-
-{extents}
-#define {macro}_SCRATCH_BYTES {scratch_bytes}
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
-void {name}({", ".join([*parameters, "void *scratch"])});
-
-#ifdef __cplusplus
-}}
-#endif
-
-#endif
-"""
-
-
-def check_name(name: str) -> None:
-    """Check that a name is valid for a C function.
-
-    Raises:
-        InputError: the name is not valid.
-    """
-    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in C_WORDS or name == KERNEL:
-        raise InputError(f"{name!r} is no name of a C function; expected one such as 'matmul_128'")
-
-
-def function_name(program: str) -> str:
-    """Return the name of a program's C function, made from the name of its file or from its text."""
-    words = "_".join(re.findall("[A-Za-z0-9]+", PurePath(program).stem))
-    return words if re.match("[A-Za-z]", words) and words not in (*C_WORDS, KERNEL) else f"nest_{words}"
+    return c_interface.write_header(
+        name,
+        machine.cpu,
+        arguments,
+        note,
+        statements=nest.statements,
+        last=["void *scratch"],
+        macros=[*macros, f"SCRATCH_BYTES {lowered.scratch_bytes + lowered.thread_bytes}"],
+    )
 
 
 def argument_name(nest: Nest, tensor: str) -> str:
     """Return the name of a C argument: the tensor's name if it is valid in C, else `tensor_` and a number."""
-    if re.fullmatch(r"[A-Za-z_]\w*", tensor, re.ASCII) and tensor not in C_WORDS:
+    if NAME.fullmatch(tensor) and tensor not in C_WORDS:
         return tensor
     return f"tensor_{(*nest.inputs, *nest.outputs).index(tensor)}"
 

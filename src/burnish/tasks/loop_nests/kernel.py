@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import math
-import mmap
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from burnish import _native
-from burnish.core.errors import CompilerCrash, Miscompiled, UnknownName
-from burnish.tasks.loop_nests.lowering import ALIGNMENT, KERNEL, lower
+from burnish.core.errors import CompilerCrash, Miscompiled
+from burnish.tasks.loop_nests.lowering import KERNEL, lower
 from burnish.tasks.loop_nests.nest import DTYPES, Nest
-from burnish.tasks.loop_nests.reference import Array, evaluate
+from burnish.tasks.loop_nests.reference import evaluate
 from burnish.tasks.loop_nests.slices import Slices, slices_of
 from burnish.tasks.loop_nests.tiles import MOST_LINES, emitted_lines
 from burnish.tasks.loop_nests.tree import Tree
+from burnish.tasks.tensors.arrays import Array, aligned
+from burnish.tasks.tensors.machine import Machine
 
 PASSES = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
 """Few passes: the lowered text already has the intended form; more passes take longer and gain no speed."""
 
 DIFFERENT = 1_000_003  # random numbers in an array, then repeated; prime, unlike strides through memory
-LARGE_BYTES = 1 << 19  # arrays from this size on
-PAGE_BYTES = 1 << 21  # are in huge pages of this size
 SAMPLES = 7  # of a time; the least one counts
 BATCH_SECONDS = 1e-3  # of calls in one sample
 TOLERANCES = {
@@ -38,72 +33,6 @@ TOLERANCES = {
 
 class CodeTooLong(CompilerCrash):
     """A schedule has too many loop bodies, including those of tails, to be compiled."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The machine that code is generated for, by LLVM's names of CPU and features."""
-
-    cpu: str
-    features: str
-    threads: int = 1  # that parallel loops may use
-
-    @property
-    def vector_bytes(self) -> int:
-        """The size of a vector in bytes."""
-        known = set(self.features.split(","))
-        return 64 if "+avx512f" in known else 32 if "+avx2" in known else 16
-
-    def runs(self, other: Machine) -> bool:
-        """Return whether this machine has all features that code for another one may use."""
-        used = {name for name in other.features.split(",") if name.startswith("+")}
-        return not {f"-{name[1:]}" for name in used} & set(self.features.split(","))
-
-    @property
-    def native(self) -> _native.Machine:
-        """The machine as an object of the native extension."""
-        return _native.Machine(self.cpu, self.features)
-
-
-def machine_of(cpu: str) -> Machine:
-    """Return the machine of a CPU by LLVM's name, such as "x86-64-v3" or "skylake".
-
-    Raises:
-        UnknownName: LLVM does not know the CPU.
-    """
-    try:
-        found = _native.machine_of(cpu)
-    except _native.InputError as error:
-        raise UnknownName(str(error)) from None
-    return Machine(found.cpu, found.features)
-
-
-@cache
-def host() -> Machine:
-    """Return the machine that this process runs on."""
-    found = _native.host_machine()
-    return Machine(found.cpu, found.features)
-
-
-def aligned(shape: tuple[int, ...], dtype: type[np.number[Any]], place: int = 0) -> Array:
-    """Return an array of zeros that begins at a multiple of ALIGNMENT bytes.
-
-    Large arrays are in huge pages. With small pages, times depend on which ones a process gets: by a factor
-    of up to 1.6 for a matrix product of size 512. `place` shifts a large array within its page, because
-    arrays at equal offsets would evict each other's lines from the cache.
-    """
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    if size < LARGE_BYTES:
-        memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
-        start = -memory.ctypes.data % ALIGNMENT
-    else:
-        apart = place % 16 * 3 * ALIGNMENT
-        mapping = mmap.mmap(-1, size + apart + PAGE_BYTES)
-        with suppress(AttributeError, OSError):  # not on Linux
-            mapping.madvise(mmap.MADV_HUGEPAGE)
-        memory = np.frombuffer(mapping, dtype=np.uint8)
-        start = -memory.ctypes.data % PAGE_BYTES + apart
-    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 class CompiledNest:

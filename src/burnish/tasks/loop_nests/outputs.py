@@ -1,9 +1,7 @@
-"""Output files of a schedule, its description, and the check that it is right."""
+"""Output files of a schedule, and its description."""
 
 from __future__ import annotations
 
-from burnish.core.behaviour import Behaviour
-from burnish.core.errors import Miscompiled
 from burnish.core.program import Program
 from burnish.core.result import Result
 from burnish.core.session import Session
@@ -12,30 +10,6 @@ from burnish.tasks.loop_nests.peak import GIGA, peak_flops
 from burnish.tasks.loop_nests.session import open_nest
 
 UNCHANGED = "These are the loops as they are written: no other schedule that was tried is right and faster."
-
-
-class AsNumPy(Behaviour):
-    """The comparison with NumPy on random arrays: the error message as text, "" if the results are equal."""
-
-    same = "computes what NumPy does, as"
-    unoptimized = ""
-
-    def run(self, session: Session, expected: str | None = None) -> str:
-        """Measure the schedule, which also compares it with NumPy; see Behaviour."""
-        try:
-            session.measure("seconds")
-        except Miscompiled as error:
-            return str(error)
-        return ""
-
-    def differences(self, seen: str, expected: str) -> list[str]:
-        """See Behaviour."""
-        return [seen] if seen else []
-
-
-def behaviour(program: Program) -> Behaviour:
-    """Return the behaviour by which schedules of a nest are compared."""
-    return AsNumPy()
 
 
 def write_loops(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:

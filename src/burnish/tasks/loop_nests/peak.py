@@ -7,8 +7,10 @@ from functools import cache
 import numpy as np
 
 from burnish import _native
-from burnish.tasks.loop_nests.kernel import SAMPLES, Machine, aligned, host
+from burnish.tasks.loop_nests.kernel import SAMPLES
 from burnish.tasks.loop_nests.nest import DTYPES, DType
+from burnish.tasks.tensors.arrays import aligned
+from burnish.tasks.tensors.machine import Machine, host
 
 ACCUMULATORS = 12  # 2 units with a latency of 4 cycles need at least 8; 12 and two operands fit 16 registers
 ITERATIONS = 20_000

@@ -14,18 +14,17 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from burnish.core.errors import InputError, ProgramError, UnknownName
 from burnish.core.program import Program
-from burnish.core.program_source import FileSource, Loaded
 from burnish.tasks.loop_nests import families
 from burnish.tasks.loop_nests.families import FAMILIES
 from burnish.tasks.loop_nests.nest import DTYPES, LANGUAGE, DType, Nest, make_nest
 from burnish.tasks.loop_nests.parsing import parse, parse_statement
+from burnish.tasks.tensors.programs import NamedSource
 
 SUFFIXES = (".nest", ".toml")
 SPLITS = ("train", "test", "all")
@@ -34,70 +33,46 @@ SAMPLE = "sample"  # up to OF_EACH nests of each family
 OF_EACH = 40
 LARGE_EXTENT = 8  # `other_extents` keeps extents up to this one
 KEYS = ("dtype", "extents", "statements")
-TEXT = re.compile(rf"\s*(?:{'|'.join(DTYPES)})\b[^\n;]*[\n;]")
+TEXT = re.compile(rf"\A\s*(?:{'|'.join(DTYPES)})\b[^\n;]*[\n;]")
 
 
-class NestSource(FileSource):
-    """Nests from files, names or text; the same nest has the same digest, whatever its source."""
+class NestSource(NamedSource):
+    """Nests from files, names or text."""
+
+    many, text, first_words = "nests", TEXT, (*FAMILIES, EVERY, SAMPLE)
 
     def __init__(self) -> None:
         super().__init__(LANGUAGE, SUFFIXES)
         self.kinds = "a file (.nest .toml), a folder of such files, a name: matmul:64x64x64, or a nest itself"
 
-    def takes(self, text: str) -> bool:
-        """See ProgramSource."""
-        return is_text(text) or is_name(text) or super().takes(text)
-
-    def expand(self, text: str) -> list[str]:
-        """See ProgramSource."""
-        if is_text(text):
-            return [text]
-        if not is_name(text):
-            return super().expand(text)
-        family, split, dtype = _parts(text)
+    def expand_name(self, name: str) -> list[str]:
+        """See NamedSource."""
+        family, split, dtype = _parts(name)
         if split not in SPLITS:
-            return [text]
+            return [name]
         known = FAMILIES if family in (EVERY, SAMPLE) else (family,)
         sets = [list(families.names(one, split)) for one in known]
         if family == SAMPLE:
             sets = [_evenly(each, OF_EACH) for each in sets]
         return [f"{name}{dtype}" for each in sets for name in each]
 
-    def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
-        """See ProgramSource; `arguments` must be empty, as there is no compiler to pass them to."""
-        if is_text(name) or is_name(name):
-            if arguments:
-                raise InputError(f"{name}: {arguments[0]!r}: nests are read as they are")
-            return Loaded(_written(name) if is_text(name) else _named(name).program(name))
-        found = super().load(name, arguments, directory).program
-        text = found.content.decode(errors="replace")
+    def parse(self, text: str) -> Program:
+        """See NamedSource."""
+        return parse(text.replace(";", "\n")).program()
+
+    def read(self, content: bytes, name: str) -> Program:
+        """See NamedSource."""
+        text = content.decode(errors="replace")
         nest = from_toml(text, name) if Path(name).suffix == ".toml" else parse(text, name)
-        return Loaded(nest.program(name))
+        return nest.program(name)
 
-    def file(self, name: str) -> Path | None:
-        """See ProgramSource."""
-        return None if is_text(name) or is_name(name) else super().file(name)
-
-    def stem(self, name: str) -> str:
-        """See ProgramSource."""
-        return _written(name).name if is_text(name) else name
-
-    def project(self, name: str) -> str:
-        """Return a nest's family, or its file's folder; a nest given as text is its own project."""
-        if is_text(name):
-            return self.stem(name)
-        return name.partition(":")[0] if is_name(name) else super().project(name)
-
-
-def is_text(text: str) -> bool:
-    """Return whether a text is a nest itself: it begins with a type, and has several lines or a semicolon."""
-    return TEXT.match(text) is not None
-
-
-def is_name(text: str) -> bool:
-    """Return whether a text names a family and extents or a split, and is not an existing file."""
-    family, colon, _ = text.partition(":")
-    return bool(colon) and family in (*FAMILIES, EVERY, SAMPLE) and not Path(text).exists()
+    def named(self, name: str) -> Program:
+        """See NamedSource."""
+        family, extents, dtype = _parts(name)
+        if family == EVERY:
+            raise InputError(f"{name}: expected {', '.join(f'{EVERY}:{split}' for split in SPLITS)}")
+        found = families.find(f"{family}:{extents}", _dtype(dtype.removeprefix("@") or "f32", name))
+        return found.program(name)
 
 
 def from_toml(text: str, name: str) -> Nest:
@@ -133,19 +108,6 @@ def _dtype(text: object, name: str) -> DType:
     if not isinstance(text, str) or text not in DTYPES:
         raise ProgramError(f"{name}: dtype {text!r}; expected {' or '.join(DTYPES)}")
     return "f32" if text == "f32" else "f64"
-
-
-def _written(text: str) -> Program:
-    """Parse a nest in text, and return it as a program named after its digest."""
-    program = parse(text.replace(";", "\n")).program()
-    return replace(program, name=f"nest-{program.digest[:8]}")
-
-
-def _named(text: str) -> Nest:
-    family, extents, dtype = _parts(text)
-    if family == EVERY:
-        raise InputError(f"{text}: expected {', '.join(f'{EVERY}:{split}' for split in SPLITS)}")
-    return families.find(f"{family}:{extents}", _dtype(dtype.removeprefix("@") or "f32", text))
 
 
 def _parts(text: str) -> tuple[str, str, str]:

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from burnish.core.errors import ProgramError
 from burnish.tasks.loop_nests.nest import Access, Call, Expression, Nest, Statement
-
-Array = NDArray[Any]
+from burnish.tasks.tensors.arrays import Array
 
 
 def evaluate(nest: Nest, inputs: Mapping[str, Array]) -> dict[str, Array]:

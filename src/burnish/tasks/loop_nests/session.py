@@ -17,12 +17,13 @@ from burnish.core.view import Mask, Observed
 from burnish.tasks.loop_nests import actions
 from burnish.tasks.loop_nests.actions import ACTIONS, CURSOR
 from burnish.tasks.loop_nests.c_interface import function_name, write_header, write_object
-from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, Machine, host
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
 from burnish.tasks.loop_nests.legality import Legality
-from burnish.tasks.loop_nests.objectives import OBJECTIVES
 from burnish.tasks.loop_nests.observations import OBSERVATIONS, observe
 from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.tree import Place, Tree, naive
+from burnish.tasks.tensors.machine import Machine, host
+from burnish.tasks.tensors.objectives import OBJECTIVES
 
 PARALLEL = ACTIONS.index("parallel")
 KEPT = 4096  # schedules with a cached time

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.tasks.loop_nests.nest import Access, Nest, Statement
-from burnish.tasks.loop_nests.reference import Array, factors_of
+from burnish.tasks.loop_nests.reference import factors_of
+from burnish.tasks.tensors.arrays import Array
 
 WHOLE = 1e9  # operations; nests up to this size are compared completely: NumPy takes up to a second
 ENDS = 16  # slices at the beginning, and as many at the end, where tails of tiles are computed

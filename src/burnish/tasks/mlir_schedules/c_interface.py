@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from pathlib import Path, PurePath
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burnish.core.errors import CompileError, InputError
+from burnish.core.errors import CompileError
 from burnish.core.session import Session
-from burnish.tasks.loop_nests.c_interface import C_TYPES, C_WORDS
-from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.mlir_schedules.payload import Payload
-from burnish.tasks.mlir_schedules.reference.evaluate import TensorType
+from burnish.tasks.tensors import c_interface
+from burnish.tasks.tensors.c_interface import Argument, check_name
+from burnish.tasks.tensors.machine import host
 
 if TYPE_CHECKING:
     from burnish.tasks.mlir_schedules.session import ScheduleSession
 
-NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 PACKED = "_mlir_"  # what the engine calls a function that takes one array of pointers, beside the function
+function_name = partial(c_interface.function_name, prefix="mlir")
 LIBRARIES = ("-Wl,--as-needed", "-lm")
 
 
-def emit_object(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .o: a C function that is called after the program."""
-    return session.object_code()
-
-
 def emit_shared_object(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .so: the same function, linked."""
+    """Return the content of a .so file: the function of `emit_object`, linked."""
     return link_shared(session.object_code())
-
-
-def emit_header(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
-    """Return a file that ends in .h: its declaration."""
-    text = session.observe("c_header")
-    assert isinstance(text, str)
-    return text.encode()
 
 
 def link_shared(code: bytes) -> bytes:
@@ -74,62 +61,12 @@ def write_header(payload: Payload, name: str) -> str:
         InputError: the name is none in C.
     """
     check_name(name)
-    macro = name.upper()
-    parameters = list(_parameters(payload))
-    arrays = "\n".join(
-        f" *   {declared}{''.join(f'[{size}]' for size in one.shape) or '[1]'}"
-        for declared, one in parameters
+    types = [
+        *((f"input{number}", one) for number, one in enumerate(payload.inputs)),
+        *((f"output{number}", one) for number, one in enumerate(payload.outputs)),
+    ]
+    arguments = [Argument(label, one.dtype, one.shape, label.startswith("input")) for label, one in types]
+    note = (
+        "Inputs at multiples of\n64 bytes are read faster. Calls with other outputs may run on other threads."
     )
-    declared = ", ".join(_pointer(text) for text, _ in parameters)
-    return f"""\
-/* Made by burnish for {host().cpu}.
- *
- * Arrays are dense, in C order:
-{arrays}
- * Outputs share no memory with other arguments; what they hold before does not count. Inputs at multiples of
- * 64 bytes are read faster. Calls with other outputs may run on other threads.
- */
-#ifndef {macro}_H
-#define {macro}_H
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
-void {name}({declared});
-
-#ifdef __cplusplus
-}}
-#endif
-
-#endif
-"""
-
-
-def check_name(name: str) -> None:
-    """Check that C takes a name for a function.
-
-    Raises:
-        InputError: it does not.
-    """
-    if not NAME.fullmatch(name) or name in C_WORDS:
-        raise InputError(f"{name!r} is no name of a C function; expected one such as 'matmul_128'")
-
-
-def function_name(program: str) -> str:
-    """Return what the function of a program is called: after its file or its name."""
-    words = "_".join(re.findall("[A-Za-z0-9]+", PurePath(program).stem))
-    return words if NAME.fullmatch(words) and words not in C_WORDS else f"mlir_{words}"
-
-
-def _parameters(payload: Payload) -> Iterator[tuple[str, TensorType]]:
-    """Yield each argument as it is declared, without its extents."""
-    for number, one in enumerate(payload.inputs):
-        yield f"const {C_TYPES[one.dtype]} input{number}", one
-    for number, one in enumerate(payload.outputs):
-        yield f"{C_TYPES[one.dtype]} output{number}", one
-
-
-def _pointer(declared: str) -> str:
-    kind, _, name = declared.rpartition(" ")
-    return f"{kind} *{name}"
+    return c_interface.write_header(name, host().cpu, arguments, note)

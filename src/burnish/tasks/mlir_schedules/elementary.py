@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from burnish.tasks.loop_nests.lowering.functions import (
+from burnish.tasks.mlir_schedules import bindings
+from burnish.tasks.tensors.polynomials import (
     BIAS,
     EXP_POLYNOMIAL,
     EXP_RANGE,
@@ -21,7 +22,6 @@ from burnish.tasks.loop_nests.lowering.functions import (
     TANH_POLYNOMIALS,
     TANH_SMALL,
 )
-from burnish.tasks.mlir_schedules import bindings
 
 ELEMENT = "f32"
 ERF_SMALL = 0.925

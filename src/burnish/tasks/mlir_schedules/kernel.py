@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from burnish import _native
 from burnish.core.errors import CompilerCrash, Miscompiled
-from burnish.tasks.loop_nests.kernel import aligned
 from burnish.tasks.mlir_schedules import bindings, lowering
 from burnish.tasks.mlir_schedules.payload import KERNEL, Payload
 from burnish.tasks.mlir_schedules.reference.evaluate import evaluate, signature
 from burnish.tasks.mlir_schedules.reference.inputs import DTYPES, inputs_of
 from burnish.tasks.mlir_schedules.reference.work import tolerance
+from burnish.tasks.tensors.arrays import aligned
 
 OPTIMIZATION = 3  # LLVM's level
 SAMPLES = 10  # timed samples; the least counts

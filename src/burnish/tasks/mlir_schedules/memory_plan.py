@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from burnish.tasks.loop_nests.lowering import ALIGNMENT
 from burnish.tasks.mlir_schedules import bindings
 from burnish.tasks.mlir_schedules.payload import KERNEL
+from burnish.tasks.tensors.arrays import ALIGNMENT
 
 INDEX_BITS = 64
 BODY = f"{KERNEL}.body"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from burnish.tasks.loop_nests.objectives import OBJECTIVES
+from burnish.tasks.tensors.objectives import OBJECTIVES
 
 __all__ = ["OBJECTIVES"]

@@ -13,18 +13,15 @@ random:7  random:0..99                 random programs by seed
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 
 from burnish.core.errors import InputError, ProgramError
 from burnish.core.program import Program
-from burnish.core.program_source import FileSource, Loaded
 from burnish.tasks.mlir_schedules.reading import LANGUAGE, normal_text
 from burnish.tasks.mlir_schedules.writing import families, sets
 from burnish.tasks.mlir_schedules.writing.families import FAMILIES
 from burnish.tasks.mlir_schedules.writing.generator import random_text
 from burnish.tasks.mlir_schedules.writing.sets import RANDOM, SETS, SPLITS
+from burnish.tasks.tensors.programs import NamedSource
 
 SUFFIXES = (".mlir",)
 SEEDS = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18}))?")
@@ -32,8 +29,10 @@ MOST_SEEDS = 10_000_000  # of one range
 TEXT = re.compile(r"\bfunc\.func\b[^{]*\{", re.DOTALL)
 
 
-class MlirSource(FileSource):
-    """Linalg programs in files, by name, or as they are written; each with the same digest in every form."""
+class MlirSource(NamedSource):
+    """Linalg programs from files, names or text."""
+
+    many, text, first_words = "programs of MLIR", TEXT, (*SETS, RANDOM)
 
     def __init__(self) -> None:
         super().__init__(LANGUAGE, SUFFIXES)
@@ -42,51 +41,43 @@ class MlirSource(FileSource):
             " or a program itself"
         )
 
-    def takes(self, text: str) -> bool:
-        """See ProgramSource."""
-        return is_text(text) or is_name(text) or super().takes(text)
-
-    def expand(self, text: str) -> list[str]:
-        """See ProgramSource."""
-        if is_text(text):
-            return [text]
-        if not is_name(text):
-            return super().expand(text)
-        family, _, rest = text.partition(":")
+    def expand_name(self, name: str) -> list[str]:
+        """See NamedSource."""
+        family, _, rest = name.partition(":")
         if family == RANDOM:
-            return [f"{RANDOM}:{seed}" for seed in _seeds(text)]
+            return [f"{RANDOM}:{seed}" for seed in _seeds(name)]
         if rest in SPLITS or family not in FAMILIES:
             return sets.names(family, rest)
-        return [text]
+        return [name]
 
-    def load(self, name: str, arguments: Sequence[str] = (), directory: Path | None = None) -> Loaded:
-        """See ProgramSource; there is no compiler to take arguments."""
-        if is_text(name) or is_name(name):
-            if arguments:
-                raise InputError(f"{name}: {arguments[0]!r}: programs of MLIR are read as they are")
-            return Loaded(_written(name) if is_text(name) else _named(name))
-        content = super().load(name, arguments, directory).program.content
+    def parse(self, text: str) -> Program:
+        """See NamedSource."""
+        return program(text, "the program")
+
+    def read(self, content: bytes, name: str) -> Program:
+        """See NamedSource."""
         try:
-            text = content.decode()
+            return program(content.decode(), name)
         except UnicodeDecodeError as error:
             raise ProgramError(
                 f"{name}: byte {error.start} is not UTF-8; expected the text of a module"
             ) from None
-        return Loaded(program(text, name))
 
-    def file(self, name: str) -> Path | None:
-        """See ProgramSource."""
-        return None if is_text(name) or is_name(name) else super().file(name)
-
-    def stem(self, name: str) -> str:
-        """See ProgramSource."""
-        return _written(name).name if is_text(name) else name
-
-    def project(self, name: str) -> str:
-        """Return a program's family, or its file's folder; what is written in place is its own project."""
-        if is_text(name):
-            return self.stem(name)
-        return name.partition(":")[0] if is_name(name) else super().project(name)
+    def named(self, name: str) -> Program:
+        """See NamedSource."""
+        family = name.partition(":")[0]
+        if family == RANDOM:
+            seeds = _seeds(name)
+            if len(seeds) != 1:
+                raise InputError(
+                    f"{name}: these are {len(seeds)} programs; expected one seed, such as random:7"
+                )
+            return program(random_text(seeds[0]), name)
+        if family not in FAMILIES:
+            raise InputError(
+                f"{name}: this is a set; expected {', '.join(f'{family}:{split}' for split in SPLITS)}"
+            )
+        return program(families.find(name), name)
 
 
 def program(text: str, name: str) -> Program:
@@ -97,37 +88,6 @@ def program(text: str, name: str) -> Program:
         MissingTool: MLIR is not installed.
     """
     return Program(name, LANGUAGE, normal_text(text, name).encode())
-
-
-def is_text(text: str) -> bool:
-    """Say whether this is a program itself: it has a function with a body."""
-    return TEXT.search(text) is not None
-
-
-def is_name(text: str) -> bool:
-    """Say whether this is a name of a family, of a set or of random programs, and not that of a file."""
-    family, colon, _ = text.partition(":")
-    return bool(colon) and (family in SETS or family == RANDOM) and not Path(text).exists()
-
-
-def _written(text: str) -> Program:
-    """Return a program that is named after its digest."""
-    found = program(text, "the program")
-    return replace(found, name=f"mlir-{found.digest[:8]}")
-
-
-def _named(name: str) -> Program:
-    family = name.partition(":")[0]
-    if family == RANDOM:
-        seeds = _seeds(name)
-        if len(seeds) != 1:
-            raise InputError(f"{name}: these are {len(seeds)} programs; expected one seed, such as random:7")
-        return program(random_text(seeds[0]), name)
-    if family not in FAMILIES:
-        raise InputError(
-            f"{name}: this is a set; expected {', '.join(f'{family}:{split}' for split in SPLITS)}"
-        )
-    return program(families.find(name), name)
 
 
 def _seeds(text: str) -> range:

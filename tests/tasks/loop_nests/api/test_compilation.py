@@ -27,7 +27,8 @@ from burnish.llvm.run.measurements import MeasurementCache
 from burnish.tasks.loop_nests.api import compilation, schedule
 from burnish.tasks.loop_nests.api.compilation import cache_file, compile_nest, key_of, read
 from burnish.tasks.loop_nests.api.schedule import Schedule
-from burnish.tasks.loop_nests.kernel import Bench, host
+from burnish.tasks.loop_nests.kernel import Bench
+from burnish.tasks.tensors.machine import host
 from burnish.workers.worker import Worker
 
 STATEMENT = "c[m,n] += a[m,k] * b[k,n]"

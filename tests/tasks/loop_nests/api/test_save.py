@@ -19,8 +19,8 @@ from burnish.tasks.loop_nests.api.compilation import read
 from burnish.tasks.loop_nests.api.kernel import CompiledKernel as Kernel
 from burnish.tasks.loop_nests.api.schedule import Schedule
 from burnish.tasks.loop_nests.drawing import draw
-from burnish.tasks.loop_nests.kernel import Machine, host, machine_of
 from burnish.tasks.loop_nests.sketches import trace_of
+from burnish.tasks.tensors.machine import Machine, host, machine_of
 from burnish.workers.sandbox import Sandbox
 
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")

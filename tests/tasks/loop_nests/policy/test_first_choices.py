@@ -14,11 +14,11 @@ from burnish.tasks.loop_nests.families import find
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
 from burnish.tasks.loop_nests.nest import DType, Nest
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.policy.cost_model import CostModel, load_cost_model
-from burnish.tasks.loop_nests.policy.proposals import propose
+from burnish.tasks.loop_nests.policy.proposals import KIND, propose
 from burnish.tasks.loop_nests.streams import detour, run_bytes, stream_of
 from burnish.tasks.loop_nests.tiles import MOST_LINES, chains, emitted_lines
 from burnish.tasks.loop_nests.tree import Loop, Tree, naive
+from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
 
 MACHINES = {"avx2": 32, "avx512": 64}
 FDTD = {  # of PolyBench's fdtd-2d, 1000 x 1200
@@ -30,7 +30,7 @@ machines = pytest.mark.parametrize("machine", MACHINES)
 
 
 def model_of(machine: str) -> CostModel:
-    return load_cost_model(shipped()[f"loop_nests-seconds-{machine}"])
+    return load_cost_model(shipped()[f"loop_nests-seconds-{machine}"], COLUMNS, KIND)
 
 
 def first_choice(nest: Nest, machine: str) -> Tree:

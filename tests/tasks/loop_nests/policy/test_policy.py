@@ -22,12 +22,13 @@ from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.api.schedule import follow
 from burnish.tasks.loop_nests.families import FAMILIES
 from burnish.tasks.loop_nests.features import COLUMNS, features
-from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, host, machine_of
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.policy.cost_model import CostModel, load_cost_model
-from burnish.tasks.loop_nests.policy.proposals import SchedulePolicy, load_for, propose
+from burnish.tasks.loop_nests.policy.proposals import KIND, SchedulePolicy, load_for, propose
 from burnish.tasks.loop_nests.train.measuring import Measurement, measure, read_measurements
 from burnish.tasks.loop_nests.tree import naive
+from burnish.tasks.tensors.machine import host, machine_of
+from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
 from tests.tasks.loop_nests.nests import small
 
 NEST = parse("f32 m=24 n=32 k=16\nc[m,n] += a[m,k] * b[k,n]")
@@ -41,7 +42,7 @@ def model_of(**weights: float) -> CostModel:
         column[0, COLUMNS.index(name.replace("_", " "))] = weight
     layer = column, np.zeros((1, 1, 1), dtype=np.float32)
     zero, one = np.zeros(WIDTH, dtype=np.float32), np.ones(WIDTH, dtype=np.float32)
-    return CostModel(TASK.id, "seconds", COLUMNS, 32, zero, one, (layer,))
+    return CostModel(TASK.id, "seconds", COLUMNS, 32, zero, one, (layer,), COLUMNS, KIND)
 
 
 FEW_LOADS = model_of(vector_loads_of_an_operation=1, other_loads_of_an_operation=1)
@@ -73,25 +74,27 @@ def test_model_takes_its_columns_by_their_names(tmp_path: Path) -> None:
     weight, bias = FEW_LOADS.layers[0]
     layer = weight[:, [COLUMNS.index(name) for name in kept]], bias
     scale = np.zeros(len(kept), np.float32), np.ones(len(kept), np.float32)
-    fewer = CostModel(TASK.id, "seconds", tuple(kept), 32, *scale, (layer,))
+    fewer = CostModel(TASK.id, "seconds", tuple(kept), 32, *scale, (layer,), COLUMNS, KIND)
     assert fewer.log2_seconds(rows) == pytest.approx(FEW_LOADS.log2_seconds(rows))
     replace(fewer, columns=("hue", *kept[1:])).save(tmp_path / "old.npz")
     with pytest.raises(InputError, match="it takes 'hue', which is no feature any more"):
-        load_cost_model(tmp_path / "old.npz")
+        load_cost_model(tmp_path / "old.npz", COLUMNS, KIND)
 
 
 def test_model_is_kept_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     FEW_LOADS.save(path)
     rows = [features(naive(NEST), 32)]
-    assert load_cost_model(path).log2_seconds(rows) == pytest.approx(FEW_LOADS.log2_seconds(rows))
+    assert load_cost_model(path, COLUMNS, KIND).log2_seconds(rows) == pytest.approx(
+        FEW_LOADS.log2_seconds(rows)
+    )
     assert isinstance(load_for(path, TASK), SchedulePolicy)
     replace(FEW_LOADS, task="loop_nests-v7").save(path)
     with pytest.raises(InputError, match="loop_nests-v7"):
         load_for(path, TASK)
     path.write_bytes(b"damaged")
     with pytest.raises(InputError, match="not a cost model"):
-        load_cost_model(path)
+        load_cost_model(path, COLUMNS, KIND)
 
 
 def test_first_proposal_is_what_the_model_likes() -> None:

@@ -14,18 +14,19 @@ from burnish.learning.training.config import config_of
 from burnish.learning.training.validation import NOTHING_YET, SCORE
 from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.features import COLUMNS
-from burnish.tasks.loop_nests.kernel import host
-from burnish.tasks.loop_nests.policy.proposals import load_for
-from burnish.tasks.loop_nests.train.cost_training import ScheduleCostsTraining
-from burnish.tasks.loop_nests.train.fitting import (
+from burnish.tasks.loop_nests.policy.proposals import KIND, load_for
+from burnish.tasks.loop_nests.train.cost_training import schedule_costs
+from burnish.tasks.loop_nests.train.measuring import read_measurements
+from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.train.cost_training import ScheduleCostsTraining
+from burnish.tasks.tensors.train.fitting import (
     LearningConfig,
-    MeasuredNest,
+    MeasuredProgram,
     Predicted,
     fit,
     pair_accuracy,
     regret,
 )
-from burnish.tasks.loop_nests.train.measuring import read_measurements
 
 TABLE: dict[str, Any] = {
     "task": "loop_nests",
@@ -37,7 +38,7 @@ TABLE: dict[str, Any] = {
 }
 
 
-def nests(count: int, rng: np.random.Generator) -> list[MeasuredNest]:
+def nests(count: int, rng: np.random.Generator) -> list[MeasuredProgram]:
     """Return made-up nests, of whose schedules' features one says what an operation takes."""
     made = []
     for number in range(count):
@@ -47,7 +48,7 @@ def nests(count: int, rng: np.random.Generator) -> list[MeasuredNest]:
         rows[:, :, COLUMNS.index("operations of one")] = 1
         rows[:, :, COLUMNS.index("detour through memory")] = 0  # times grow with it, as with the two above
         seconds = 2.0 ** (work + 1 - 30 + 2 * rows[:, 0, COLUMNS.index("registers")])
-        made.append(MeasuredNest(f"nest {number}", tuple(rows), seconds.astype(np.float64)))
+        made.append(MeasuredProgram(f"nest {number}", tuple(rows), seconds.astype(np.float64)))
     return made
 
 
@@ -55,7 +56,7 @@ def test_order_and_times_are_learned() -> None:
     rng = np.random.default_rng(0)
     train, test = nests(40, rng), nests(40, rng)  # of ten, one bad choice decides
     config = LearningConfig(width=32, models=1, epochs=40, nests_of_batch=4)
-    model = fit(train, config, 0, Predicted(TASK.id, "seconds", 32))
+    model = fit(train, config, 0, Predicted(TASK.id, "seconds", 32, COLUMNS, KIND))
     assert pair_accuracy(model, test) > 0.9
     assert np.exp(np.log(regret(model, test)).mean()) > 0.85
     errors = [model.log2_seconds(nest.features) - np.log2(nest.seconds) for nest in test]
@@ -64,7 +65,9 @@ def test_order_and_times_are_learned() -> None:
 
 def test_same_seed_gives_the_same_model() -> None:
     train = nests(6, np.random.default_rng(0))
-    models = [fit(train, LearningConfig(epochs=2), 3, Predicted("t", "o", 32)) for _ in range(2)]
+    models = [
+        fit(train, LearningConfig(epochs=2), 3, Predicted("t", "o", 32, COLUMNS, KIND)) for _ in range(2)
+    ]
     for (one, first), (other, second) in zip(models[0].layers, models[1].layers, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(first, second)
@@ -73,7 +76,7 @@ def test_same_seed_gives_the_same_model() -> None:
 def test_chosen_and_best_are_compared() -> None:
     """Three schedules of 1, 2 and 4 seconds, of which the model takes the second to be the fastest."""
     nest = nests(1, np.random.default_rng(0))[0]
-    three = MeasuredNest("nest", nest.features[:3], np.array([1.0, 2.0, 4.0]))
+    three = MeasuredProgram("nest", nest.features[:3], np.array([1.0, 2.0, 4.0]))
 
     class Wrong:
         def log2_seconds(self, rows: Any) -> Any:
@@ -86,7 +89,7 @@ def test_chosen_and_best_are_compared() -> None:
 
 def test_training_measures_once_and_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = config_of(TABLE, "tiny")
-    training = ScheduleCostsTraining(config, tmp_path, lambda text: None)
+    training = schedule_costs(config, tmp_path, lambda text: None)
     assert training.validate()[SCORE] == NOTHING_YET
     while not training.iterate().get("finished"):
         pass
@@ -113,7 +116,7 @@ def test_training_measures_once_and_fits(tmp_path: Path, monkeypatch: pytest.Mon
     elsewhere = {**TABLE, "algorithm": {**TABLE["algorithm"], "measured": list(map(str, files))}}
     for folder, table in ((tmp_path, TABLE), (tmp_path / "new", elsewhere)):
         folder.mkdir(exist_ok=True)
-        again = ScheduleCostsTraining(config_of(table, "tiny"), folder, lambda text: None)
+        again = schedule_costs(config_of(table, "tiny"), folder, lambda text: None)
         while not again.iterate().get("finished"):
             pass
         assert again.validate() == metrics
@@ -128,10 +131,10 @@ def test_what_guides_and_what_was_measured_are_there(tmp_path: Path) -> None:
     for key, (value, message) in wrong.items():
         table = {**TABLE, "algorithm": {**TABLE["algorithm"], key: value}}
         with pytest.raises((InputError, UnknownName), match=message):
-            ScheduleCostsTraining(config_of(table, "tiny"), tmp_path, lambda text: None)
+            schedule_costs(config_of(table, "tiny"), tmp_path, lambda text: None)
 
 
 def test_other_tasks_have_no_schedules() -> None:
     table = TABLE | {"task": "llvm_passes", "objective": "ir-instructions"}
     with pytest.raises(InputError, match="expected a task of programs in 'nest'"):
-        ScheduleCostsTraining(config_of(table, "tiny"), Path(), lambda text: None)
+        schedule_costs(config_of(table, "tiny"), Path(), lambda text: None)

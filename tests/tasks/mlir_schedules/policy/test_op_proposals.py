@@ -11,7 +11,6 @@ import pytest
 import burnish.tasks.mlir_schedules.policy.op_proposals as op_proposals
 from burnish.core.errors import InputError
 from burnish.policies.find import SHIPPED
-from burnish.tasks.loop_nests.policy.cost_model import CostModel, load_cost_model
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.features import COLUMNS
 from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
@@ -21,6 +20,7 @@ from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
 from burnish.tasks.mlir_schedules.programs import program
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import entries, opened
+from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
 from tests.tasks.mlir_schedules.small import SMALL, small
 
 LANES = 8

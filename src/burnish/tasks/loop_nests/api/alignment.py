@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from burnish.tasks.loop_nests.lowering import ALIGNMENT
 from burnish.tasks.loop_nests.tree import Tree
+from burnish.tasks.tensors.arrays import ALIGNMENT
 
 REUSE = 32  # reads of an element, reuse in tiles included, that pay for a copy: misaligned vectors are slow
 

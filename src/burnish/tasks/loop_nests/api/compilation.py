@@ -20,13 +20,13 @@ from burnish.core.guide import GuideFor
 from burnish.files import default_cache
 from burnish.llvm.run.measurements import MeasurementCache
 from burnish.policies import find as policies
-from burnish.tasks import loop_nests
+from burnish.tasks import loop_nests, tensors
 from burnish.tasks.loop_nests import MOST_THREADS, TASK
 from burnish.tasks.loop_nests.api.kernel import CompiledKernel
 from burnish.tasks.loop_nests.api.schedule import Schedule, choose, refine
-from burnish.tasks.loop_nests.kernel import host
 from burnish.tasks.loop_nests.nest import DTYPES, DType, Nest, make_nest
 from burnish.tasks.loop_nests.parsing import parse_statement
+from burnish.tasks.tensors.machine import host
 
 OBJECTIVE = "seconds"
 
@@ -169,7 +169,7 @@ def _compile(nest: Nest, policy: str | GuideFor, refine_seconds: float, threads:
 @once
 def _code() -> str:
     """Return LLVM's version and the digest of the code that chooses and compiles schedules."""
-    folders = (Path(loop_nests.__file__).parent, Path(__file__).parent)
+    folders = (Path(loop_nests.__file__).parent, Path(tensors.__file__).parent)
     files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     content = b"".join(path.read_bytes() for path in files)
     return f"{_native.llvm_version()} {hashlib.blake2b(content, digest_size=16).hexdigest()}"

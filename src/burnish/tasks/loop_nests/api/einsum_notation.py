@@ -12,7 +12,7 @@ from burnish.core.argument_checks import check_class
 from burnish.core.errors import InputError
 from burnish.tasks.loop_nests.api.compilation import compile_nest, read
 from burnish.tasks.loop_nests.api.kernel import CompiledKernel
-from burnish.tasks.loop_nests.reference import Array
+from burnish.tasks.tensors.arrays import Array
 
 KEPT = 256  # kernels cached in this process
 SUBSCRIPTS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)?(->[A-Za-z]*)?")

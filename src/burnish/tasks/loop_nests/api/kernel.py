@@ -15,9 +15,10 @@ from burnish.files import write_atomically
 from burnish.tasks.loop_nests.api.alignment import worth_aligning
 from burnish.tasks.loop_nests.api.schedule import Schedule, follow
 from burnish.tasks.loop_nests.c_interface import check_name, write_header, write_object
-from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, host, machine_of
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
 from burnish.tasks.loop_nests.nest import DTYPES, Nest
-from burnish.tasks.loop_nests.reference import Array
+from burnish.tasks.tensors.arrays import Array, taken
+from burnish.tasks.tensors.machine import host, machine_of
 
 
 class CompiledKernel:
@@ -169,28 +170,6 @@ class CompiledKernel:
             InputError: see `taken`.
         """
         return taken(given, name, self.inputs.get(name, self.outputs.get(name)), self.dtype)
-
-
-def taken(given: Any, name: str, shape: tuple[int, ...] | None, dtype: Any) -> Array:
-    """Return an argument as a NumPy array, without a copy.
-
-    Raises:
-        InputError: the argument is not an array on the CPU, or has another shape or dtype.
-    """
-    if not isinstance(given, np.ndarray):
-        if not hasattr(given, "__dlpack__"):
-            kind = type(given).__name__
-            raise InputError(f"{name} is a {kind}; expected an array of NumPy, or one with __dlpack__")
-        try:
-            given = np.from_dlpack(given)
-        except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise InputError(f"{name}: NumPy cannot take it, is it on the CPU? {error}") from None
-    if given.dtype != dtype:
-        raise InputError(f"{name} has the dtype {given.dtype}; expected {dtype}")
-    if given.shape != shape:
-        raise InputError(f"{name} has the shape {given.shape}; expected {shape}")
-    array: Array = given
-    return array
 
 
 def _plain(array: Array) -> Array:

@@ -21,11 +21,12 @@ from burnish.core.trace import Trace, split_entry
 from burnish.tasks.loop_nests import TASK
 from burnish.tasks.loop_nests.actions import CURSOR, apply
 from burnish.tasks.loop_nests.drawing import draw
-from burnish.tasks.loop_nests.kernel import CompiledNest, Machine, host
+from burnish.tasks.loop_nests.kernel import CompiledNest
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.session import NestSession, open_nest
 from burnish.tasks.loop_nests.sketches import trace_of
 from burnish.tasks.loop_nests.tree import Tree, naive
+from burnish.tasks.tensors.machine import Machine, host
 from burnish.workers.worker import Worker
 
 AGAIN = 4  # fastest schedules that are measured again at the end, with the first one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from burnish.tasks.loop_nests.lowering.layouts import ALIGNMENT
 from burnish.tasks.loop_nests.lowering.lower import KERNEL, Lowered, lower
 
-__all__ = ["ALIGNMENT", "KERNEL", "Lowered", "lower"]
+__all__ = ["KERNEL", "Lowered", "lower"]

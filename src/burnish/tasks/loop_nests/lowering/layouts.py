@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from burnish.tasks.loop_nests.lowering.code import Code, Term
 from burnish.tasks.loop_nests.nest import Access, Nest, strides
-
-ALIGNMENT = 64  # bytes; of parts of scratch memory
+from burnish.tasks.tensors.arrays import ALIGNMENT
 
 Indices = Mapping[str, tuple[str, int]]
 """The index of each iterator: a computed value ("" for none), and a constant to add."""

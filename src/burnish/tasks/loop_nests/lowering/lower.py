@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from burnish.tasks.loop_nests.lowering.code import Code
 from burnish.tasks.loop_nests.lowering.copies import fill, pack
-from burnish.tasks.loop_nests.lowering.layouts import ALIGNMENT, Indices, Layouts, Temporary
+from burnish.tasks.loop_nests.lowering.layouts import Indices, Layouts, Temporary
 from burnish.tasks.loop_nests.lowering.registers import Tile
 from burnish.tasks.loop_nests.nest import IDENTITIES, Nest
 from burnish.tasks.loop_nests.tiles import Extents, TileLoops, tile_of
 from burnish.tasks.loop_nests.tree import Loop, Node, Tree, leaves_of
+from burnish.tasks.tensors.arrays import ALIGNMENT
 
 KERNEL = "kernel"
 

@@ -22,14 +22,15 @@ from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
 from burnish.tasks.loop_nests.drawing import draw
-from burnish.tasks.loop_nests.features import Featurizer
-from burnish.tasks.loop_nests.kernel import host
+from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.policy.cost_model import CostModel, Floats, load_cost_model
 from burnish.tasks.loop_nests.sketches import Sketch, simplified, trace_of
 from burnish.tasks.loop_nests.variation import vary
+from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.policy.cost_model import CostModel, Floats, load_cost_model
 
+KIND = "schedule-costs"
 DRAWN = 380  # sketches to draw, divided by the number of statements
 VARIED = 110  # variations in each round after that, divided in the same way
 ROUNDS = 3  # of variations
@@ -164,7 +165,7 @@ def load_for(path: Path, task: Task) -> SchedulePolicy:
     Raises:
         InputError: the file is not a cost model, or is for another task.
     """
-    model = load_cost_model(path)
+    model = load_cost_model(path, COLUMNS, KIND)
     if model.task != task.id:
         raise InputError(f"{path}: a policy for {model.task}, and this is {task.id}; train it anew")
     return SchedulePolicy(model)

@@ -1,245 +1,44 @@
-"""The training of a cost model of schedules: measure schedules of many nests, then fit a model.
-
-Measurements are written to files in the run's folder, nest by nest, so a run that was killed and is resumed
-measures only the missing nests.
-"""
+"""The training of a cost model of loop nests' schedules, by burnish.tasks.tensors.train.cost_training."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
-import torch
 
-from burnish.core.errors import CompilerCrash, InputError
+from burnish.core.errors import InputError
 from burnish.core.guide import GuideFor
-from burnish.files import LineFile
-from burnish.learning.training.chosen_programs import Chosen, choose
+from burnish.learning.training.chosen_programs import Chosen
 from burnish.learning.training.config import Config
-from burnish.learning.training.configured import task_of
-from burnish.learning.training.tables import from_table
-from burnish.learning.training.validation import NOTHING_YET, SCORE
-from burnish.policies.find import find_guide
 from burnish.tasks.loop_nests.features import COLUMNS, Featurizer
-from burnish.tasks.loop_nests.kernel import host
+from burnish.tasks.loop_nests.nest import LANGUAGE
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.policy.cost_model import KIND, CostModel
-from burnish.tasks.loop_nests.policy.proposals import SchedulePolicy
+from burnish.tasks.loop_nests.policy.proposals import KIND, SchedulePolicy
 from burnish.tasks.loop_nests.sketches import simplified
-from burnish.tasks.loop_nests.train.fitting import (
-    LearningConfig,
-    MeasuredNest,
-    Predicted,
-    fit,
-    pair_accuracy,
-    regret,
-)
 from burnish.tasks.loop_nests.train.measuring import Measurement, measure, read_measurements
+from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.train.cost_training import Key, ScheduleCostsPlan, ScheduleCostsTraining
+from burnish.tasks.tensors.train.fitting import MeasuredProgram
 from burnish.workers.worker import Limits, Worker
 
 NARROW_BYTES = 32  # of vectors of code for AVX2
-FEWEST = 6  # schedules; a nest with fewer is not learned from
 
 
-@dataclass(frozen=True)
-class ScheduleCostsPlan:
-    """Settings for measuring and fitting."""
+def schedule_costs(config: Config, folder: Path, note: Callable[[str], None]) -> ScheduleCostsTraining:
+    """Return the training of a configuration.
 
-    schedules: int = 48  # to measure for each nest
-    operations: float = 5e9  # nests with more have half as many schedules
-    narrow: float = 0.25  # share of nests also measured with 32-byte vectors, if the machine's are wider
-    seconds: float = 60.0  # time limit for one nest
-    guide: str = "shipped"  # policy that proposes some of the schedules: "shipped", "none", or a file
-    measured: tuple[str, ...] = ()  # files of earlier measurements, which are used and not repeated
-    fit: LearningConfig = field(default_factory=LearningConfig)
-
-
-Key = tuple[str, int]
-"""A program as text, and the size of vectors in its code, in bytes."""
-
-
-class MeasuredSchedule(Protocol):
-    """A schedule of a program, and the seconds of a call."""
-
-    def to_json(self) -> str:
-        """Return a line of JSON."""
-
-
-class Subject(Protocol):
-    """The kind of programs whose schedules are learned."""
-
-    language: str  # of the programs
-    known: tuple[str, ...]  # columns of the features
-    kind: str  # of the policy's file
-
-    def wanted(self, programs: Chosen, plan: ScheduleCostsPlan) -> Iterator[Key]:
-        """Return the keys to measure."""
-
-    def measure(
-        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: GuideFor | None
-    ) -> Iterable[MeasuredSchedule]:
-        """Measure schedules of a program.
-
-        Raises:
-            CompilerCrash: measuring takes too long, or the compiler fails.
-        """
-
-    def read(self, path: Path) -> list[Any]:
-        """Read measurements from a file.
-
-        Raises:
-            InputError: a line is something else.
-        """
-
-    def key(self, row: Any) -> Key:
-        """Return the key of a measurement."""
-
-    def learned(self, rows: Sequence[Any]) -> MeasuredNest:
-        """Return the features and times of all measurements of a program."""
-
-
-class ScheduleCostsTraining:
-    """A Training (burnish.learning.training.loop): each iteration measures a program, the last one fits."""
-
-    ends = True
-
-    def __init__(
-        self, config: Config, folder: Path, note: Callable[[str], None], subject: Subject | None = None
-    ) -> None:
-        """Choose the programs: loop nests, unless another subject is given.
-
-        Raises:
-            InputError: the configuration does not fit.
-        """
-        self.config, self.folder, self.note = config, folder, note
-        torch.set_num_threads(config.run.threads)
-        table = {name: value for name, value in config.algorithm.items() if name != "name"}
-        self.plan = from_table(ScheduleCostsPlan, table, f"{config.name}: algorithm")
-        self.task = task_of(config)
-        self.subject = subject or NestSchedules()
-        if self.task.language != self.subject.language:
-            expected = f"a task of programs in {self.subject.language!r}"
-            raise InputError(f"{config.name}: task: {self.task.name}: expected {expected}")
-        self.reference = self.task.reference
-        self.objective = self.task.objective(config.objective).name
-        self.programs = choose(config.programs, "programs", self.task)
-        self.validation = choose(config.validation, "validation", self.task)
-        self.guide = self._guide()
-        self._before = [one for name in self.plan.measured for one in self.subject.read(_existing(name))]
-        self.model: CostModel | None = None
-        self._held: list[MeasuredNest] = []
-        self._metrics: dict[str, float] = {SCORE: NOTHING_YET}
-        self._stages = self._run()
-
-    def iterate(self) -> Mapping[str, float]:
-        """See Training."""
-        return next(self._stages)
-
-    def validate(self) -> Mapping[str, float]:
-        """Return the metrics of the fit; the score is the speed of the model's choice over the fastest's."""
-        return self._metrics
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return an empty state: measurements are in files, and the fit is one iteration."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See Training."""
-
-    def policy_state(self) -> dict[str, Any]:
-        """See Training."""
-        assert self.model
-        return {item.name: getattr(self.model, item.name) for item in fields(self.model)}
-
-    def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
-        """See Training."""
-        path = folder / "policy.npz"
-        CostModel(**policy).save(path)
-        return path, {
-            "kind": self.subject.kind,
-            "task": self.task.id,
-            "toolchain": dict(self.task.checks.toolchain()),
-            "machine": host().cpu,
-            "objective": self.objective,
-            "bytes": path.stat().st_size,
-            "programs": [part.describe() for part in self.programs.parts],
-            "validation_programs": [part.describe() for part in self.validation.parts],
-        }
-
-    def close(self) -> None:
-        """See Training."""
-        self._stages.close()
-
-    def _run(self) -> Generator[Mapping[str, float], None, None]:
-        measured: list[MeasuredNest] = []
-        yield from self._measure("measured", self.programs, measured)
-        yield from self._measure("validation", self.validation, self._held)
-        seen = {
-            key
-            for programs in (self.programs, self.validation)
-            for key in self.subject.wanted(programs, self.plan)
-        }
-        others = self._by_key(one for one in self._before if self.subject.key(one) not in seen)
-        measured += map(self.subject.learned, others.values())
-        self.note(f"fitting {sum(len(nest.seconds) for nest in measured)} schedules")
-        of = Predicted(
-            self.task.id, self.objective, host().vector_bytes, self.subject.known, self.subject.kind
-        )
-        self.model = fit(measured, self.plan.fit, self.config.run.seed, of)
-        shares = regret(self.model, self._held)
-        self._metrics = {
-            SCORE: float(np.exp(np.log(shares).mean())),
-            "validation/worst-tenth": float(np.quantile(shares, 0.1)),
-            "validation/pairs": pair_accuracy(self.model, self._held),
-            "validation/schedules": sum(len(nest.seconds) for nest in self._held),
-        }
-        yield {"schedules": sum(len(nest.seconds) for nest in measured), "finished": 1.0}
-
-    def _measure(
-        self, name: str, programs: Chosen, found: list[MeasuredNest]
-    ) -> Iterator[Mapping[str, float]]:
-        """Measure what a file lacks, a program per iteration; add all measurements to `found`."""
-        path, subject = self.folder / f"{name}.jsonl", self.subject
-        known = self._by_key([*self._before, *subject.read(path)])
-        with closing(LineFile(path, keep=True)) as file:
-            for number, key in enumerate(subject.wanted(programs, self.plan)):
-                if key not in known:
-                    self.note(f"{name}: {number} of {len(programs)} programs")
-                    known[key] = self._measured(key)
-                    for row in known[key]:
-                        file.append(row.to_json())
-                    yield {name: number, f"{name}/schedules": len(known[key])}
-                if len(known[key]) >= FEWEST:
-                    found.append(subject.learned(known[key]))
-        yield {name: len(found)}
-
-    def _measured(self, key: Key) -> list[Any]:
-        """Return the measurements of a program; none if measuring fails or takes too long."""
-        try:
-            return list(self.subject.measure(key, self.plan, self.config.run.seed, self.guide))
-        except CompilerCrash as error:
-            self.note(f"left out: {key[0].splitlines()[-1]}: {error}")
-            return []
-
-    def _by_key(self, rows: Iterable[Any]) -> dict[Key, list[Any]]:
-        known: dict[Key, list[Any]] = {}
-        for row in rows:
-            known.setdefault(self.subject.key(row), []).append(row)
-        return known
-
-    def _guide(self) -> GuideFor | None:
-        found = find_guide(self.plan.guide, self.task, self.objective)
-        return found[0] if found else None
+    Raises:
+        InputError: the configuration does not fit.
+    """
+    return ScheduleCostsTraining(config, folder, note, NestSchedules())
 
 
 class NestSchedules:
     """Schedules of loop nests; a key's program is the nest as text."""
 
-    language = "nest"
+    language = LANGUAGE
     known = COLUMNS
     kind = KIND
 
@@ -275,14 +74,8 @@ class NestSchedules:
         """See Subject."""
         return row.nest, row.vector_bytes
 
-    def learned(self, rows: Sequence[Measurement]) -> MeasuredNest:
+    def learned(self, rows: Sequence[Measurement]) -> MeasuredProgram:
         """See Subject."""
         featurize = Featurizer(parse(rows[0].nest), rows[0].vector_bytes)
         features = tuple(featurize.of_sketch(row.sketch) for row in rows)
-        return MeasuredNest(rows[0].nest, features, np.array([row.seconds for row in rows]))
-
-
-def _existing(name: str) -> Path:
-    if not (path := Path(name)).is_file():
-        raise InputError(f"algorithm.measured: {name}: there is no such file")
-    return path
+        return MeasuredProgram(rows[0].nest, features, np.array([row.seconds for row in rows]))

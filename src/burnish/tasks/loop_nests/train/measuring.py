@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-import lzma
 import zlib
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from burnish.core.errors import CompilerCrash, InputError
-from burnish.files import parse_json_lines, read_json_lines
 from burnish.tasks.loop_nests.drawing import draw
-from burnish.tasks.loop_nests.kernel import Bench, CompiledNest, Machine, host, machine_of
+from burnish.tasks.loop_nests.kernel import Bench, CompiledNest
 from burnish.tasks.loop_nests.nest import Nest
 from burnish.tasks.loop_nests.parsing import parse
-from burnish.tasks.loop_nests.policy.cost_model import CostModel
 from burnish.tasks.loop_nests.policy.proposals import propose_sketches
 from burnish.tasks.loop_nests.sketches import Level, Sketch, trace_of
 from burnish.tasks.loop_nests.variation import vary
-
-T = TypeVar("T")
+from burnish.tasks.tensors.machine import Machine, host, machine_of
+from burnish.tasks.tensors.policy.cost_model import CostModel
+from burnish.tasks.tensors.train.measuring import read_rows
 
 NARROW = "haswell"  # a CPU with AVX2; CPUs with AVX-512 run its code
 DRAWN = 0.4  # share of schedules that are drawn; the others are variations of the fastest
@@ -163,25 +161,6 @@ def read_measurements(path: Path) -> list[Measurement]:
         InputError: a line is something else.
     """
     return read_rows(path, Measurement.from_json)
-
-
-def read_rows(path: Path, parse: Callable[[str], T]) -> list[T]:
-    """Read the rows of a LineFile, without a last line that was cut off, or of an xz-compressed copy.
-
-    Args:
-        path: The file.
-        parse: The function that parses a line.
-
-    Raises:
-        InputError: a line is something else.
-    """
-    if path.suffix != ".xz":
-        return read_json_lines(path, parse, appended=True)
-    try:
-        text = lzma.decompress(path.read_bytes()).decode()
-    except (OSError, lzma.LZMAError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: expected measured schedules, compressed by xz: {error}") from None
-    return parse_json_lines(text, parse, str(path))
 
 
 def _next(nest: Nest, found: Sequence[Measurement], vector_bytes: int, rng: Any, *, random: bool) -> Sketch:

@@ -14,12 +14,11 @@ from burnish import _native
 from burnish.core.argument_checks import names_in
 from burnish.core.errors import InputError
 from burnish.core.program import Program
-from burnish.tasks.loop_nests.api.kernel import taken
-from burnish.tasks.loop_nests.lowering import ALIGNMENT
 from burnish.tasks.mlir_schedules.programs import MlirSource
 from burnish.tasks.mlir_schedules.reference.evaluate import TensorType
 from burnish.tasks.mlir_schedules.reference.inputs import DTYPES
 from burnish.tasks.mlir_schedules.session import open_program
+from burnish.tasks.tensors.arrays import ALIGNMENT, taken
 
 Array = NDArray[Any]
 

@@ -17,12 +17,12 @@ import numpy as np
 from burnish.core.errors import CompilerCrash, IllegalAction, InputError
 from burnish.core.program import Program
 from burnish.core.trace import Trace, split_entry
-from burnish.tasks.loop_nests.policy.cost_model import CostModel
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
 from burnish.tasks.mlir_schedules.session import ScheduleSession, open_program
 from burnish.tasks.mlir_schedules.sketches import OpSketch, opened, trace_of
+from burnish.tasks.tensors.policy.cost_model import CostModel
 from burnish.workers.worker import Limits, Worker
 
 Rng = np.random.Generator

@@ -14,14 +14,14 @@ from burnish.core.program import Program
 from burnish.core.session import Session
 from burnish.core.task import Task
 from burnish.core.trace import Trace
-from burnish.tasks.loop_nests.kernel import host
-from burnish.tasks.loop_nests.policy.cost_model import CostModel, load_cost_model
 from burnish.tasks.mlir_schedules.features import COLUMNS
 from burnish.tasks.mlir_schedules.policy.independent_ops import IndependentOps
 from burnish.tasks.mlir_schedules.policy.op_search import OpSearch
 from burnish.tasks.mlir_schedules.reading import LANGUAGE
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import opened, trace_of
+from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.policy.cost_model import CostModel, load_cost_model
 
 KIND = "op-schedule-costs"
 REPEATED = 500  # candidates in turn that are none: there are no others

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from burnish.tasks.loop_nests.kernel import host
-from burnish.tasks.loop_nests.policy.cost_model import CostModel
 from burnish.tasks.mlir_schedules.drawing import draw, vary
 from burnish.tasks.mlir_schedules.features import ELEMENT, rows_of
 from burnish.tasks.mlir_schedules.ops import Op
 from burnish.tasks.mlir_schedules.sketches import OpSketch
+from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.policy.cost_model import CostModel
 
 FIRST = 24  # sketches of an op, which tell how much time it has
 DRAWN = 240  # sketches of an op that has more than next to none

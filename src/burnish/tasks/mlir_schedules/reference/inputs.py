@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from burnish.core.errors import ProgramError
-from burnish.tasks.loop_nests.kernel import aligned
 from burnish.tasks.mlir_schedules.reference.evaluate import GENERALIZE, program_function
 from burnish.tasks.mlir_schedules.reference.linalg import domain_of
+from burnish.tasks.tensors.arrays import aligned
 
 DTYPES: Mapping[str, type[np.floating[Any]]] = {"f32": np.float32, "f64": np.float64}
 SMALLEST, LARGEST = 0.5, 1.5  # magnitudes

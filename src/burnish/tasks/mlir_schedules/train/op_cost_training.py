@@ -1,4 +1,4 @@
-"""The training of a cost model of linalg ops' schedules, by burnish.tasks.loop_nests.train.cost_training."""
+"""The training of a cost model of linalg ops' schedules, by burnish.tasks.tensors.train.cost_training."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ from burnish.core.guide import GuideFor
 from burnish.core.program import Program
 from burnish.learning.training.chosen_programs import Chosen
 from burnish.learning.training.config import Config
-from burnish.tasks.loop_nests.kernel import host
-from burnish.tasks.loop_nests.train.cost_training import Key, ScheduleCostsPlan, ScheduleCostsTraining
-from burnish.tasks.loop_nests.train.fitting import MeasuredNest
-from burnish.tasks.loop_nests.train.measuring import read_rows
 from burnish.tasks.mlir_schedules.features import COLUMNS, ELEMENT, features
 from burnish.tasks.mlir_schedules.policy.measured_sketches import MeasuredSketches, measure
 from burnish.tasks.mlir_schedules.policy.op_proposals import KIND, OpSchedulePolicy
@@ -25,6 +21,10 @@ from burnish.tasks.mlir_schedules.reading import LANGUAGE
 from burnish.tasks.mlir_schedules.reference.work import flops
 from burnish.tasks.mlir_schedules.session import open_program
 from burnish.tasks.mlir_schedules.sketches import opened
+from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.train.cost_training import Key, ScheduleCostsPlan, ScheduleCostsTraining
+from burnish.tasks.tensors.train.fitting import MeasuredProgram
+from burnish.tasks.tensors.train.measuring import read_rows
 
 
 def op_schedule_costs(config: Config, folder: Path, note: Callable[[str], None]) -> ScheduleCostsTraining:
@@ -66,11 +66,11 @@ class OpSchedules:
         """See Subject."""
         return row.program, row.lanes * ELEMENT
 
-    def learned(self, rows: Sequence[Any]) -> MeasuredNest:
+    def learned(self, rows: Sequence[Any]) -> MeasuredProgram:
         """See Subject."""
         _, ops = opened(open_program(_program(rows[0].program)))
         found = tuple(features(ops, row.sketches, row.lanes) for row in rows)
-        return MeasuredNest(rows[0].program, found, np.array([row.seconds for row in rows]))
+        return MeasuredProgram(rows[0].program, found, np.array([row.seconds for row in rows]))
 
 
 def _program(name: str) -> Program:

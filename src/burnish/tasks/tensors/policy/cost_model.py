@@ -1,7 +1,7 @@
 """The cost model: it predicts a schedule's time by a small network over features, run by NumPy.
 
 seconds(tree) = sum over its statements s of 2^(f(features of s) + scale(s)). f is the mean of several
-perceptrons, scale the sum of the columns SCALE. burnish.tasks.loop_nests.train.fitting trains them.
+perceptrons, scale the sum of the columns SCALE. burnish.tasks.tensors.train.fitting trains them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from burnish.core.errors import InputError
 from burnish.policies.npz import DAMAGE, read_archive, write_archive
-from burnish.tasks.loop_nests.features import COLUMNS
 
 FORMAT: Final = 2
-KIND: Final = "schedule-costs"
 
 Floats = NDArray[np.float32]
 SCALE = ("iterations", "operations of one", "detour through memory")  # log2 columns; time is proportional
@@ -39,9 +37,9 @@ class CostModel:
         mean: float32[F], the mean of each feature in training.
         deviation: float32[F], the standard deviation plus LEAST_DEVIATION.
         layers: The weights float[models, inputs, outputs] and biases float[models, 1, outputs] of each layer.
-        card: Further metadata.
         known: The columns of the rows that are passed to the model.
         kind: The kind of policy that its file holds.
+        card: Further metadata.
     """
 
     task: str
@@ -51,9 +49,9 @@ class CostModel:
     mean: Floats
     deviation: Floats
     layers: tuple[tuple[Floats, Floats], ...]
+    known: tuple[str, ...]
+    kind: str
     card: Mapping[str, Any] = field(default_factory=dict)
-    known: tuple[str, ...] = COLUMNS
-    kind: str = KIND
 
     @cached_property
     def taken(self) -> list[int]:
@@ -105,7 +103,7 @@ def scale_of(known: Sequence[str]) -> list[int]:
     return [known.index(name) for name in SCALE if name in known]
 
 
-def load_cost_model(path: Path, known: tuple[str, ...] = COLUMNS, kind: str = KIND) -> CostModel:
+def load_cost_model(path: Path, known: tuple[str, ...], kind: str) -> CostModel:
     """Read a cost model that `save` wrote.
 
     Args:
@@ -130,9 +128,9 @@ def load_cost_model(path: Path, known: tuple[str, ...] = COLUMNS, kind: str = KI
             arrays["mean"],
             arrays["deviation"],
             tuple(_layers(arrays)),
-            rest["card"],
             known,
             kind,
+            rest["card"],
         )
     except DAMAGE as error:
         raise InputError(f"{path}: not a cost model of schedules: {error}") from None

@@ -1,6 +1,6 @@
-"""Fitting of a cost model to measured schedules: to their times, and to their order within each nest.
+"""Fitting of a cost model to measured schedules: to their times, and to their order within each program.
 
-The loss is Huber's loss of log2 seconds, plus RankNet's over pairs of schedules of one nest (Burges et al.
+The loss is Huber's loss of log2 seconds, plus RankNet's over pairs of schedules of one program (Burges et al.
 2005): -log sigmoid(s_b - s_a) if a is faster. Fast schedules weigh more, as a search looks only at those.
 """
 
@@ -15,8 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from burnish.tasks.loop_nests.features import COLUMNS
-from burnish.tasks.loop_nests.policy.cost_model import KIND, LEAST_DEVIATION, CostModel, scale_of
+from burnish.tasks.tensors.policy.cost_model import LEAST_DEVIATION, CostModel, scale_of
 
 Floats = NDArray[np.float32]
 
@@ -46,15 +45,15 @@ class Predicted:
     task: str  # its id
     objective: str
     vector_bytes: int  # of the machine that was measured
-    known: tuple[str, ...] = COLUMNS  # the columns of the features
-    kind: str = KIND  # of the policy's file
+    known: tuple[str, ...]  # the columns of the features
+    kind: str  # of the policy's file
 
 
 @dataclass(frozen=True)
-class MeasuredNest:
-    """Measured schedules of one nest."""
+class MeasuredProgram:
+    """Measured schedules of one program."""
 
-    nest: str
+    program: str
     features: tuple[Floats, ...]  # [statements, F], one for each schedule
     seconds: NDArray[np.float64]  # [schedules]
 
@@ -85,7 +84,7 @@ class _Networks(nn.Module):
 
 
 def fit(
-    measured: Sequence[MeasuredNest],
+    measured: Sequence[MeasuredProgram],
     config: LearningConfig,
     seed: int,
     of: Predicted,
@@ -129,14 +128,14 @@ def fit(
         mean,
         deviation,
         layers,
-        known=of.known,
-        kind=of.kind,
+        of.known,
+        of.kind,
     )
 
 
 def _loss(
     network: _Networks,
-    chosen: Sequence[MeasuredNest],
+    chosen: Sequence[MeasuredProgram],
     normal: tuple[Floats, Floats],
     scaled: list[int],
     config: LearningConfig,
@@ -179,7 +178,7 @@ PAIR = 0.03  # log2; pairs whose times differ by less are ignored
 SHARPNESS = 4.0  # factor of the predicted difference in the ranking loss
 
 
-def pair_accuracy(model: CostModel, measured: Sequence[MeasuredNest], closest: float = 0.1) -> float:
+def pair_accuracy(model: CostModel, measured: Sequence[MeasuredProgram], closest: float = 0.1) -> float:
     """Return the share of pairs in the right order, for pairs in a nest that differ by more than `closest`.
 
     `closest` is in log2 of seconds.
@@ -194,7 +193,7 @@ def pair_accuracy(model: CostModel, measured: Sequence[MeasuredNest], closest: f
     return right / max(1, pairs)
 
 
-def regret(model: CostModel, measured: Sequence[MeasuredNest]) -> NDArray[np.float64]:
+def regret(model: CostModel, measured: Sequence[MeasuredProgram]) -> NDArray[np.float64]:
     """Return, for each nest, the time of the best schedule over that of the model's choice: at most 1."""
     return np.array(
         [nest.seconds.min() / nest.seconds[np.argmin(model.log2_seconds(nest.features))] for nest in measured]

@@ -1,0 +1,14 @@
+"""What the two tasks on tensors share, loop_nests and mlir_schedules.
+
+They import these files, which import no task:
+
+    arrays         where arrays begin, and arguments that users pass
+    c_interface    headers and names of C functions
+    machine        the machine that code is generated for
+    objectives     the time of a call
+    outputs        the check that a schedule is right
+    policy/        the cost model, in use without torch
+    polynomials    of exp and tanh
+    programs       programs from files, names of families, or text
+    train/         measured schedules, the fit of a cost model to them, the training
+"""

@@ -1,0 +1,136 @@
+"""C functions of tensors: their names, their headers, and the files that a command writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from burnish.core.errors import InputError
+from burnish.core.session import Session
+
+NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+C_TYPES = {"f32": "float", "f64": "double"}
+C_WORDS = frozenset(
+    """
+    auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
+    while alignas alignof bool constexpr false nullptr static_assert thread_local true typeof class delete new
+    operator private protected public template this throw try using virtual namespace and or not xor
+    main scratch
+    """.split()
+)
+"""Names that arguments and functions cannot have: keywords of C and C++, `main`, and the last argument."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An array that a C function takes: dense, in C order."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    is_input: bool
+
+    @property
+    def kind(self) -> str:
+        """The C type of the elements."""
+        return f"{'const ' if self.is_input else ''}{C_TYPES[self.dtype]}"
+
+    @property
+    def parameter(self) -> str:
+        """The declaration of the parameter: `const float *a`."""
+        return f"{self.kind} *{self.name}"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}{''.join(f'[{size}]' for size in self.shape) or '[1]'}"
+
+
+def emit_object(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
+    """Return the content of a .o file: a C function that is named after the program."""
+    return session.object_code()
+
+
+def emit_header(session: Session, arguments: tuple[str, ...], baseline: str) -> bytes:
+    """Return the content of a .h file: the declaration of `emit_object`'s function."""
+    text = session.observe("c_header")
+    assert isinstance(text, str)
+    return text.encode()
+
+
+def write_header(
+    name: str,
+    cpu: str,
+    arguments: Sequence[Argument],
+    note: str,
+    *,
+    statements: Sequence[object] = (),
+    last: Sequence[str] = (),
+    macros: Sequence[str] = (),
+) -> str:
+    """Return the header that declares a function.
+
+    Args:
+        name: The function's name.
+        cpu: The CPU that the code is for.
+        arguments: The inputs, then the outputs.
+        note: The end of the comment, after the sentence about outputs.
+        statements: What the function computes.
+        last: Declarations of further parameters.
+        macros: The names and values of macros, without the function's name, which begins each.
+    """
+    begin = name.upper()
+    outputs = "Outputs share no memory with other arguments; what they hold before does not count."
+    comment = [
+        f"Made by burnish for {cpu}.",
+        "",
+        *[f"  {statement}" for statement in statements],
+        *[""] * bool(statements),
+        "Arrays are dense, in C order:",
+        *[f"  {argument}" for argument in arguments],
+        *f"{outputs} {note}".splitlines(),
+    ]
+    text = "\n".join(f" * {line}".rstrip() for line in comment)
+    defined = "".join(f"#define {begin}_{macro}\n" for macro in macros) + "\n" * bool(macros)
+    parameters = [*(argument.parameter for argument in arguments), *last]
+    return f"""\
+/{text.removeprefix(" ")}
+ */
+#ifndef {begin}_H
+#define {begin}_H
+
+{defined}#ifdef __cplusplus
+extern "C" {{
+#endif
+
+void {name}({", ".join(parameters)});
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+
+def check_name(name: str, taken: Collection[str] = C_WORDS) -> None:
+    """Check that a name is valid for a C function.
+
+    Raises:
+        InputError: the name is not valid, or is among those that are taken.
+    """
+    if not NAME.fullmatch(name) or name in taken:
+        raise InputError(f"{name!r} is no name of a C function; expected one such as 'matmul_128'")
+
+
+def function_name(program: str, prefix: str, taken: Collection[str] = C_WORDS) -> str:
+    """Return the name of a program's C function, made from the name of its file or from its text.
+
+    Args:
+        program: The program's name.
+        prefix: The first word of a name that would not be valid without it.
+        taken: Names that the function cannot have.
+    """
+    words = "_".join(re.findall("[A-Za-z0-9]+", PurePath(program).stem))
+    return words if NAME.fullmatch(words) and words not in taken else f"{prefix}_{words}"

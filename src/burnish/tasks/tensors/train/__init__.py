@@ -1,0 +1,1 @@
+"""The training of cost models of schedules."""

@@ -1,0 +1,226 @@
+"""The training of a cost model of schedules: measure schedules of many programs, then fit a model.
+
+Measurements are written to files in the run's folder, program by program, so a run that was killed and is
+resumed measures only the missing programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from burnish.core.errors import CompilerCrash, InputError
+from burnish.core.guide import GuideFor
+from burnish.files import LineFile
+from burnish.learning.training.chosen_programs import Chosen
+from burnish.learning.training.config import Config
+from burnish.learning.training.configured import ConfiguredTraining
+from burnish.learning.training.validation import NOTHING_YET, SCORE
+from burnish.policies.find import find_guide
+from burnish.tasks.tensors.machine import host
+from burnish.tasks.tensors.policy.cost_model import CostModel
+from burnish.tasks.tensors.train.fitting import (
+    LearningConfig,
+    MeasuredProgram,
+    Predicted,
+    fit,
+    pair_accuracy,
+    regret,
+)
+
+FEWEST = 6  # schedules; a program with fewer is not learned from
+
+
+@dataclass(frozen=True)
+class ScheduleCostsPlan:
+    """Settings for measuring and fitting."""
+
+    schedules: int = 48  # to measure for each nest
+    operations: float = 5e9  # nests with more have half as many schedules
+    narrow: float = 0.25  # share of nests also measured with 32-byte vectors, if the machine's are wider
+    seconds: float = 60.0  # time limit for one nest
+    guide: str = "shipped"  # policy that proposes some of the schedules: "shipped", "none", or a file
+    measured: tuple[str, ...] = ()  # files of earlier measurements, which are used and not repeated
+    fit: LearningConfig = field(default_factory=LearningConfig)
+
+
+Key = tuple[str, int]
+"""A program as text, and the size of vectors in its code, in bytes."""
+
+
+class MeasuredSchedule(Protocol):
+    """A schedule of a program, and the seconds of a call."""
+
+    def to_json(self) -> str:
+        """Return a line of JSON."""
+
+
+class Subject(Protocol):
+    """The kind of programs whose schedules are learned."""
+
+    language: str  # of the programs
+    known: tuple[str, ...]  # columns of the features
+    kind: str  # of the policy's file
+
+    def wanted(self, programs: Chosen, plan: ScheduleCostsPlan) -> Iterator[Key]:
+        """Return the keys to measure."""
+
+    def measure(
+        self, key: Key, plan: ScheduleCostsPlan, seed: int, guide: GuideFor | None
+    ) -> Iterable[MeasuredSchedule]:
+        """Measure schedules of a program.
+
+        Raises:
+            CompilerCrash: measuring takes too long, or the compiler fails.
+        """
+
+    def read(self, path: Path) -> list[Any]:
+        """Read measurements from a file.
+
+        Raises:
+            InputError: a line is something else.
+        """
+
+    def key(self, row: Any) -> Key:
+        """Return the key of a measurement."""
+
+    def learned(self, rows: Sequence[Any]) -> MeasuredProgram:
+        """Return the features and times of all measurements of a program."""
+
+
+class ScheduleCostsTraining(ConfiguredTraining):
+    """A Training of a cost model: each iteration measures a program, the last one fits."""
+
+    ends = True
+
+    def __init__(self, config: Config, folder: Path, note: Callable[[str], None], subject: Subject) -> None:
+        """Choose the programs.
+
+        Raises:
+            InputError: the configuration does not fit.
+        """
+        super().__init__(config)
+        self.folder, self.note = folder, note
+        self.plan = self.plan_of(ScheduleCostsPlan)
+        self.subject = subject
+        if self.task.language != self.subject.language:
+            expected = f"a task of programs in {self.subject.language!r}"
+            raise InputError(f"{config.name}: task: {self.task.name}: expected {expected}")
+        self.choose_programs()
+        self.guide = self._guide()
+        self._before = [one for name in self.plan.measured for one in self.subject.read(_existing(name))]
+        self.model: CostModel | None = None
+        self._held: list[MeasuredProgram] = []
+        self._metrics: dict[str, float] = {SCORE: NOTHING_YET}
+        self._stages = self._run()
+
+    def iterate(self) -> Mapping[str, float]:
+        """See Training."""
+        return next(self._stages)
+
+    def validate(self) -> Mapping[str, float]:
+        """Return the metrics of the fit; the score is the speed of the model's choice over the fastest's."""
+        return self._metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return an empty state: measurements are in files, and the fit is one iteration."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See Training."""
+
+    def policy_state(self) -> dict[str, Any]:
+        """See Training."""
+        assert self.model
+        return {item.name: getattr(self.model, item.name) for item in fields(self.model)}
+
+    def export(self, policy: dict[str, Any], folder: Path) -> tuple[Path, Mapping[str, Any]]:
+        """See Training."""
+        path = folder / "policy.npz"
+        CostModel(**policy).save(path)
+        return path, {
+            "kind": self.subject.kind,
+            "task": self.task.id,
+            "toolchain": dict(self.task.checks.toolchain()),
+            "machine": host().cpu,
+            "objective": self.objective,
+            "bytes": path.stat().st_size,
+            "programs": [part.describe() for part in self.programs.parts],
+            "validation_programs": [part.describe() for part in self.validation.parts],
+        }
+
+    def close(self) -> None:
+        """See Training."""
+        self._stages.close()
+
+    def _run(self) -> Generator[Mapping[str, float], None, None]:
+        measured: list[MeasuredProgram] = []
+        yield from self._measure("measured", self.programs, measured)
+        yield from self._measure("validation", self.validation, self._held)
+        seen = {
+            key
+            for programs in (self.programs, self.validation)
+            for key in self.subject.wanted(programs, self.plan)
+        }
+        others = self._by_key(one for one in self._before if self.subject.key(one) not in seen)
+        measured += map(self.subject.learned, others.values())
+        self.note(f"fitting {sum(len(nest.seconds) for nest in measured)} schedules")
+        of = Predicted(
+            self.task.id, self.objective, host().vector_bytes, self.subject.known, self.subject.kind
+        )
+        self.model = fit(measured, self.plan.fit, self.config.run.seed, of)
+        shares = regret(self.model, self._held)
+        self._metrics = {
+            SCORE: float(np.exp(np.log(shares).mean())),
+            "validation/worst-tenth": float(np.quantile(shares, 0.1)),
+            "validation/pairs": pair_accuracy(self.model, self._held),
+            "validation/schedules": sum(len(nest.seconds) for nest in self._held),
+        }
+        yield {"schedules": sum(len(nest.seconds) for nest in measured), "finished": 1.0}
+
+    def _measure(
+        self, name: str, programs: Chosen, found: list[MeasuredProgram]
+    ) -> Iterator[Mapping[str, float]]:
+        """Measure what a file lacks, a program per iteration; add all measurements to `found`."""
+        path, subject = self.folder / f"{name}.jsonl", self.subject
+        known = self._by_key([*self._before, *subject.read(path)])
+        with closing(LineFile(path, keep=True)) as file:
+            for number, key in enumerate(subject.wanted(programs, self.plan)):
+                if key not in known:
+                    self.note(f"{name}: {number} of {len(programs)} programs")
+                    known[key] = self._measured(key)
+                    for row in known[key]:
+                        file.append(row.to_json())
+                    yield {name: number, f"{name}/schedules": len(known[key])}
+                if len(known[key]) >= FEWEST:
+                    found.append(subject.learned(known[key]))
+        yield {name: len(found)}
+
+    def _measured(self, key: Key) -> list[Any]:
+        """Return the measurements of a program; none if measuring fails or takes too long."""
+        try:
+            return list(self.subject.measure(key, self.plan, self.config.run.seed, self.guide))
+        except CompilerCrash as error:
+            self.note(f"left out: {key[0].splitlines()[-1]}: {error}")
+            return []
+
+    def _by_key(self, rows: Iterable[Any]) -> dict[Key, list[Any]]:
+        known: dict[Key, list[Any]] = {}
+        for row in rows:
+            known.setdefault(self.subject.key(row), []).append(row)
+        return known
+
+    def _guide(self) -> GuideFor | None:
+        found = find_guide(self.plan.guide, self.task, self.objective)
+        return found[0] if found else None
+
+
+def _existing(name: str) -> Path:
+    if not (path := Path(name)).is_file():
+        raise InputError(f"algorithm.measured: {name}: there is no such file")
+    return path
