@@ -14,13 +14,10 @@ their objects. It is kept where it loads fewer bytes.
     probe               which of these the linker took, by its own word
     link_job            the linker's command, with other inputs
     resolve             the units as one module: lld decides which symbols must stay
-    admission           which units cannot be in it
+    admission           which units can be in it, and by whose options its code is generated
     merging             all of that
-    generate            the module's object
-    module_candidates   what is made of the module: the level's own passes, then a search
-    link_requests       what is asked of the search
-    relinking           the program with the module's object
-    function_variants   what the code generator is told of each function
+    relinking           the module's object, and the program with it
+    function_variants   the level's own passes, and what the code generator is told of each function
     one_link            one link, from the linker's own program to the smaller one
     clang_lto           clang's own link-time optimization of the same units, to compare with
     commands            one command of the drop-in compilers with --whole-program
