@@ -41,7 +41,6 @@ CIRCLES: set[frozenset[str]] = {  # modules that import each other
         f"burnish.tasks.mlir_schedules.{name}"
         for name in ("c_interface", "observations", "outputs", "session")
     ),
-    frozenset(f"burnish.cc.{name}" for name in ("improve", "machine_code", "optimizer")),
 }
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
 NAMED = re.compile(r"burnish(\.\w+)+:\w+")

@@ -14,8 +14,9 @@ from pathlib import Path
 from burnish.cc import processes
 from burnish.cc.improve import front_end
 from burnish.cc.jobs import ClangJob, ClangJobs, make_plan
-from burnish.cc.link.generate import generate, pattern
+from burnish.cc.link.admission import pattern
 from burnish.cc.link.link_job import LinkJob, link_job_of
+from burnish.cc.link.relinking import generate
 from burnish.cc.link.resolve import Inputs, resolve
 from burnish.cc.link.unit_records import ProgramUnit
 from burnish.cc.linked import Linked, read_linked

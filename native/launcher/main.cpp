@@ -29,7 +29,7 @@
 namespace burnish {
 namespace {
 
-// As in burnish.cc.too_small. Start files of the C library and of the compiler are in every program.
+// As in burnish.cc.refusals. Start files of the C library and of the compiler are in every program.
 constexpr uint64_t LEAST_TEXT_BYTES = 128;
 constexpr uint64_t LEAST_PROGRAM_TEXT_BYTES = LEAST_TEXT_BYTES + 384;
 constexpr auto ASSEMBLY = "assembly has no passes to choose"; // as in burnish.cc.refusals
@@ -126,7 +126,7 @@ std::string speed_reason(const Command &command) {
 
 bool for_size(const Command &command) { return command.every_level || command.size_level(); }
 
-// Why an object or a program is left as clang made it; empty: it is large enough. As in burnish.cc.too_small:
+// Why an object or a program is left as clang made it; empty: it is large enough. As in burnish.cc.refusals:
 // without the object's own number, so that equal reasons are equal texts.
 std::string too_small(const std::optional<ObjectFacts> &facts, bool program) {
   auto least = program ? LEAST_PROGRAM_TEXT_BYTES : LEAST_TEXT_BYTES;

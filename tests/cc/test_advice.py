@@ -16,7 +16,7 @@ from burnish.cc.commands import cc
 from burnish.cc.commands import report as command
 from burnish.cc.linking import read_link_command
 from burnish.cc.remaking import remake
-from burnish.cc.requests import Optimized, OptimizeRequest
+from burnish.cc.requests import Attempt, Request
 from burnish.cli import main
 from burnish.core.errors import InputError
 from burnish.core.program import Program
@@ -41,13 +41,13 @@ int main(int count, char **arguments) {
 """
 
 
-def given(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+def given(bitcode: bytes, request: Request) -> Attempt:
     """Stand in for the search: the same trace for every file."""
     session = make_task(Options(level=request.level)).open(Program(request.name, LANGUAGE, bitcode))
     session.replay(TRACE)
     content = session.observe("bitcode")
     assert isinstance(content, bytes)
-    return Optimized(content, TRACE, 1)
+    return Attempt(content, TRACE, 1)
 
 
 def build(directory: Path, *flags: str) -> Path:

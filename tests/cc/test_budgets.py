@@ -19,16 +19,18 @@ from burnish.cc import build_log, optimizer, shares
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.file_budget import FileBudget
 from burnish.cc.machine_code import BEGIN
-from burnish.cc.requests import DriverOptions, KeptReference, OptimizeRequest
+from burnish.cc.requests import DriverOptions, KeptReference
 from burnish.cc.shares import BuildShare
 from burnish.core.clock import PROCESSORS
 from burnish.core.errors import CompilerCrash
 from burnish.llvm.toolchain import compile_to_bitcode
 from burnish.workers.worker import Limits, Worker
+from tests.cc.requests import asking, request_of
 from tests.core.test_clock import CountedClock
 from tests.sources import DATA, program
 
-REQUEST = OptimizeRequest("m.c", "ir-instructions", "Oz", None, 0, None, "none")
+REQUEST = request_of("m.c", objective="ir-instructions", policy="none")
+REMEMBERED = FileBudget(remembered=True)
 
 
 def test_a_multiple_counts_from_when_clang_had_ended() -> None:
@@ -49,7 +51,8 @@ def test_evaluations_give_the_same_on_a_slow_machine_and_on_a_fast_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By clocks that run a thousand times as fast, and as slowly."""
-    request = replace(REQUEST, objective="text-bytes", evaluations=60, policy="shipped", patience=500)
+    asked = asking(REQUEST, objective="text-bytes", policy="shipped")
+    request = replace(asked, evaluations=60, patience=500)
     bitcode = program("hash_table.c").content
     found = optimizer.optimize(bitcode, request)
     assert found.evaluations == 60
@@ -69,14 +72,14 @@ def test_a_search_ends_when_nothing_is_left_to_gain() -> None:
 
 
 def test_remembered_is_no_search(tmp_path: Path) -> None:
-    request = replace(REQUEST, memory=tmp_path / "memory")
+    request = asking(REQUEST, memory=tmp_path / "memory")
     bitcode = program("machine.c").content
     first = optimizer.optimize(bitcode, replace(request, evaluations=60))
-    again = optimizer.optimize(bitcode, replace(request, remembered=True))
+    again = optimizer.optimize(bitcode, asking(request, budget=REMEMBERED))
     assert (again.bitcode, again.trace) == (first.bitcode, first.trace)
     assert again.evaluations == 0
     with pytest.raises(KeptReference, match="nothing is remembered") as nothing:
-        optimizer.optimize(program("matrix.c").content, replace(request, remembered=True))
+        optimizer.optimize(program("matrix.c").content, asking(request, budget=REMEMBERED))
     assert nothing.value.evaluations == 0
 
 
@@ -94,12 +97,12 @@ def test_remembered_code_is_applied(tmp_path: Path) -> None:
 
 
 def test_what_a_program_that_is_alike_has_is_tried(tmp_path: Path) -> None:
-    request = replace(REQUEST, memory=tmp_path / "memory")
+    request = asking(REQUEST, memory=tmp_path / "memory")
     text = (DATA / "machine.c").read_text()
     (tmp_path / "machine.c").write_text(text + "\nint more(int x) { return x * 3; }\n")
     optimizer.optimize(program("machine.c").content, replace(request, evaluations=60))
     changed = compile_to_bitcode(tmp_path / "machine.c", level="Oz")
-    found = optimizer.optimize(changed, replace(request, remembered=True))
+    found = optimizer.optimize(changed, asking(request, budget=REMEMBERED))
     assert 1 <= found.evaluations <= 3
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from burnish import _native
 from burnish.cc import optimizer
-from burnish.cc.requests import KeptReference, Optimized, OptimizeRequest
+from burnish.cc.requests import Attempt, KeptReference, Request
 from burnish.core.errors import CompilerCrash
 from burnish.core.program import Program
 from burnish.core.task import Task
@@ -22,6 +22,7 @@ from burnish.llvm.modules.session import ModuleSession, open_session
 from burnish.llvm.programs import load_program
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
+from tests.cc.requests import request_of
 from tests.loaded_code import loaded_code
 
 SOURCE = "extern int next(int);\nvolatile int kept;\n" + "".join(
@@ -56,22 +57,11 @@ def bitcode_of(path: Path, *arguments: str) -> bytes:
     return load_program(path, list(arguments)).content
 
 
-def request_for(evaluations: int) -> OptimizeRequest:
-    return OptimizeRequest(
-        name="source.c",
-        objective="loaded-bytes",
-        level="Oz",
-        budget_seconds=None,
-        seed=0,
-        search=None,
-        evaluations=evaluations,
-        speed_limit=None,
-        code_share=0.0,
-        begin=BEGIN,
-    )
+def request_for(evaluations: int) -> Request:
+    return replace(request_of("source.c"), evaluations=evaluations, code_share=0.0, begin=BEGIN)
 
 
-def optimized(path: Path, evaluations: int, *arguments: str) -> Optimized:
+def optimized(path: Path, evaluations: int, *arguments: str) -> Attempt:
     return optimizer.optimize(bitcode_of(path, *arguments), request_for(evaluations))
 
 

@@ -15,7 +15,7 @@ import pytest
 from burnish.cc import build_log, inlined, optimizer
 from burnish.cc.commands import cc
 from burnish.cc.remaking import remake
-from burnish.cc.requests import KeptReference, OptimizeRequest
+from burnish.cc.requests import KeptReference
 from burnish.core.answer import Answerer
 from burnish.core.errors import UnknownName
 from burnish.policies.arrays import Linear
@@ -24,10 +24,11 @@ from burnish.tasks.llvm_inlining.actions import ACTIONS
 from burnish.tasks.llvm_inlining.inlined import open_answered, split_answers
 from burnish.tasks.llvm_passes import Options, make_task
 from burnish.workers.worker import Limits
+from tests.cc.requests import asking, request_of
 from tests.sources import DATA, program
 from tests.tasks.llvm_inlining.policies import random_policy, saved
 
-REQUEST = OptimizeRequest("m.cpp", "loaded-bytes", "Oz", None, 0, None, "none", evaluations=12)
+REQUEST = replace(request_of("m.cpp", policy="none"), evaluations=12)
 
 
 def always(answer: str, folder: Path) -> Path:
@@ -42,7 +43,7 @@ def test_answers_are_used_where_they_pay(tmp_path: Path) -> None:
     content = program("classes.cpp").content
     alone = optimizer.optimize(content, REQUEST)
     assert not split_answers(alone.trace)[0]
-    with_policy = replace(REQUEST, inline_policy=str(always("inline", tmp_path)))
+    with_policy = asking(REQUEST, inline_policy=str(always("inline", tmp_path)))
     made = optimizer.optimize(content, with_policy)
     answers, passes = split_answers(made.trace)
     assert answers
@@ -54,7 +55,7 @@ def test_answers_are_used_where_they_pay(tmp_path: Path) -> None:
         "loaded-bytes"
     )
     assert optimizer.optimize(content, with_policy) == made
-    worse = replace(REQUEST, inline_policy=str(always("leave", tmp_path)))
+    worse = asking(REQUEST, inline_policy=str(always("leave", tmp_path)))
     content = program("hash_table.c").content  # what it leaves there is larger
     assert optimizer.optimize(content, worse) == optimizer.optimize(content, REQUEST)
 
@@ -68,9 +69,9 @@ def test_a_policy_that_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
     content = program("hash_table.c").content
     alone = optimizer.optimize(content, REQUEST)
     for path in (no_number, garbage, tmp_path / "gone.npz", tmp_path):
-        assert optimizer.optimize(content, replace(REQUEST, inline_policy=str(path))) == alone
+        assert optimizer.optimize(content, asking(REQUEST, inline_policy=str(path))) == alone
     for evaluations, path in ((1, garbage), (1, no_number)):
-        request = replace(REQUEST, evaluations=evaluations, inline_policy=str(path))
+        request = replace(asking(REQUEST, inline_policy=str(path)), evaluations=evaluations)
         with pytest.raises(
             KeptReference, match=r"nothing smaller was found; the inlining policy did not answer: "
         ):
@@ -102,7 +103,7 @@ def test_a_policy_that_fails_is_told_of_and_no_more(
     monkeypatch.setattr(inlined, "answers_of", lambda _path, _task: Failing(how))
     limits = Limits(deadline_seconds=2, begin="fork")
     problem = Problem(make_task(), program("hash_table.c"), "loaded-bytes", limits=limits)
-    answers, note = inlined.decide(problem, replace(REQUEST, inline_policy="any"))
+    answers, note = inlined.decide(problem, asking(REQUEST, inline_policy="any"))
     assert answers == ()
     assert note.startswith("; the inlining policy did not answer: ")
     assert re.search(said, note), note

@@ -19,8 +19,8 @@ from burnish.cc import build_log
 from burnish.cc.build_summary import measured
 from burnish.cc.commands.launch import find_launcher
 from burnish.cc.jobs import ClangJob
+from burnish.cc.refusals import too_small
 from burnish.cc.remaking import compilation
-from burnish.cc.too_small import too_small
 from burnish.core.errors import MissingTool
 from tests.cc.conftest import Compiler, make_stock
 from tests.cc.test_drop_in import UNTOUCHED

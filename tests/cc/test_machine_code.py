@@ -13,11 +13,13 @@ import pytest
 
 from burnish.cc import build_log
 from burnish.cc.commands import cc
+from burnish.cc.file_budget import FileBudget
 from burnish.cc.machine_code import BEGIN, split_code
 from burnish.cc.remaking import remake
-from burnish.cc.requests import DriverOptions, OptimizeRequest
+from burnish.cc.requests import DriverOptions
 from burnish.core.errors import UnknownName
 from burnish.llvm.toolchain import find_tool
+from tests.cc.requests import request_of
 from tests.core.test_clock import CountedClock
 from tests.loaded_code import loaded_code
 from tests.sources import DATA
@@ -102,13 +104,15 @@ def test_passes_alone_are_kept_where_code_is_left_to_clang(searching: Callable[[
 
 
 def test_a_budget_is_divided() -> None:
-    request = OptimizeRequest("a.c", "loaded-bytes", "Oz", 10.0, 0, None, clock=CountedClock(100.0))
-    seconds = [one.until for one in request.divided()]
+    request = replace(request_of("a.c"), seconds=10.0, clock=CountedClock(100.0))
+    seconds = [one and one.until for one in request.divided()]
     assert seconds == pytest.approx([107.0, 110.0])
-    counted = OptimizeRequest("a.c", "loaded-bytes", "Oz", None, 0, None, evaluations=10).divided()
-    assert [(one.evaluations, one.until) for one in counted] == [(7, None), (3, None)]
-    remembered = OptimizeRequest("a.c", "loaded-bytes", "Oz", None, 0, None, remembered=True)
+    counted = replace(request_of("a.c"), evaluations=10).divided()
+    assert [one and (one.evaluations, one.until) for one in counted] == [(7, None), (3, None)]
+    remembered = request_of("a.c", budget=FileBudget(remembered=True))
     assert remembered.divided() == (remembered, remembered)
+    passes_alone = replace(request, code_share=0.0)
+    assert passes_alone.divided() == (passes_alone, None)
 
 
 def test_the_option() -> None:

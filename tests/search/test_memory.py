@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from burnish.cc import optimizer as driver
-from burnish.cc.requests import KeptReference, OptimizeRequest
+from burnish.cc.requests import KeptReference
 from burnish.core.errors import InputError
 from burnish.core.guide import Guide, InitialTraces
 from burnish.core.program import Program, Run, Workload
@@ -21,6 +21,7 @@ from burnish.search import Budget, search
 from burnish.search.memory import Memory
 from burnish.search.problem import Problem
 from burnish.tasks.llvm_passes import make_task
+from tests.cc.requests import asking, request_of
 from tests.core.counting_task import OPTIMUM, TASK, counters
 from tests.sources import DATA, program
 
@@ -165,9 +166,10 @@ def test_changed_file_begins_with_what_its_last_version_came_to(tmp_path: Path) 
 
 @pytest.mark.usefixtures("nothing_left")
 def test_build_begins_with_what_the_last_one_came_to(tmp_path: Path) -> None:
-    request = OptimizeRequest("m.c", "ir-instructions", "Oz", 2.0, 0, None, "none", tmp_path / "memory")
+    options = {"objective": "ir-instructions", "policy": "none", "memory": tmp_path / "memory"}
+    request = replace(request_of("m.c", **options), seconds=2.0)
     first = driver.optimize(program("machine.c").content, request)
-    again = driver.optimize(program("machine.c").content, replace(request, budget_seconds=1e-9))
+    again = driver.optimize(program("machine.c").content, replace(request, seconds=1e-9))
     assert again.bitcode == first.bitcode
     with pytest.raises(KeptReference, match="nothing smaller was found"):
-        driver.optimize(program("machine.c").content, replace(request, budget_seconds=1e-9, memory=None))
+        driver.optimize(program("machine.c").content, replace(asking(request, memory=None), seconds=1e-9))

@@ -5,19 +5,18 @@ own, and stay valid whatever happens afterwards. Then burnish makes each object 
 again, from the same `clang -cc1` line with burnish's passes in the middle. The new object replaces clang's
 only if it is smaller.
 
-    jobs              the jobs of a command, as clang -### prints them
-    refusals          compilations that burnish leaves alone, and the reasons
-    requests          requests to the optimizer, and its answers
-    file_budget       the time limit for one file
-    shares            the shares of a build's files in its budget
-    too_small         files and functions that are too small to gain
+    jobs              the processes that clang -### says it would start
+    refusals          which compilations burnish leaves alone, and which are too small to gain
+    requests          the user's options, what is asked of the optimizer, and its answers
+    file_budget       how long it may take for one file
+    shares            how the files of a build share its budget
     compiling         one command: clang, then the rest
-    objects           the objects that it wrote
-    compile_and_link  the objects that it wrote and linked at once
-    improve           one object: front end, optimizer, code generation, comparison
-    outcomes          the outcome for each object
-    optimizer         burnish's search, for one object
-    remembered        results of earlier builds for similar objects
+    outcomes          what every step after clang needs, and how each object and program came out
+    objects           the objects that it wrote, or the program that it compiled and linked at once
+    improve           one object: front end, trials, comparison with clang's
+    trials            passes first, then the machine code of the best module
+    optimizer         burnish's search of passes
+    searching         one search, or what earlier builds found for objects like it
     inlined           answers of a policy to clang's inliner
     machine_code      the code of an object's functions, by burnish's back end
     back_end          the options of the back end, from clang's command line
@@ -25,7 +24,6 @@ only if it is smaller.
     guard             the optimizer in a child process that may crash or hang
     symbols           symbols that an object offers to the linker, or may take from another
     copies            functions that several objects define
-    groups            functions that only inline functions use, which go with them
     processes         clang as a child, signals
     build_log         one line for each object
     build_summary     the sums of the last builds

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from burnish.cc import processes
 from burnish.cc.jobs import ClangJobs, make_plan
 from burnish.cc.requests import Compiled, DriverOptions, Optimizer
 from burnish.core.clock import PROCESSORS, Clock
 from burnish.llvm.toolchain import find_tool
-
-# The step after clang, whose objects and programs stay valid.
-Improve = Callable[[ClangJobs, Compiled, DriverOptions, Optimizer], None]
-
-
-def improve_objects(
-    plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
-) -> None:
-    """Improve the objects that clang wrote; the import is late, because most commands never get here."""
-    from burnish.cc import objects
-
-    objects.improve_objects(plan, compiled, options, optimizer)
 
 
 def compile_and_improve(
@@ -29,7 +17,6 @@ def compile_and_improve(
     *,
     cxx: bool,
     optimizer: Optimizer,
-    improve: Improve = improve_objects,
     clock: Clock = PROCESSORS,
 ) -> int:
     """Run clang with the arguments, then make its objects smaller; return clang's exit code.
@@ -43,7 +30,7 @@ def compile_and_improve(
     clang = find_tool("clang++" if cxx else "clang")
     plan = make_plan(clang, arguments)
     if options.compiled:
-        return _improve_only(plan, options, optimizer, improve)
+        return _improve_only(plan, options, optimizer)
     if plan is None or not (plan.compilations or plan.left_alone or (options.whole_program and plan.links)):
         processes.replace_by([clang, *arguments])
     try:
@@ -59,21 +46,30 @@ def compile_and_improve(
                 clock,
             )
             if code == 0:
-                improve(plan, compiled, options, optimizer)
+                _improve(plan, compiled, options, optimizer)
     except processes.Interrupted as interrupted:
         code = -interrupted.signum
     return code if code >= 0 else processes.die_of(-code)
 
 
-def _improve_only(
-    plan: ClangJobs | None, options: DriverOptions, optimizer: Optimizer, improve: Improve
-) -> int:
-    """Improve the objects that clang wrote when the launcher ran it; return the exit code."""
+def _improve_only(plan: ClangJobs | None, options: DriverOptions, optimizer: Optimizer) -> int:
+    """Make smaller what clang wrote when the launcher ran it."""
     if plan is None or options.compiled is None:
         return 0
     try:
         with processes.signals_raise():
-            improve(plan, options.compiled, options, optimizer)
+            _improve(plan, options.compiled, options, optimizer)
     except processes.Interrupted as interrupted:
         return processes.die_of(interrupted.signum)
     return 0
+
+
+def _improve(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
+    """Do what follows clang; imported where it runs: most commands never get here."""
+    from burnish.cc.outcomes import carry_out
+
+    if options.whole_program:
+        from burnish.cc.link.commands import outcomes_of
+    else:
+        from burnish.cc.objects import outcomes_of
+    carry_out(outcomes_of, plan, compiled, options, optimizer)

@@ -11,13 +11,42 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from burnish.cc.processes import STOPPING
+from burnish.cc import processes
 from burnish.cc.requests import KeptReference
 
 T = TypeVar("T")
+
+LOAD = 20  # times its processor time that a step may take by the wall
+LEAST_STEP_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Guard:
+    """How long a step may take by the wall, and where it leaves files: only what hangs meets the deadline."""
+
+    workspace: Path
+    step_seconds: float
+    search_seconds: float
+
+    def run(self, command: tuple[str, ...]) -> None:
+        """Run a command as one step.
+
+        Raises:
+            KeptReference: it failed, or did not end before the deadline.
+        """
+        processes.run_quietly(command, self.step_seconds)
+
+    def step(self, call: Callable[[], T]) -> T:
+        """Return what a step returns; see guarded."""
+        return guarded(call, deadline_seconds=self.step_seconds, workspace=self.workspace)
+
+    def search(self, call: Callable[[], T]) -> T:
+        """Return what a search returns; see guarded."""
+        return guarded(call, deadline_seconds=self.search_seconds, workspace=self.workspace)
 
 
 def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) -> T:
@@ -51,12 +80,10 @@ def guarded(call: Callable[[], T], *, deadline_seconds: float, workspace: Path) 
         _, status = os.waitpid(child, 0)
     if not message:
         raise KeptReference(f"the optimizer died: {_how(status)}")
-    kind, value = pickle.loads(message)
-    if kind == "unimproved":
-        raise KeptReference(*value)
-    if kind == "raised":
-        raise KeptReference(f"the optimizer failed: {value}")
-    result: T = value
+    result: T
+    why, result = pickle.loads(message)
+    if why:
+        raise why
     return result
 
 
@@ -65,7 +92,7 @@ def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path
     code = 1
     try:
         os.setpgid(0, 0)
-        for signum in STOPPING:
+        for signum in processes.STOPPING:
             signal.signal(signum, signal.SIG_DFL)
         silence = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
@@ -74,11 +101,12 @@ def _answer(call: Callable[[], Any], answer: int, lifeline: int, workspace: Path
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads would count as memory, and this process forks
         threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
         try:
-            message = pickle.dumps(("returned", call()))
+            message = pickle.dumps((None, call()))
         except KeptReference as why:
-            message = pickle.dumps(("unimproved", (str(why), why.evaluations, why.crashes)))
-        except Exception as error:  # the sandbox's boundary: clang's object stays after any error
-            message = pickle.dumps(("raised", f"{type(error).__name__}: {error}"))
+            message = pickle.dumps((why, None))
+        except Exception as error:  # the sandbox's boundary: whatever it is, clang's object stays
+            failed = KeptReference(f"the optimizer failed: {type(error).__name__}: {error}")
+            message = pickle.dumps((failed, None))
         with os.fdopen(answer, "wb") as pipe:
             pipe.write(len(message).to_bytes(8, "little") + message)
         code = 0

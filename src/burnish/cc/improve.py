@@ -2,223 +2,165 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
-from burnish.cc import processes
-from burnish.cc.copies import GroupChange, change_of_groups
-from burnish.cc.guard import guarded
+from burnish.cc.copies import change_of_groups
+from burnish.cc.guard import Guard
 from burnish.cc.jobs import ClangJob
-from burnish.cc.requests import (
-    Generated,
-    KeptReference,
-    MachineCode,
-    Optimized,
-    Optimizer,
-    OptimizeRequest,
-)
+from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes, kept, sizes_of
+from burnish.cc.refusals import too_small
+from burnish.cc.requests import Attempt, KeptReference, Optimizer, Request
 from burnish.cc.symbols import offered_symbols
+from burnish.cc.trials import Trials
 
-LOAD = 20  # times its processor time that a step may take by the wall
-
-
-@dataclass(frozen=True)
-class Deadlines:
-    """How long a step may take by the wall: generous, since only what hangs shall meet it."""
-
-    step_seconds: float
-    search_seconds: float
+# A search ends after so many evaluations without a gain: one for every few bytes that there are to lose.
+LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
 
 
-@dataclass(frozen=True)
-class ObjectSizes:
-    """Bytes of an object in a linked, stripped program."""
-
-    loaded_bytes: int  # code, constants, data, unwind tables and relocations
-    text_bytes: int  # machine code
-    constant_bytes: int  # machine code and read-only data, unwind tables not among it
-
-
-@dataclass(frozen=True)
-class Improved:
-    """An object that is smaller than clang's."""
-
-    object: Path
-    sizes: ObjectSizes
-    trace: tuple[str, ...]
-    evaluations: int
-    crashes: int  # of the compiler while it was searched
-    saved_in_groups: Mapping[str, int] = field(default_factory=dict)  # see burnish.cc.copies
-
-
-def limits(clang_seconds: float, search_seconds: float) -> Deadlines:
-    """Return how long burnish waits, from the processor time of clang's command and of the search."""
-    step = max(60.0, LOAD * clang_seconds)
-    return Deadlines(step, step + LOAD * search_seconds)
-
-
-def object_sizes(path: Path, job: ClangJob) -> ObjectSizes:
-    """Return what an object of a job comes to in a linked program.
-
-    Raises:
-        ValueError: it is no object.
-    """
-    from burnish import _native
-
-    sizes = _native.object_sizes(path.read_bytes(), job.position_independent)
-    return ObjectSizes(sizes.loaded_bytes, sizes.text_bytes, sizes.text_bytes + sizes.read_only_bytes)
-
-
-def improve(
-    job: ClangJob,
-    reference: Path,
-    request: OptimizeRequest,
-    optimizer: Optimizer,
-    waits: Deadlines,
-    workspace: Path,
-) -> Improved:
-    """Make a smaller object than `reference`, which clang made by the job.
+def improve(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
+    """Try to make a smaller object than `reference`, which clang made by the job.
 
     Smaller means strictly less of the objective. Whatever that is, no object loads more bytes than clang's,
     nor has more of them in code and read-only data together, which is what caches see at run time. Inline
     functions that it does without count as loaded, since a linker may keep another object's copies.
+    """
+    clock = build.compiled.clock
+    start = clock.now()
+    before = sizes_of(reference, job)
+    outcome = kept(job, before=before)
+    if why_not := too_small(before.text_bytes if before else None):
+        return replace(outcome, reason=why_not)
+    with build.budget(build.clang_seconds) as budget:
+        if budget is None:
+            return replace(outcome, reason=USED_UP)
+        began = build.compiled.ended if len(build.plan.compilations) == 1 else start
+        request = build.request(job.source, job.level, build.clang_seconds, began, budget)
+        if before:
+            request = replace(request, patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE))
+        guard = build.guard(workspace=workspace)
+        try:
+            outcome = _searched(job.silenced(), reference, request, build.optimizer, guard, outcome)
+        except KeptReference as why:
+            outcome = replace(outcome, reason=str(why))
+        except Exception as error:  # burnish's boundary to a build, which never fails because of it
+            outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
+        return replace(outcome, seconds=clock.now() - start)
+
+
+def _searched(
+    job: ClangJob, reference: Path, request: Request, optimizer: Optimizer, guard: Guard, outcome: Outcome
+) -> Outcome:
+    """Search, compare, and return the outcome.
 
     Raises:
-        KeptReference: clang's object is to stay; the message says why.
+        KeptReference: the source does not compile again.
     """
-    work = Work(job.silenced(), reference, waits, workspace)
-    processes.run_quietly(front_end(work.job, work.front).command, waits.step_seconds)
-    passes, code = request.divided() if request.code_share else (request, None)
-    found = by_passes(work, passes, optimizer)
+    front = guard.workspace / "front.bc"
+    guard.run(front_end(job, front).command)
+    trials = ObjectTrials(front.read_bytes(), job, reference, optimizer, guard)
+    passes, code = request.divided()
+    trials.try_passes(passes)
     if code:
-        found = by_code_generation(work, code, found)
+        trials.try_code(code)
+    outcome = replace(outcome, evaluations=trials.evaluations, crashes=trials.crashes)
     try:
-        after, groups = _smaller(work, found, request.objective)
+        return trials.compared(outcome, request.objective)
     except KeptReference as why:
-        raise KeptReference(str(why), found.evaluations, found.crashes) from None
-    return Improved(work.better, after, found.trace, found.evaluations, found.crashes, groups.saved)
+        return replace(outcome, reason=str(why))
 
 
-@dataclass(frozen=True)
-class Work:
-    """One compilation that is made again, and its files."""
+class ObjectTrials(Trials):
+    """What is tried for one object; each attempt is written over the one before, and compared at the end."""
 
-    job: ClangJob  # silenced
-    reference: Path  # clang's object
-    waits: Deadlines
-    workspace: Path
+    def __init__(
+        self, module: bytes, job: ClangJob, reference: Path, optimizer: Optimizer, guard: Guard
+    ) -> None:
+        super().__init__(module, job.command, optimizer, guard)
+        self.job, self.reference = job, reference
+        self.own = reference.read_bytes()
+        self.better = guard.workspace / "better.o"
 
-    @property
-    def front(self) -> Path:
-        """Bitcode before any pass."""
-        return self.workspace / "front.bc"
+    def finished(self, found: Attempt) -> Attempt:
+        """See Trials."""
+        return replace(super().finished(found), bitcode=in_groups(found.bitcode))
 
-    @property
-    def back(self) -> Path:
-        """Bitcode after the passes."""
-        return self.workspace / "back.bc"
+    def take(self, attempt: Attempt) -> None:
+        """See Trials."""
+        if attempt.code is None:
+            back = self.guard.workspace / "back.bc"
+            back.write_bytes(attempt.bitcode)
+            self.guard.run(code_generation(self.job, back, self.better).command)
+        else:
+            self.better.write_bytes(attempt.code)
+        self.best = attempt
 
-    @property
-    def better(self) -> Path:
-        """The object."""
-        return self.workspace / "better.o"
+    def generated(self) -> tuple[Attempt, bytes]:
+        """See Trials; where no passes were found, it is clang's own module."""
+        if self.best:
+            return self.best, self.better.read_bytes()
+        assert self.own is not None
+        return Attempt(self._clangs_module(), (), 0), self.own
+
+    def compared(self, outcome: Outcome, objective: str) -> Outcome:
+        """Return the outcome with the best object, compared with clang's.
+
+        Raises:
+            KeptReference: clang's object is to stay.
+        """
+        if not self.best:
+            raise KeptReference("; ".join(self.reasons))
+        _same_symbols(self.reference, self.better)
+        before, after = (Sizes.of_object(path, self.job) for path in (self.reference, self.better))
+        if after.loaded_bytes > before.loaded_bytes:
+            raise KeptReference("what was found loads more bytes")
+        groups = change_of_groups(self.reference.read_bytes(), self.better.read_bytes())
+        if after.loaded_bytes + groups.elsewhere > before.loaded_bytes:
+            raise KeptReference(
+                "what was found loads more bytes beside objects with the same inline functions"
+            )
+        if after.constant_bytes > before.constant_bytes:
+            raise KeptReference("what was found has more bytes of code and read-only data")
+        match objective:
+            case "ir-instructions":
+                self._fewer_instructions(self.best)
+            case "text-bytes" if after.text_bytes >= before.text_bytes:
+                raise KeptReference("nothing smaller was found")
+            case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
+                raise KeptReference("nothing smaller was found")
+        found = replace(outcome, action="optimized", after=after, better=self.better, trace=self.best.trace)
+        return replace(found, saved_in_groups=groups.saved)
+
+    def _fewer_instructions(self, best: Attempt) -> None:
+        """Raise KeptReference where clang's own passes leave as few."""
+        own = self._clangs_module()
+
+        def count() -> list[int]:
+            from burnish import _native
+
+            return [_native.Module(code, "module").instruction_count() for code in (own, best.bitcode)]
+
+        before, after = self.guard.step(count)
+        if after >= before:
+            raise KeptReference(
+                f"nothing smaller was found: {after:,} IR instructions, clang's has {before:,}"
+            )
+
+    def _clangs_module(self) -> bytes:
+        path = self.guard.workspace / "clang.bc"
+        self.guard.run(clang_bitcode(self.job, path).command)
+        return path.read_bytes()
 
 
-@dataclass(frozen=True)
-class Remade:
-    """What is in a work's files."""
+def in_groups(bitcode: bytes) -> bytes:
+    """Return a module after its last pass with its local functions in COMDAT groups (native/groups.h).
 
-    trace: tuple[str, ...]
-    evaluations: int
-    why: str = ""  # it is clang's own
-    run_time: Mapping[str, float] = field(default_factory=dict)  # see Optimized
-    crashes: int = 0  # of the compiler
-
-
-def _smaller(work: Work, found: Remade, objective: str) -> tuple[ObjectSizes, GroupChange]:
-    """Return the sizes of what was found and its groups, compared with clang's object; see improve.
-
-    Raises:
-        KeptReference: clang's object is to stay. The counts of the search are in `found`.
+    What inline functions alone use is in their group: a linker drops it with their copies.
     """
-    if found.why:
-        raise KeptReference(found.why)
-    _same_symbols(work.reference, work.better)
-    before, after = object_sizes(work.reference, work.job), object_sizes(work.better, work.job)
-    if after.loaded_bytes > before.loaded_bytes:
-        raise KeptReference("what was found loads more bytes")
-    groups = change_of_groups(work.reference.read_bytes(), work.better.read_bytes())
-    if after.loaded_bytes + groups.elsewhere > before.loaded_bytes:
-        raise KeptReference("what was found loads more bytes beside objects with the same inline functions")
-    if after.constant_bytes > before.constant_bytes:
-        raise KeptReference("what was found has more bytes of code and read-only data")
-    match objective:
-        case "ir-instructions":
-            _fewer_instructions(work)
-        case "text-bytes" if after.text_bytes >= before.text_bytes:
-            raise KeptReference("nothing smaller was found")
-        case "loaded-bytes" if after.loaded_bytes == before.loaded_bytes:
-            raise KeptReference("nothing smaller was found")
-    return after, groups
+    from burnish import _native
 
-
-def by_passes(work: Work, request: OptimizeRequest, optimizer: Optimizer) -> Remade:
-    """Write the module after burnish's passes and clang's object of it; clang's own where none is smaller."""
-    bitcode = work.front.read_bytes()
-    forked = request.forked()
-    try:
-        found = guarded(
-            lambda: _made(optimizer(bitcode, forked)),
-            deadline_seconds=work.waits.search_seconds,
-            workspace=work.workspace,
-        )
-    except KeptReference as error:
-        return Remade((), error.evaluations, str(error), crashes=error.crashes)
-    work.back.write_bytes(found.bitcode)
-    try:
-        processes.run_quietly(
-            code_generation(work.job, work.back, work.better).command, work.waits.step_seconds
-        )
-    except KeptReference as error:
-        return Remade((), found.evaluations, str(error), crashes=found.crashes)
-    return Remade(found.trace, found.evaluations, run_time=found.run_time, crashes=found.crashes)
-
-
-def by_code_generation(work: Work, request: OptimizeRequest, before: Remade) -> Remade:
-    """Write a smaller object of the module, of clang's own where passes found none."""
-    try:
-        if before.why:
-            processes.run_quietly(clang_bitcode(work.job, work.back).command, work.waits.step_seconds)
-            work.better.write_bytes(work.reference.read_bytes())
-        generated = Generated(
-            work.back.read_bytes(),
-            work.front.read_bytes(),
-            work.better.read_bytes(),
-            work.job.command,
-            own=work.reference.read_bytes(),
-            run_time=before.run_time,
-        )
-        forked = request.forked()
-        code = guarded(
-            lambda: machine_code(generated, forked),
-            deadline_seconds=work.waits.search_seconds,
-            workspace=work.workspace,
-        )
-    except KeptReference as error:
-        why = f"{before.why}; {error}" if before.why else ""
-        evaluations, crashes = before.evaluations + error.evaluations, before.crashes + error.crashes
-        return replace(before, why=why, evaluations=evaluations, crashes=crashes)
-    work.better.write_bytes(code.content)
-    evaluations, crashes = before.evaluations + code.evaluations, before.crashes + code.crashes
-    return Remade((*before.trace, *code.trace), evaluations, crashes=crashes)
-
-
-def machine_code(generated: Generated, request: OptimizeRequest) -> MachineCode:
-    """Decide the code of functions: burnish.cc.machine_code, which is imported in a guarded process."""
-    from burnish.cc.machine_code import decide
-
-    return decide(generated, request)
+    module = _native.Module(bitcode, "optimized")
+    return module.bitcode() if module.join_groups() else bitcode
 
 
 def front_end(job: ClangJob, output: Path) -> ClangJob:
@@ -249,33 +191,9 @@ def _instead(job: ClangJob, action: list[str], output: Path, more: list[str]) ->
     return ClangJob((*job.command[:at], *action, *more, *job.command[at + 1 :])).with_output(output)
 
 
-def _made(found: Optimized) -> Optimized:
-    from burnish.cc.groups import in_groups  # in a guarded process, as all that loads LLVM
-
-    if not isinstance(found, Optimized):
-        raise TypeError(f"expected Optimized from the optimizer, got {type(found).__name__}")
-    return replace(found, bitcode=in_groups(found.bitcode))
-
-
 def _same_symbols(reference: Path, better: Path) -> None:
     """Raise KeptReference where another object could miss something, or find something new."""
     change = offered_symbols(reference.read_bytes()) ^ offered_symbols(better.read_bytes())
     if change:
         name = min(change)[0].decode(errors="replace")
         raise KeptReference(f"the symbol {name!r} would not be as clang defines it ({len(change)} such)")
-
-
-def _fewer_instructions(work: Work) -> None:
-    """Raise KeptReference where clang's own passes leave as few."""
-    own = work.workspace / "clang.bc"
-    processes.run_quietly(clang_bitcode(work.job, own).command, work.waits.step_seconds)
-
-    def count() -> tuple[int, int]:
-        from burnish import _native
-
-        before, after = (_native.Module(path.read_bytes(), path.name) for path in (own, work.back))
-        return before.instruction_count(), after.instruction_count()
-
-    before, after = guarded(count, deadline_seconds=work.waits.step_seconds, workspace=work.workspace)
-    if after >= before:
-        raise KeptReference(f"nothing smaller was found: {after:,} IR instructions, clang's has {before:,}")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from burnish.cc.requests import OptimizeRequest
+from burnish.cc.requests import Request
 from burnish.core.errors import BurnishError
 from burnish.core.trace import Trace
 from burnish.policies.answer import answers_of
@@ -20,15 +20,15 @@ from burnish.workers.sandbox import Sandbox
 FAILED = "; the inlining policy did not answer: "
 
 
-def decide(problem: Problem, request: OptimizeRequest) -> tuple[Trace, str]:
-    """Return a policy's answers that differ from LLVM's heuristic, if they are better for the objective.
+def decide(problem: Problem, request: Request) -> tuple[Trace, str]:
+    """Return what a policy answers otherwise than LLVM's heuristic, where that is better for the objective.
 
     Returns:
         The answers, none if they are not better; then "", or the reason if the policy fails.
     """
-    assert request.inline_policy
+    assert request.options.inline_policy
     try:
-        policy = answers_of(Path(request.inline_policy), TASK)
+        policy = answers_of(Path(request.options.inline_policy), TASK)
         opener = partial(open_inlining, options=InliningOptions(request.level))
         session = Sandbox(opener, problem.program, limits=problem.limits)
         try:
@@ -44,7 +44,7 @@ def decide(problem: Problem, request: OptimizeRequest) -> tuple[Trace, str]:
         return (), f"{FAILED}{type(error).__name__}: {said[-1]}"
 
 
-def behind(answers: Trace, problem: Problem, request: OptimizeRequest) -> Problem:
-    """Return the problem of choosing passes after an inliner with these answers."""
+def after(answers: Trace, problem: Problem, request: Request) -> Problem:
+    """Return the problem of passes whose inliner has these answers."""
     opener = partial(open_answered, options=Options(level=request.level), answers=answers)
     return replace(problem, task=replace(problem.task, open=opener))

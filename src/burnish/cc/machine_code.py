@@ -6,7 +6,8 @@ byte for byte. That is looked at each time.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import methodcaller
 from pathlib import PurePath
@@ -14,10 +15,9 @@ from pathlib import PurePath
 from burnish import _native
 from burnish.cc.back_end import back_end_of
 from burnish.cc.jobs import ClangJob
-from burnish.cc.optimizer import budget_of
-from burnish.cc.remembered import REMEMBERED, alike, applied
-from burnish.cc.requests import Generated, KeptReference, MachineCode, OptimizeRequest
-from burnish.core.errors import ProgramError
+from burnish.cc.requests import Attempt, KeptReference, Request
+from burnish.cc.searching import Found, find
+from burnish.core.errors import CompilerCrash, ProgramError
 from burnish.core.program import Program
 from burnish.core.trace import Trace
 from burnish.core.view import Observed
@@ -27,11 +27,8 @@ from burnish.llvm.modules.module import read_module
 from burnish.llvm.modules.objectives import within_limits
 from burnish.llvm.modules.origin import Options, ReferenceSizes
 from burnish.llvm.modules.session import ModuleSession, open_session
-from burnish.search import DEFAULT, SEARCHES
-from burnish.search.evaluator import Evaluator
 from burnish.search.memory import Memory
 from burnish.search.problem import Problem
-from burnish.search.run import Observer, run
 from burnish.tasks.llvm_codegen import CodegenOptions, make_codegen
 from burnish.tasks.llvm_codegen.generations import Decided, Generations
 from burnish.tasks.llvm_codegen.observations import OBJECT
@@ -46,8 +43,20 @@ ANOTHER_OBJECT = "code generation is left to clang, as burnish's writes another 
 BEGIN = "begin(llvm_codegen)"  # in a trace, where the passes end
 
 
-def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
-    """Search for what makes a module's object smaller after its passes.
+@dataclass(frozen=True)
+class Generated:
+    """A module whose code clang has generated."""
+
+    bitcode: bytes = field(repr=False)  # after the passes
+    unoptimized: bytes = field(repr=False)  # the same program's, before any
+    reference: bytes = field(repr=False)  # clang's object of `bitcode`
+    command: tuple[str, ...]  # of clang -cc1, by whose options that was made
+    own: bytes | None = field(default=None, repr=False)  # clang's object of its own passes, if it is known
+    run_time: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)  # see Attempt
+
+
+def decide(generated: Generated, request: Request) -> Attempt:
+    """Search for what makes a module's object smaller after its passes; the trace is that of its code alone.
 
     Raises:
         KeptReference: burnish's back end writes another object than clang's, or nothing smaller was found.
@@ -55,36 +64,32 @@ def decide(generated: Generated, request: OptimizeRequest) -> MachineCode:
     """
     if back_end_of(ClangJob(generated.command)) is None:
         raise KeptReference("code generation is left to clang, whose options burnish's does not take")
-    problem = _problem(generated, request)
-    memory = None
-    if request.memory:
-        memory = Memory(request.memory, problem.task, problem.program, problem.goal.name)
-    if request.remembered and memory and (same := memory.same()):
-        return _applied(problem, generated, request, same[0])
-    method = REMEMBERED if request.remembered else SEARCHES[DEFAULT]
-    guide_for = alike(memory) if request.remembered and memory else memory
-    budget = budget_of(replace(request, patience=PATIENCE), LEAST_SECONDS)
-    objects: list[Observed] = []
-    crashes = [0]
-    observer = Observer(lambda progress: crashes.append(progress.crashes), partial(_take, objects))
+    problem, memory = _problem(generated, request), None
+    if request.options.memory:
+        memory = Memory(request.options.memory, problem.task, problem.program, problem.goal.name)
+    look, asked = methodcaller("observe", OBJECT), replace(request, patience=PATIENCE)
     try:
-        found = run(method, problem, budget, seed=request.seed, guide_for=guide_for, observer=observer)
+        found: Found[Observed] = find(
+            problem, asked, look, memory=memory, least_seconds=LEAST_SECONDS, guide_for=memory
+        )
     except ProgramError:
         raise KeptReference(ANOTHER_OBJECT) from None
-    if not objects or not isinstance(objects[0], bytes):
-        raise KeptReference("no other machine code is smaller", found.evaluations, crashes[-1])
+    counts = found.evaluations, found.crashes
+    if isinstance(found.state, CompilerCrash):
+        raise KeptReference(str(found.state), *counts)
+    if not isinstance(found.state, bytes):
+        raise KeptReference("no other machine code is smaller", *counts)
     if memory:
         memory.keep(found.trace, found.cost)
     try:
-        code = _described(problem, generated, request, found.trace, objects[0])
+        code = _described(problem, generated, request, found.trace, found.state)
     except KeptReference as error:
-        raise KeptReference(str(error), found.evaluations, crashes[-1]) from None
-    return MachineCode(code, (BEGIN, *found.trace), found.evaluations, crashes[-1])
+        raise KeptReference(str(error), *counts) from None
+    trace = (BEGIN, *found.trace)
+    return Attempt(generated.bitcode, trace, found.evaluations, crashes=found.crashes, code=code)
 
 
-def _described(
-    problem: Problem, generated: Generated, request: OptimizeRequest, trace: Trace, plain: bytes
-) -> bytes:
+def _described(problem: Problem, generated: Generated, request: Request, trace: Trace, plain: bytes) -> bytes:
     """Return the object of a trace with the module's debug information, if it has any.
 
     Raises:
@@ -101,21 +106,6 @@ def _described(
 def _constant_bytes(code: bytes) -> int:
     sizes = _native.object_sizes(code, True)
     return int(sizes.text_bytes + sizes.read_only_bytes)
-
-
-def _applied(problem: Problem, generated: Generated, request: OptimizeRequest, trace: Trace) -> MachineCode:
-    """Return the object of what is remembered of this very module.
-
-    Raises:
-        KeptReference: burnish's back end writes another object than clang's, or does not survive it.
-    """
-    try:
-        content = applied(problem, trace, methodcaller("observe", OBJECT))
-    except ProgramError:
-        raise KeptReference(ANOTHER_OBJECT) from None
-    if not isinstance(content, bytes):
-        raise KeptReference(str(content))
-    return MachineCode(_described(problem, generated, request, trace, content), (BEGIN, *trace), 0)
 
 
 def split_code(trace: Trace) -> tuple[Trace, Trace]:
@@ -143,11 +133,11 @@ def repeat(generated: Generated, level: str, code: Trace) -> bytes:
         session.shutdown()
 
 
-def _problem(generated: Generated, request: OptimizeRequest) -> Problem:
+def _problem(generated: Generated, request: Request) -> Problem:
     opener = partial(_open, generated=generated, level=request.level)
     task = replace(make_codegen(CodegenOptions(pipeline=request.level)), open=opener)
     program = without_debug_info(Program(PurePath(request.name).name, task.language, generated.bitcode))
-    objective = within_limits(request.objective, request.speed_limit, request.code_growth)
+    objective = within_limits(request.objective, request.options.speed_limit, request.code_growth)
     return Problem(task, program, objective, limits=Limits(begin="fork"))
 
 
@@ -184,9 +174,3 @@ def _generations(program: Program, generated: Generated, level: str) -> Generati
 def _of(program: Program, opened: ModuleSession, back_end: _native.BackEnd) -> Generations:
     state = ModuleSession(read_module(program), opened.options, opened.origin)
     return Generations(state, back_end)
-
-
-def _take(objects: list[Observed], evaluator: Evaluator, trace: Trace) -> None:
-    """Take the object of what was found, where something was."""
-    if trace:
-        objects.append(evaluator.observe(trace, OBJECT))

@@ -1,39 +1,22 @@
-"""The objects that one command wrote: each is improved and logged."""
+"""The objects that one command wrote, or the program that it compiled and linked at once, each improved."""
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from burnish.cc import build_log
-from burnish.cc.compile_and_link import improve_program
-from burnish.cc.improve import limits
-from burnish.cc.jobs import ClangJob, ClangJobs
-from burnish.cc.outcomes import Build, Outcome, attempt, kept, passed_through, record, sizes_of
-from burnish.cc.requests import Compiled, DriverOptions, Optimizer
-from burnish.cc.too_small import too_small
+from burnish.cc.improve import improve
+from burnish.cc.jobs import ClangJob
+from burnish.cc.outcomes import Build, Outcome, kept, passed_through, sizes_of
+from burnish.cc.refusals import too_small
+from burnish.cc.requests import KeptReference
 from burnish.core.errors import InputError
 from burnish.files import write_atomically
 
 
-def improve_objects(
-    plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
-) -> None:
-    """Improve and log clang's objects; a full disk or a log that cannot be written is not an error."""
-    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
-        longest = options.build_seconds or options.budget.longest_seconds(compiled.clang_seconds)
-        waits = limits(compiled.clang_seconds, longest)
-        build = Build(plan, options, optimizer, waits, Path(workspace), compiled)
-        for outcome, output in _outcomes(build, compiled.written):
-            with contextlib.suppress(OSError):
-                log = options.log or build_log.default_log()
-                build_log.append(log, record(outcome, output, plan.version))
-
-
-def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome, Path]]:
-    """Yield the outcome of each compilation, and the object or program that has its code."""
+def outcomes_of(build: Build) -> Iterator[tuple[Outcome, Path]]:
+    """Improve what clang wrote; yield what became of each compilation, and the file that it went to."""
+    written = build.compiled.written
     for job in build.plan.left_alone:
         if job.output_path in written:
             no_object = build.refusal(job) or "clang makes no object of it"
@@ -49,9 +32,9 @@ def _outcomes(build: Build, written: frozenset[Path]) -> Iterator[tuple[Outcome,
         if why := too_small(size.text_bytes if size else None, program=True):
             for job in linked:
                 refused = build.refusal(job)
-                yield passed_through(job, refused) if refused else Outcome(job, "kept", why), program
+                yield passed_through(job, refused) if refused else kept(job, why), program
             return
-        for outcome in improve_program(build, linked, program):
+        for outcome in _improve_program(build, linked, program):
             yield outcome, program
 
 
@@ -59,10 +42,66 @@ def _improve_object(build: Build, job: ClangJob) -> Outcome:
     """Replace one object that clang wrote by a smaller one."""
     if why := build.refusal(job):
         return passed_through(job, why, job.output_path)
-    outcome = attempt(build, job, job.output_path, build.workspace)
+    outcome = improve(build, job, job.output_path, build.workspace)
     if outcome.better:
         try:
-            write_atomically(job.output_path, outcome.better.object.read_bytes())
+            write_atomically(job.output_path, outcome.better.read_bytes())
         except (OSError, InputError) as error:
-            return kept(outcome, f"the object could not be replaced: {error}")
+            return outcome.unused(f"the object could not be replaced: {error}")
     return outcome
+
+
+def _improve_program(build: Build, compilations: list[ClangJob], program: Path) -> list[Outcome]:
+    """Replace the program that clang made by one with smaller objects.
+
+    clang has deleted its own objects with its other temporary files, so these are compiled once more.
+    """
+    *made, link = build.plan.jobs
+    if link.belongs_to_clang or not link.output or not all(job.belongs_to_clang for job in made):
+        return [passed_through(job, "more than one linker follows the compiler") for job in compilations]
+    outcomes: list[Outcome] = []
+    objects: dict[str, Path] = {}  # by the name that the plan gave them
+    for number, job in enumerate(compilations):
+        if why := build.refusal(job):
+            outcomes.append(passed_through(job, why))
+            continue
+        folder = build.workspace / str(number)
+        folder.mkdir()
+        outcome, objects[str(job.output)] = _object(build, job, folder)
+        outcomes.append(outcome)
+    if any(outcome.better for outcome in outcomes):
+        try:
+            _link(build, made, link, objects, program)
+        except (OSError, InputError, KeptReference) as error:
+            why = f"linking: {error}"
+            return [outcome.unused(why) if outcome.better else outcome for outcome in outcomes]
+    return outcomes
+
+
+def _object(build: Build, job: ClangJob, folder: Path) -> tuple[Outcome, Path]:
+    """Compile as clang did and then better; return the better object, or clang's."""
+    reference = folder / Path(str(job.output)).name
+    try:
+        _repeat(build, job.with_output(reference), {})
+    except (OSError, KeptReference) as error:
+        return kept(job, f"compiling once more: {error}"), reference
+    outcome = improve(build, job, reference, folder)
+    return outcome, outcome.better or reference
+
+
+def _link(
+    build: Build, made: list[ClangJob], link: ClangJob, objects: dict[str, Path], program: Path
+) -> None:
+    """Link once more, with the given objects, and all others as clang makes them."""
+    for number, job in enumerate(made):
+        if job.output and job.output not in objects and build.plan.reader(job) is not None:
+            other = build.workspace / f"other-{number}-{Path(job.output).name}"
+            _repeat(build, job.with_output(other), objects)
+            objects = objects | {job.output: other}
+    linked = build.workspace / "linked"
+    _repeat(build, link.with_output(linked), objects)
+    write_atomically(program, linked.read_bytes())
+
+
+def _repeat(build: Build, job: ClangJob, paths: dict[str, Path]) -> None:
+    build.guard().run(job.silenced().with_paths(paths).command)

@@ -1,46 +1,110 @@
-"""Attempts at one compilation, and what became of them: smaller, as clang made it, or never tried."""
+"""One command of a drop-in compiler after clang's part, and what became of its compilations and its link."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from burnish.cc import shares
+from burnish.cc import build_log, shares
 from burnish.cc.build_log import Action, Record
 from burnish.cc.file_budget import FileBudget
-from burnish.cc.improve import Deadlines, Improved, ObjectSizes, improve, object_sizes
+from burnish.cc.guard import LEAST_STEP_SECONDS, LOAD, Guard
 from burnish.cc.jobs import ClangJob, ClangJobs
+from burnish.cc.linked import Linked
 from burnish.cc.refusals import refusal
-from burnish.cc.requests import (
-    DEFAULT_OBJECTIVE,
-    Compiled,
-    DriverOptions,
-    KeptReference,
-    Optimizer,
-    OptimizeRequest,
-)
-from burnish.cc.too_small import too_small
+from burnish.cc.requests import Compiled, DriverOptions, Optimizer, Request
 
-# What the front end's levels mean to the passes (clang/lib/Frontend/CompilerInvocation.cpp).
-SYNONYMS = {"Og": "O1", "Ofast": "O3"}
+USED_UP = "the build's budget is used up"
 
-# A search ends after so many evaluations without a gain: one for every few bytes that there are to lose.
-LEAST_PATIENCE, BYTES_OF_PATIENCE = 32, 4
+
+def level_of_passes(level: str) -> str:
+    """Return what the front end's level means to the passes (clang/lib/Frontend/CompilerInvocation.cpp)."""
+    return {"Og": "O1", "Ofast": "O3"}.get(level, level)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of a linked, stripped program, or of an object in one."""
+
+    loaded_bytes: int  # code, constants, data, unwind tables and relocations
+    text_bytes: int  # machine code
+    constant_bytes: int  # machine code and read-only data, unwind tables not among it: what caches see
+
+    @classmethod
+    def of_object(cls, path: Path, job: ClangJob) -> Sizes:
+        """Return what an object of a job comes to in a linked program.
+
+        Raises:
+            ValueError: it is no object.
+        """
+        from burnish import _native
+
+        sizes = _native.object_sizes(path.read_bytes(), job.position_independent)
+        return cls(sizes.loaded_bytes, sizes.text_bytes, sizes.text_bytes + sizes.read_only_bytes)
+
+    @classmethod
+    def of_linked(cls, linked: Linked) -> Sizes:
+        """Return what a program comes to."""
+        code = linked.of_kind("code")
+        return cls(linked.loaded_bytes, code, code + linked.of_kind("read-only data"))
+
+
+def sizes_of(path: Path, job: ClangJob) -> Sizes | None:
+    """Return the sizes of an object, or of a program; None where it is neither."""
+    try:
+        return Sizes.of_object(path, job)
+    except (OSError, ValueError, ImportError):
+        return None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one compilation, or of one link as a whole program."""
+
+    source: str
+    level: str
+    command: tuple[str, ...]
+    action: Action = "kept"
+    reason: str = ""  # why clang's stands, or why a search did not help
+    before: Sizes | None = None  # of clang's object or program; None where nobody looked at it
+    after: Sizes | None = None  # None: clang's stands
+    better: Path | None = None  # the object that is smaller than clang's
+    trace: tuple[str, ...] = ()
+    saved_in_groups: Mapping[str, int] = field(default_factory=dict)  # see burnish.cc.copies
+    evaluations: int = 0
+    crashes: int = 0  # of the compiler while it was searched
+    seconds: float = 0.0
+
+    def unused(self, why: str) -> Outcome:
+        """Return the outcome where what is smaller could not be used."""
+        clangs = replace(self, action="kept", reason=why, after=None, better=None)
+        return replace(clangs, trace=(), saved_in_groups={})
+
+
+def kept(job: ClangJob, why: str = "", before: Sizes | None = None) -> Outcome:
+    """Return the outcome of a compilation whose object stays clang's."""
+    return Outcome(job.source, job.level, job.command, "kept", why, before)
+
+
+def passed_through(job: ClangJob, why: str, reference: Path | None = None) -> Outcome:
+    """Return the outcome of a compilation that is clang's alone; `reference` is its object."""
+    before = sizes_of(reference, job) if reference else None
+    return Outcome(job.source, job.level, job.command, "passed through", why, before)
 
 
 @dataclass(frozen=True)
 class Build:
-    """What every step of one command needs."""
+    """One command that clang has run, and what every step after it needs."""
 
     plan: ClangJobs
+    compiled: Compiled
     options: DriverOptions
     optimizer: Optimizer
-    waits: Deadlines
     workspace: Path
-    compiled: Compiled
 
     @property
     def clang_seconds(self) -> float:
@@ -51,124 +115,80 @@ class Build:
         """Return why the compilation is left to clang."""
         return refusal(job, every_level=self.options.objective is not None)
 
+    def guard(self, clang_seconds: float | None = None, workspace: Path | None = None) -> Guard:
+        """Return the guard of what took clang so long, by default of the whole command."""
+        seconds = self.compiled.clang_seconds if clang_seconds is None else clang_seconds
+        longest = self.options.build_seconds or self.options.budget.longest_seconds(seconds)
+        step = max(LEAST_STEP_SECONDS, LOAD * seconds)
+        return Guard(workspace or self.workspace, step, step + LOAD * longest)
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one compilation."""
+    @contextlib.contextmanager
+    def budget(self, clang_seconds: float) -> Iterator[FileBudget | None]:
+        """Yield what a search may take; None where the build's budget is used up."""
+        if self.options.build_seconds is None:
+            yield self.options.budget
+            return
+        with shares.share(self.options, clang_seconds, self.compiled.clock) as seconds:
+            yield FileBudget(seconds=seconds) if seconds else None
 
-    job: ClangJob
-    action: Action
-    reason: str = ""
-    better: Improved | None = None  # where the action is "optimized"
-    before: ObjectSizes | None = None  # of clang's object; None where nobody looked at it
-    evaluations: int = 0
-    crashes: int = 0  # of the compiler while it was searched
-    seconds: float = 0.0
+    def request(
+        self, name: str, level: str, clang_seconds: float, began: float, budget: FileBudget
+    ) -> Request:
+        """Return the request to the optimizer.
 
+        Args:
+            name: Of the source file or program.
+            level: At which clang generates its code.
+            clang_seconds: What clang took for it.
+            began: When burnish's part did, by the clock: from then on a multiple of clang's time counts.
+            budget: What a search may take.
+        """
+        return Request(
+            name,
+            level_of_passes(level),
+            self.options,
+            seconds=budget.seconds,
+            until=budget.until(clang_seconds, began),
+            evaluations=budget.evaluations,
+            code_share=budget.code_share(clang_seconds) if self.options.searches_code else 0.0,
+            clock=self.compiled.clock,
+        )
 
-def passed_through(job: ClangJob, why: str, reference: Path | None = None) -> Outcome:
-    """Return the outcome of a compilation that is clang's alone; `reference` is its object."""
-    return Outcome(job, "passed through", why, before=sizes_of(reference, job) if reference else None)
-
-
-def attempt(build: Build, job: ClangJob, reference: Path, workspace: Path) -> Outcome:
-    """Try to make a smaller object than `reference`, which clang made by the job."""
-    clock = build.compiled.clock
-    start = clock.now()
-    before = sizes_of(reference, job)
-    unimproved = Outcome(job, "kept", before=before)
-    if why_not := too_small(before.text_bytes if before else None):
-        return replace(unimproved, reason=why_not)
-    with _budget(build) as budget:
-        if budget is None:
-            return replace(unimproved, reason="the build's budget is used up")
-        request = _request(build, job, before, budget, start)
-        found = _improved(build, unimproved, reference, request, workspace)
-        return replace(found, seconds=clock.now() - start)
-
-
-@contextmanager
-def _budget(build: Build) -> Iterator[FileBudget | None]:
-    """Yield what a search may take; None where the build's budget is used up."""
-    if build.options.build_seconds is None:
-        yield build.options.budget
-        return
-    with shares.share(build.options, build.clang_seconds, build.compiled.clock) as seconds:
-        yield FileBudget(seconds=seconds) if seconds else None
-
-
-def _request(
-    build: Build, job: ClangJob, before: ObjectSizes | None, budget: FileBudget, start: float
-) -> OptimizeRequest:
-    ended = build.compiled.ended if len(build.plan.compilations) == 1 else start
-    options = build.options
-    return OptimizeRequest(
-        name=job.source,
-        objective=options.objective or DEFAULT_OBJECTIVE,
-        speed_limit=options.speed_limit,
-        level=SYNONYMS.get(job.level, job.level),
-        budget_seconds=budget.seconds,
-        seed=options.seed,
-        search=options.search,
-        policy=options.policy,
-        code_share=budget.code_share(build.clang_seconds) if options.searches_code else 0.0,
-        inline_policy=options.inline_policy,
-        memory=options.memory,
-        evaluations=budget.evaluations,
-        until=budget.until(build.clang_seconds, ended),
-        remembered=budget.remembered,
-        clock=build.compiled.clock,
-        patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE) if before else None,
-    )
+    def record(self, outcome: Outcome, output: Path) -> Record:
+        """Return the line of the build log."""
+        before, after = outcome.before, outcome.after or outcome.before
+        return Record(
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+            directory=str(Path.cwd()),
+            source=outcome.source,
+            output=str(output),
+            level=outcome.level,
+            action=outcome.action,
+            reason=outcome.reason,
+            loaded_bytes_before=before.loaded_bytes if before else None,
+            loaded_bytes=after.loaded_bytes if after else None,
+            text_bytes_before=before.text_bytes if before else None,
+            text_bytes=after.text_bytes if after else None,
+            seconds=round(outcome.seconds, 3),
+            trace=outcome.trace,
+            evaluations=outcome.evaluations,
+            compiler=f"clang {self.plan.version}",
+            command=outcome.command,
+            crashes=outcome.crashes,
+            saved_in_groups=outcome.saved_in_groups,
+        )
 
 
-def _improved(
-    build: Build, unimproved: Outcome, reference: Path, request: OptimizeRequest, workspace: Path
-) -> Outcome:
-    try:
-        better = improve(unimproved.job, reference, request, build.optimizer, build.waits, workspace)
-    except KeptReference as why:
-        return replace(unimproved, reason=str(why), evaluations=why.evaluations, crashes=why.crashes)
-    except Exception as error:  # burnish's boundary to a build, which never fails because of it
-        return replace(unimproved, reason=f"{type(error).__name__}: {error}")
-    found = replace(unimproved, evaluations=better.evaluations, crashes=better.crashes)
-    return replace(found, action="optimized", better=better)
+# Yields what became of each compilation and link, and the file that it went to.
+Steps = Callable[[Build], Iterator[tuple[Outcome, Path]]]
 
 
-def kept(outcome: Outcome, why: str) -> Outcome:
-    """Return the outcome where a smaller object was found and could not be used."""
-    return replace(outcome, action="kept", reason=why, better=None)
-
-
-def record(outcome: Outcome, output: Path, version: str) -> Record:
-    """Return the line of the build log."""
-    better, before = outcome.better, outcome.before
-    after = better.sizes if better else before
-    return Record(
-        time=datetime.now(UTC).isoformat(timespec="seconds"),
-        directory=str(Path.cwd()),
-        source=outcome.job.source,
-        output=str(output),
-        level=outcome.job.level,
-        action=outcome.action,
-        reason=outcome.reason,
-        loaded_bytes_before=before.loaded_bytes if before else None,
-        loaded_bytes=after.loaded_bytes if after else None,
-        text_bytes_before=before.text_bytes if before else None,
-        text_bytes=after.text_bytes if after else None,
-        seconds=round(outcome.seconds, 3),
-        trace=better.trace if better else (),
-        evaluations=outcome.evaluations,
-        compiler=f"clang {version}",
-        command=outcome.job.command,
-        crashes=outcome.crashes,
-        saved_in_groups=better.saved_in_groups if better else {},
-    )
-
-
-def sizes_of(path: Path, job: ClangJob) -> ObjectSizes | None:
-    """Return the sizes of an object, or of a program; None where it is neither."""
-    try:
-        return object_sizes(path, job)
-    except (OSError, ValueError, ImportError):
-        return None
+def carry_out(
+    steps: Steps, plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer
+) -> None:
+    """Do what follows clang, and log it; a full disk or a log that cannot be written is no failure."""
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="burnish-") as workspace:
+        build = Build(plan, compiled, options, optimizer, Path(workspace))
+        for outcome, output in steps(build):
+            with contextlib.suppress(OSError):
+                build_log.append(options.log or build_log.default_log(), build.record(outcome, output))

@@ -1,4 +1,4 @@
-"""Compilations that burnish leaves to clang, and the reasons."""
+"""Which compilations and programs burnish leaves to clang, and why."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ LANGUAGES = frozenset({"c", "c++", "cpp-output", "c++-cpp-output", "ir"})
 SIZE_LEVELS = frozenset({"Os", "Oz"})
 KNOWN_LEVELS = frozenset({"O0", "O1", "O2", "O3", "Os", "Oz", "Og", "Ofast"})
 
-# Options of clang -cc1 for its own passes (clang/lib/CodeGen/BackendUtil.cpp: RunOptimizationPipeline and the
-# passes that it registers), and options that tie an object to one run of these. A final * matches any ending.
-# Options of the front end, for function attributes and of the code generator are not here, because they hold
-# for burnish's objects as well.
+# Below that a search finds a few bytes at most, and functions are aligned to 16. Launcher and driver agree on
+# these (native/launcher/main.cpp).
+LEAST_TEXT_BYTES = 128
+START_FILES_TEXT_BYTES = 384  # of the C library and of the compiler, in every program; 294 with glibc 2.36
+
+# What clang -cc1 tells its own passes (clang/lib/CodeGen/BackendUtil.cpp: RunOptimizationPipeline and what
+# it registers), and what ties an object to one run of them. A final * stands for any ending. Options that
+# live in the front end, in function attributes or in the code generator are not here: they hold for
+# burnish's objects as well.
 REFUSED: dict[str, tuple[str, ...]] = {
     "sanitizers are inserted by passes of clang's own": (
         "-fsanitize*",
@@ -185,6 +190,16 @@ def refusal(job: ClangJob, *, every_level: bool) -> str | None:
     if (triple := job.value("-triple")) and not is_native(triple):
         return f"the target is {triple}: burnish's LLVM has {NATIVE} alone"
     return _refused_option(job)
+
+
+def too_small(text_bytes: int | None, *, program: bool = False) -> str | None:
+    """Return why an object or a whole program is left as clang made it; None where it is large enough."""
+    least = LEAST_TEXT_BYTES + (START_FILES_TEXT_BYTES if program else 0)
+    if text_bytes is None or text_bytes >= least:
+        return None
+    # without the object's own number, so that equal reasons are equal texts
+    what = "the whole program" if program else "the object"
+    return f"{what} has less than {least} bytes of code: too few to gain"
 
 
 def table() -> str:

@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from burnish.cc.build_log import Record
-from burnish.cc.improve import clang_bitcode, code_generation, front_end
+from burnish.cc.improve import clang_bitcode, code_generation, front_end, in_groups
 from burnish.cc.jobs import ClangJob, make_plan
-from burnish.cc.outcomes import SYNONYMS
-from burnish.cc.requests import Generated
+from burnish.cc.outcomes import level_of_passes
 from burnish.core.errors import BurnishError, InputError
 
 # Takes the words of a clang -cc1 line, and returns the changed words.
@@ -28,8 +27,7 @@ def remake(record: Record, change: Change, output: Path) -> None:
     if record.action != "optimized":
         _run(job.with_output(output), record)
         return
-    from burnish.cc.groups import in_groups
-    from burnish.cc.machine_code import repeat, split_code  # late: this import is slow
+    from burnish.cc.machine_code import Generated, repeat, split_code  # which takes a while to import
 
     front, back = output.with_suffix(".front.bc"), output.with_suffix(".back.bc")
     _run(front_end(job, front), record)
@@ -41,7 +39,7 @@ def remake(record: Record, change: Change, output: Path) -> None:
     _run(code_generation(job, back, output), record)
     if code:
         generated = Generated(back.read_bytes(), front.read_bytes(), output.read_bytes(), job.command)
-        output.write_bytes(repeat(generated, _level(record), code))
+        output.write_bytes(repeat(generated, level_of_passes(record.level), code))
 
 
 def compilation(record: Record) -> ClangJob:
@@ -62,17 +60,13 @@ def compilation(record: Record) -> ClangJob:
     raise InputError(f"{record.source}: clang does not plan its command any more: build it again")
 
 
-def _level(record: Record) -> str:
-    return SYNONYMS.get(record.level, record.level)
-
-
 def _replayed(bitcode: bytes, record: Record, trace: tuple[str, ...]) -> bytes:
     from burnish.core.program import Program
     from burnish.tasks.llvm_inlining.inlined import open_answered, split_answers
     from burnish.tasks.llvm_passes import LANGUAGE, Options, make_task
     from burnish.workers.sandbox import Sandbox
 
-    options = Options(level=_level(record))
+    options = Options(level=level_of_passes(record.level))
     answers, passes = split_answers(trace)
     opener = partial(open_answered, options=options, answers=answers) if answers else make_task(options).open
     session = Sandbox(opener, Program(PurePath(record.source).name, LANGUAGE, bitcode))

@@ -52,44 +52,49 @@ class DriverOptions:
 
 
 @dataclass(frozen=True)
-class OptimizeRequest:
-    """How one translation unit is to be optimized."""
+class Request:
+    """How one module is to be optimized: by the user's options, with so much of the budget."""
 
-    name: str  # of the source file, for messages
-    objective: str  # one of OBJECTIVES
+    name: str  # of the source file or program, for messages
     level: str  # "O0" ... "O3", "Os", "Oz": what its code generation will run at
-    budget_seconds: float | None  # of search, by the clock; None: as `evaluations` or `until` says
-    seed: int
-    search: str | None  # None: the optimizer's own choice
-    policy: str | None = None  # None: the one that is shipped for the objective
-    memory: Path | None = None  # see burnish.search.memory
-    evaluations: int | None = None  # of search
+    options: DriverOptions = DriverOptions()
+    seconds: float | None = None  # of search, by the clock; None: as `evaluations` or `until` says
     until: float | None = None  # when the search has to end, by the clock
-    remembered: bool = False  # try what the memory has, and no more
+    evaluations: int | None = None  # of search
     patience: int | None = None  # evaluations in a row without a better trace after which it ends
-    speed_limit: float | None = (
-        None  # the most expected run time, in units of the level's own; None: no limit
-    )
-    begin: tuple[str, ...] = ()  # a trace that the search begins with, if any
-    code_growth: float = 1.0  # the most code and read-only data, in units of the level's own
     code_share: float = CODE_SHARE  # of the budget, that passes leave to code generation; 0: passes alone
-    inline_policy: str | None = None  # a file: where it decides what is inlined, passes begin as well
+    code_growth: float = 1.0  # the most code and read-only data, in units of the level's own
+    begin: tuple[str, ...] = ()  # a trace that the search begins with, if any
     clock: Clock = PROCESSORS
 
-    def forked(self) -> OptimizeRequest:
+    @property
+    def objective(self) -> str:
+        """One of OBJECTIVES."""
+        return self.options.objective or DEFAULT_OBJECTIVE
+
+    @property
+    def remembered(self) -> bool:
+        """Whether to try what the memory has, and no more."""
+        return self.options.budget.remembered
+
+    def forked(self) -> Request:
         """Return the request for a process that is forked now: its own clock goes on from here."""
         return replace(self, clock=self.clock.forked())
 
-    def divided(self) -> tuple[OptimizeRequest, OptimizeRequest]:
+    def from_now(self) -> Request:
+        """Return the request whose seconds count from now, and not from when a search begins."""
+        if self.until is not None or self.seconds is None:
+            return self
+        return replace(self, until=self.clock.now() + self.seconds)
+
+    def divided(self) -> tuple[Request, Request | None]:
         """Return what is asked of passes, and what of code generation, which has the rest of the budget."""
-        now = self.clock.now()
-        until = self.until
-        if until is None and self.budget_seconds is not None:
-            until = now + self.budget_seconds
-        passes, code = self, self
-        if until is not None:
-            passes = replace(passes, until=now + (1 - self.code_share) * max(0.0, until - now))
-            code = replace(code, until=until)
+        if not self.code_share:
+            return self, None
+        whole = passes = code = self.from_now()
+        if whole.until is not None:
+            now = self.clock.now()
+            passes = replace(whole, until=now + (1 - self.code_share) * max(0.0, whole.until - now))
         if self.evaluations is not None:
             first = max(1, math.ceil((1 - self.code_share) * self.evaluations))
             passes = replace(passes, evaluations=first)
@@ -98,41 +103,20 @@ class OptimizeRequest:
 
 
 @dataclass(frozen=True)
-class Optimized:
-    """What the optimizer made."""
+class Attempt:
+    """A module after its passes, and its object where burnish generated the code, too."""
 
-    bitcode: bytes
+    bitcode: bytes = field(repr=False)
     trace: tuple[str, ...]
-    evaluations: int
+    evaluations: int  # of the search that found it
     run_time: Mapping[str, float] = field(default_factory=dict)
     """What a call of each function is expected to cost by the level's own passes; {}: it is not known."""
-    crashes: int = 0  # of the compiler while the passes were searched
-
-
-@dataclass(frozen=True)
-class Generated:
-    """What is to become of a module, and how."""
-
-    bitcode: bytes = field(repr=False)  # after the passes
-    unoptimized: bytes = field(repr=False)  # the same program's, before any
-    reference: bytes = field(repr=False)  # clang's object of `bitcode`
-    command: tuple[str, ...]  # of clang -cc1, by whose options that was made
-    own: bytes | None = field(default=None, repr=False)  # clang's object of its own passes, if it is known
-    run_time: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)  # see Optimized
-
-
-@dataclass(frozen=True)
-class MachineCode:
-    """A smaller object."""
-
-    content: bytes
-    trace: tuple[str, ...]
-    evaluations: int
-    crashes: int = 0  # of the compiler in the search
+    crashes: int = 0  # of the compiler in that search
+    code: bytes | None = field(default=None, repr=False)  # the object; None: clang is to generate it
 
 
 # Takes the front end's bitcode, before any pass; may raise KeptReference.
-Optimizer = Callable[[bytes, OptimizeRequest], Optimized]
+Optimizer = Callable[[bytes, Request], Attempt]
 
 
 class KeptReference(Exception):

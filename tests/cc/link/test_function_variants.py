@@ -10,9 +10,9 @@ import pytest
 from burnish import _native
 from burnish.cc.link import function_variants
 from burnish.cc.link.function_variants import Choice, by_functions, choose
-from burnish.cc.requests import OptimizeRequest
 from burnish.llvm.modules.module import emit_described
 from burnish.llvm.toolchain import compile_to_bitcode
+from tests.cc.requests import asking, request_of
 from tests.loaded_code import loaded_code
 from tests.sources import DATA, program
 
@@ -40,7 +40,7 @@ def test_what_grows_is_taken_by_what_it_saves_for_a_byte() -> None:
 @pytest.mark.parametrize("growth", [1.0, 1.05])
 def test_the_module_is_smaller_and_within_the_limit(growth: float) -> None:
     bitcode = program("matrix.c").content
-    request = OptimizeRequest("matrix.c", "loaded-bytes", "Oz", None, 0, None, code_growth=growth)
+    request = replace(request_of("matrix.c"), code_growth=growth)
     before = after_level(bitcode)
     found = by_functions(before.bitcode(), request)
     old, new = (sizes(module) for module in (before, _native.Module(found.bitcode)))
@@ -54,9 +54,9 @@ def test_what_makes_the_program_slower_than_the_limit_is_left_out(monkeypatch: p
     monkeypatch.setattr(function_variants, "PASSES_FIRST", ("reg2mem",))
     monkeypatch.setattr(function_variants, "VARIANTS", (("reg2mem",),))
     bitcode = after_level(program("matrix.c").content).bitcode()
-    request = OptimizeRequest("matrix.c", "loaded-bytes", "Oz", None, 0, None, code_growth=9.0)
+    request = replace(request_of("matrix.c"), code_growth=9.0)
     assert by_functions(bitcode, request).trace[:2] == ("clang<Oz>", "reg2mem")
-    assert by_functions(bitcode, replace(request, speed_limit=1.05)).trace == ("clang<Oz>",)
+    assert by_functions(bitcode, asking(request, speed_limit=1.05)).trace == ("clang<Oz>",)
 
 
 def test_its_trace_is_one_of_the_task(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_its_trace_is_one_of_the_task(tmp_path: Path) -> None:
         "int h(int a, int b, int c) { int x = f(a), y = f(b), z = g(c, x); return g(x + y, z) * f(a + z); }\n"
     )
     bitcode = compile_to_bitcode(source)
-    request = OptimizeRequest("calls.c", "loaded-bytes", "Oz", None, 0, None, code_growth=1.3)
+    request = replace(request_of("calls.c"), code_growth=1.3)
     found = by_functions(after_level(bitcode).bitcode(), request)
     assert found.trace[2:]
     session = TASK.open(Program("calls.c", LANGUAGE, bitcode))
@@ -88,7 +88,7 @@ def test_debug_information_changes_nothing(source: str, monkeypatch: pytest.Monk
         return emit_described(module, level, cpu)
 
     monkeypatch.setattr(function_variants, "emit_described", emit)
-    request = OptimizeRequest(source, "loaded-bytes", "Oz", None, 0, None, code_growth=1.05)
+    request = replace(request_of(source), code_growth=1.05)
     plain, described = (
         by_functions(after_level(compile_to_bitcode(DATA / source, options)).bitcode(), request)
         for options in ((), ("-g",))

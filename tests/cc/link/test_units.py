@@ -9,8 +9,8 @@ import pytest
 from burnish import _native
 from burnish.cc.jobs import ClangJob
 from burnish.cc.link import elf
+from burnish.cc.link.admission import alike, pattern
 from burnish.cc.link.embedding import SECTION, read_unit, seal
-from burnish.cc.link.generate import alike, pattern
 from burnish.cc.link.inputs import linked_files
 from burnish.cc.link.link_job import LinkJob, link_job_of
 from burnish.cc.link.unit_records import ProgramUnit, decode_units

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.cc.commands.misspelled import meant
-from burnish.cc.compiling import compile_and_improve, improve_objects
+from burnish.cc.compiling import compile_and_improve
 from burnish.cc.file_budget import DEFAULT, FileBudget
-from burnish.cc.jobs import ClangJobs
-from burnish.cc.requests import OBJECTIVES, Compiled, DriverOptions, Optimized, Optimizer, OptimizeRequest
+from burnish.cc.requests import OBJECTIVES, Attempt, Compiled, DriverOptions, Optimizer, Request
 from burnish.core.errors import BurnishError, InputError, UnknownName
 
 # Takes the options so far and a value; returns the options with that value.
@@ -57,8 +56,8 @@ The C++ library, unless -stdlib=, -rtlib= or -unwindlib= name another: {librarie
 """
 
 
-def default_optimizer(bitcode: bytes, request: OptimizeRequest) -> Optimized:
-    """Search for LLVM passes; the import is late, because most calls of a compiler do not need it."""
+def default_optimizer(bitcode: bytes, request: Request) -> Attempt:
+    """Search LLVM's passes; imported where it runs, since most calls of a compiler never need it."""
     from burnish.cc.optimizer import optimize
 
     return optimize(bitcode, request)
@@ -77,18 +76,10 @@ def main(arguments: list[str], *, cxx: bool, optimizer: Optimizer = default_opti
         if options is None:
             sys.stdout.write(HELP.format(name=name, clang=clang, libraries=_libraries_of(arguments)))
             return 0
-        improve = _whole_program if options.whole_program else improve_objects
-        return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer, improve=improve)
+        return compile_and_improve(rest, options, cxx=cxx, optimizer=optimizer)
     except BurnishError as error:
         sys.stderr.write(f"burnish {name}: {error}\n")
         return 2
-
-
-def _whole_program(plan: ClangJobs, compiled: Compiled, options: DriverOptions, optimizer: Optimizer) -> None:
-    """Improve the result of clang with --whole-program; the import is late."""
-    from burnish.cc.link.commands import improve_whole
-
-    improve_whole(plan, compiled, options, optimizer)
 
 
 def _serve(arguments: list[str]) -> int:

@@ -14,13 +14,10 @@ new program is kept if it loads fewer bytes.
     probe               the units that the linker takes, as its own output shows
     link_job            the linker's command, with other inputs
     resolve             the units as one module: lld decides which symbols must stay
-    admission           units that cannot be in the module
-    merging             all of these steps
-    generate            the module's object
-    module_candidates   candidates for the module: the level's own passes, then a search
-    link_requests       requests to the search
-    relinking           the program with the module's object
-    function_variants   the code generator's options for each function
+    admission           which units can be in it, and by whose options its code is generated
+    merging             all of that
+    relinking           the module's object, and the program with it
+    function_variants   the level's own passes, and what the code generator is told of each function
     one_link            one link, from the linker's own program to the smaller one
     clang_lto           clang's own link-time optimization of the same units, for comparison
     commands            one command of the drop-in compilers with --whole-program

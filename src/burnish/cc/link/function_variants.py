@@ -1,4 +1,4 @@
-"""What the code generator is told of each function, by one code generation of the module for each choice.
+"""A program's module after the level's own passes, and what the code generator is told of each function.
 
 An attribute of a function changes the code of no other, so a code generation of the module with it at every
 function is a trial for each of them (the bytes of a function are native/sizes.h's). That is few trials, where
@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from burnish import _native
-from burnish.cc.requests import Optimized, OptimizeRequest
+from burnish.cc.requests import Attempt, Request
 from burnish.core.program import Program
 from burnish.core.trace import WHOLE_PROGRAM, Trace, entry
 from burnish.llvm.modules.debug_info import check_code
@@ -60,12 +60,28 @@ class Choice:
     grown_bytes: int  # code and read-only data
 
 
-def by_functions(bitcode: bytes, request: OptimizeRequest) -> Optimized:
+def by_level(bitcode: bytes, name: str, level: str, *, with_run_time: bool) -> Attempt:
+    """Run what clang runs at the level, on a program's module as if it were one file.
+
+    The expected run time is known here; later it would have to be found once more.
+    """
+    module = _native.Module(bitcode, name)
+    module.set_level_attributes(level)
+    module.honour_mandatory()
+    pipeline = f"clang<{level}>"
+    module.run(pipeline, level)
+    found = Attempt(module.bitcode(), (pipeline,), 0)
+    if not with_run_time:
+        return found
+    return replace(found, run_time=RunTimes.of(emit_described(module, level, CPU)).of_call)
+
+
+def by_functions(bitcode: bytes, request: Request) -> Attempt:
     """Outline, and give each function the attributes that make it smallest.
 
     Args:
         bitcode: Of a module, after the level's own passes. Debug information has no say in what is chosen.
-        request: Its `code_growth` and `speed_limit` say how much more code there may be than after the
+        request: Its `code_growth` and speed limit say how much more code there may be than after the
             level's passes, and how much slower the program and each function may be.
 
     Raises:
@@ -96,7 +112,7 @@ def by_functions(bitcode: bytes, request: OptimizeRequest) -> Optimized:
         plain, found = found, described.bitcode()
         check_code(Program(request.name, LANGUAGE, plain), found, plain)
     trace = (f"clang<{request.level}>", *first, *itertools.starmap(entry, at_functions))
-    return Optimized(found, trace, 1 + len(VARIANTS))
+    return Attempt(found, trace, 1 + len(VARIANTS))
 
 
 def run(module: _native.Module, action: str, site: str, level: str) -> None:
@@ -126,7 +142,7 @@ def choose(choices: list[Choice], room: int) -> list[Choice]:
 
 
 def _choices(
-    module: _native.Module, request: OptimizeRequest, now: _Generated, reference: _Generated
+    module: _native.Module, request: Request, now: _Generated, reference: _Generated
 ) -> list[Choice]:
     """Return what saves bytes at a function, and keeps it within the limit on its expected run time."""
     level, most = request.level, _limit(request)
@@ -149,8 +165,8 @@ def _choices(
     return found
 
 
-def _limit(request: OptimizeRequest) -> float:
-    return math.inf if request.speed_limit is None else request.speed_limit
+def _limit(request: Request) -> float:
+    return math.inf if request.options.speed_limit is None else request.options.speed_limit
 
 
 def _slower(now: _Generated, reference: _Generated) -> dict[str, float]:

@@ -6,36 +6,33 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.cc.improve import limits
+from burnish.cc.guard import Guard
 from burnish.cc.jobs import ClangJob
-from burnish.cc.link.admission import admitted
-from burnish.cc.link.generate import pattern
+from burnish.cc.link.admission import admitted, pattern
 from burnish.cc.link.inputs import linked_files
 from burnish.cc.link.link_job import LinkJob
-from burnish.cc.link.module_candidates import ProgramModule
 from burnish.cc.link.probe import taken_units
 from burnish.cc.link.resolve import Inputs, resolve, without_units
 from burnish.cc.link.unit_records import ProgramUnit
-from burnish.cc.requests import Compiled, DriverOptions, KeptReference, Optimizer
+from burnish.cc.outcomes import Build
+from burnish.cc.requests import KeptReference
 
 
 @dataclass(frozen=True)
 class Link:
-    """The data of one link that every step needs."""
+    """One link, and the command that it is of."""
 
     job: LinkJob
-    program: Path  # made by the linker from the objects
-    options: DriverOptions
-    optimizer: Optimizer
-    workspace: Path
-    compiled: Compiled  # clang's command that linked
+    program: Path  # that the linker made of the objects
+    build: Build
 
 
 @dataclass(frozen=True)
 class Merged:
     """The units of a link as one module."""
 
-    module: ProgramModule
+    bitcode: bytes  # before any pass
+    guard: Guard  # of what is done to it
     units: tuple[ProgramUnit, ...]
     inputs: Inputs  # of the link, without the units
     pattern: ClangJob  # the job whose options generate the module's code
@@ -62,17 +59,16 @@ def merge(link: Link) -> Merged:
     Raises:
         KeptReference: there are no units, or they cannot be one module.
     """
-    step_seconds = limits(link.compiled.clang_seconds, 0.0).step_seconds
+    build, workspace = link.build, link.build.workspace
     files = linked_files(link.job.command)
     if not files:
         raise KeptReference("no object has a unit: they were made without --whole-program, or not for size")
-    taken = taken_units(link.job, files, link.workspace, step_seconds)
-    units = admitted(taken, link.workspace, step_seconds)
+    guard = build.guard()
+    taken = taken_units(link.job, files, workspace, guard.step_seconds)
+    units = admitted(taken, guard)
     if not units:
         raise KeptReference("the linker took no unit that can be part of a module")
-    inputs = without_units(files, units, link.workspace)
-    bitcode = resolve(link.job, inputs, units, link.workspace, step_seconds)
-    seconds = sum(unit.seconds for unit in units)
-    longest = link.options.build_seconds or link.options.budget.longest_seconds(seconds)
-    module = ProgramModule(bitcode, limits(seconds, longest), link.workspace)
-    return Merged(module, tuple(units), inputs, pattern(units, is_shared=link.job.is_shared))
+    inputs = without_units(files, units, workspace)
+    bitcode = resolve(link.job, inputs, units, workspace, guard.step_seconds)
+    of_units = build.guard(sum(unit.seconds for unit in units))
+    return Merged(bitcode, of_units, tuple(units), inputs, pattern(units, is_shared=link.job.is_shared))

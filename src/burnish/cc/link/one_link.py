@@ -2,61 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
+from burnish.cc.file_budget import FileBudget
 from burnish.cc.link.link_job import LinkJob
-from burnish.cc.link.link_requests import constant_bytes, level_request, search_request
 from burnish.cc.link.merging import Link, Merged, merge
-from burnish.cc.link.module_candidates import by_code_generation, by_functions, by_level, by_search
 from burnish.cc.link.relinking import link_module, object_of, write_side_files
-from burnish.cc.linked import Linked, read_linked
-from burnish.cc.requests import DEFAULT_OBJECTIVE, Generated, KeptReference, Optimized, OptimizeRequest
-from burnish.cc.too_small import too_small
+from burnish.cc.linked import read_linked
+from burnish.cc.outcomes import USED_UP, Build, Outcome, Sizes, level_of_passes
+from burnish.cc.refusals import too_small
+from burnish.cc.requests import DEFAULT_OBJECTIVE, Attempt, KeptReference, Request
+from burnish.cc.trials import Trials
 from burnish.core.errors import BurnishError, InputError
 from burnish.files import write_atomically
 
 TRIALS_TO_BEGIN = 2.0  # a search's reference, and what it begins with, in compilations of the module
 TRIALS_OF_FUNCTIONS = 1.0  # likewise: code generation with and without one attribute, and of what was chosen
+# A search ends after so many evaluations without a gain: see burnish.cc.improve.
+LEAST_PATIENCE, BYTES_OF_PATIENCE = 256, 16
 
 
-@dataclass(frozen=True)
-class LinkOutcome:
-    """What became of a link."""
-
-    before: Linked | None = None  # None: nobody looked at it
-    after: Linked | None = None  # None: the linker's own program stands
-    reason: str = ""  # why it does, or why a search did not help
-    units: int = 0  # in the module
-    level: str = ""
-    trace: tuple[str, ...] = ()
-    evaluations: int = 0
-    seconds: float = 0.0
-
-
-def look(job: LinkJob) -> LinkOutcome:
-    """Return what stands of a link, and why it is to stand; "" where it need not."""
+def look(build: Build, job: LinkJob) -> Outcome:
+    """Return what stands of the link at a command's end, and why it is to stand; "" where it need not."""
+    outcome = Outcome(_source(0), "", build.plan.jobs[-1].command)
     try:
-        before = read_linked(job.output)
+        before = Sizes.of_linked(read_linked(job.output))
     except InputError as error:
-        return LinkOutcome(reason=str(error))
-    return LinkOutcome(before, reason=job.why_not or too_small(before.of_kind("code"), program=True) or "")
+        return replace(outcome, reason=str(error))
+    why = job.why_not or too_small(before.text_bytes, program=True) or ""
+    return replace(outcome, before=before, reason=why)
 
 
-def improve_link(link: Link, outcome: LinkOutcome) -> LinkOutcome:
+def improve_link(link: Link, outcome: Outcome) -> Outcome:
     """Replace the program by a smaller one, of one module.
 
     Args:
         link: Of the program.
         outcome: So far: see look.
     """
-    clock = link.compiled.clock
+    clock = link.build.compiled.clock
     start = clock.now()
     try:
         merged = merge(link)
-        outcome = replace(outcome, units=len(merged.units), level=merged.level)
-        outcome = _Trials(link, merged, outcome).run()
+        outcome = replace(outcome, source=_source(len(merged.units)), level=merged.level)
+        assert outcome.before
+        outcome = ProgramTrials(link, merged, outcome.before).run(outcome)
     except (KeptReference, BurnishError, OSError) as why:
         outcome = replace(outcome, reason=str(why))
     except Exception as error:  # burnish's boundary to a build, which never fails because of it
@@ -64,129 +55,138 @@ def improve_link(link: Link, outcome: LinkOutcome) -> LinkOutcome:
     return replace(outcome, seconds=clock.now() - start)
 
 
-@dataclass
-class _Trials:
-    """The candidates of one link, and the best of them."""
+def _source(units: int) -> str:
+    return f"{units} units"
 
-    link: Link
-    merged: Merged
-    outcome: LinkOutcome
-    best: Path | None = None
-    module: Optimized | None = None  # of the best one
-    level: Optimized | None = None  # the module after the level's own passes
-    level_seconds: float = 0.0  # that the level's own passes, their code and its link took
-    own: bytes | None = None  # that object
-    run_time: Mapping[str, float] = field(default_factory=dict)  # by those passes; see Optimized
-    paths: list[Path] = field(default_factory=list)
 
-    def run(self) -> LinkOutcome:
+class ProgramTrials(Trials):
+    """What is tried for one program: each attempt is linked at once, and compared with the best."""
+
+    def __init__(self, link: Link, merged: Merged, before: Sizes) -> None:
+        super().__init__(merged.bitcode, merged.pattern.command, link.build.optimizer, merged.guard)
+        self.link, self.merged, self.before = link, merged, before
+        self.programs: list[Path] = []  # one for each attempt
+        self.program: Path | None = None  # of the best
+        self.after: Sizes | None = None  # of that
+        self.level: Attempt | None = None  # at the module after the level's own passes
+        self.level_seconds = 0.0  # that the level's own passes, their code and its link took
+
+    def run(self, outcome: Outcome) -> Outcome:
         """Try the level's own passes, attributes for each function, a search and other code; write the best.
 
         Raises:
             KeptReference: what is best does not link a second time.
         """
-        level = self.by_level()
-        assert self.outcome.before
-        with search_request(self.link, self.merged, self.outcome.before, level) as request:
-            if request is None:
-                self.outcome = replace(self.outcome, reason="the build's budget is used up")
+        merged, build = self.merged, self.link.build
+        level = self.try_level()
+        with build.budget(merged.clang_seconds) as budget:
+            if budget is None:
+                self.reasons.append(USED_UP)
             else:
-                passes, code = request.divided() if request.code_share else (request, None)
+                passes, code = self.request(budget, level).divided()
                 if not self.is_late(passes, TRIALS_OF_FUNCTIONS):
-                    passes = self.by_functions(passes)
+                    passes = self.try_functions(passes)
                 if not self.is_late(passes, TRIALS_TO_BEGIN if code and self.best else 0.0):
-                    self.by_search(passes)
-                if code and not self.is_late(code, 0.0):
-                    self.by_code_generation(code)
-        if not self.best:
-            return replace(self.outcome, reason=self.outcome.reason or "nothing smaller was found")
-        write_side_files(self.link, self.merged, self.best)
-        write_atomically(self.link.program, self.best.read_bytes())
-        return self.outcome
+                    self.try_passes(passes)
+                if code and self.best and not self.is_late(code, 0.0):
+                    self.try_code(code)
+        reason = self.reasons[-1] if self.reasons else ""
+        outcome = replace(outcome, reason=reason, evaluations=self.evaluations)
+        if not (self.best and self.program):
+            return replace(outcome, reason=reason or "nothing smaller was found")
+        write_side_files(self.link, merged, self.program)
+        write_atomically(self.link.program, self.program.read_bytes())
+        return replace(outcome, action="optimized", after=self.after, trace=self.best.trace)
 
-    def by_level(self) -> Linked | None:
-        """Try the level's own passes."""
-        clock = self.link.compiled.clock
+    def request(self, budget: FileBudget, level: Sizes | None) -> Request:
+        """Return the request to the search; a multiple counts all since clang had compiled the first unit.
+
+        Args:
+            budget: Of the search, and of what is tried before it.
+            level: The program after the level's own passes, where there is one. What that has less of code
+                and read-only data than the linker's own, a search may spend on smaller unwind tables.
+        """
+        merged, build, before = self.merged, self.link.build, self.before
+        began = build.compiled.ended - merged.spent_seconds
+        request = build.request(self.link.program.name, merged.level, merged.clang_seconds, began, budget)
+        return replace(
+            request.from_now(),
+            options=replace(request.options, inline_policy=None),
+            patience=max(LEAST_PATIENCE, before.text_bytes // BYTES_OF_PATIENCE),
+            code_growth=max(1.0, before.constant_bytes / max(1, level.constant_bytes)) if level else 1.0,
+        )
+
+    def try_level(self) -> Sizes | None:
+        """Try the level's own passes; return what their program comes to."""
+        clock, options, merged = self.link.build.compiled.clock, self.link.build.options, self.merged
+        name, level = self.link.program.name, level_of_passes(merged.level)
+        with_run_time = options.searches_code and options.speed_limit is not None
         start = clock.now()
-        try:
-            found = by_level(self.merged.module, level_request(self.link, self.merged))
-            self.level = found
-            linked = self.linked(found)
-            self.own, self.run_time = object_of(self.paths[-1]).read_bytes(), found.run_time
+
+        def by_level() -> Attempt:
+            from burnish.cc.link import function_variants  # as all that loads LLVM
+
+            return function_variants.by_level(merged.bitcode, name, level, with_run_time=with_run_time)
+
+        with self.trying():
+            self.level = self.guard.step(by_level)
+            sizes = self.linked(self.level)
+            self.own = object_of(self.programs[-1]).read_bytes()
             self.level_seconds = clock.now() - start
-            return linked
-        except (KeptReference, BurnishError) as why:
-            self.outcome = replace(self.outcome, reason=str(why))
-            return None
+            return sizes
+        return None
 
-    def by_functions(self, request: OptimizeRequest) -> OptimizeRequest:
+    def try_functions(self, request: Request) -> Request:
         """Try attributes for each function; return the request of a search that begins with what helped."""
-        if request.remembered or request.objective != DEFAULT_OBJECTIVE or not self.level:
+        level = self.level
+        if request.remembered or request.objective != DEFAULT_OBJECTIVE or not level:
             return request
-        try:
-            found = by_functions(self.merged.module, self.level, request)
-            linked = self.linked(found)
-        except (KeptReference, BurnishError) as why:
-            self.outcome = replace(self.outcome, reason=str(why))
-            return request
-        return replace(request, begin=found.trace) if linked is self.outcome.after else request
+        forked = request.forked()
 
-    def by_search(self, request: OptimizeRequest) -> None:
-        """Try what a search finds."""
-        try:
-            found = by_search(self.merged.module, request, self.link.optimizer)
-            self.outcome = replace(self.outcome, evaluations=found.evaluations)
-            self.linked(found)
-        except (KeptReference, BurnishError) as why:
-            self._unimproved(why)
+        def by_functions() -> Attempt:
+            from burnish.cc.link import function_variants
 
-    def by_code_generation(self, request: OptimizeRequest) -> None:
-        """Try to decide the code of the best module's functions."""
-        if not self.best or not self.module:
-            return
-        try:
-            generated = Generated(
-                self.module.bitcode,
-                self.merged.module.bitcode,
-                object_of(self.best).read_bytes(),
-                self.merged.pattern.command,
-                own=self.own,
-                run_time=self.module.run_time or self.run_time,
-            )
-            code = by_code_generation(self.merged.module, generated, request)
-            self.outcome = replace(self.outcome, evaluations=self.outcome.evaluations + code.evaluations)
-            self.linked(replace(self.module, trace=(*self.module.trace, *code.trace)), code.content)
-        except (KeptReference, BurnishError) as why:
-            self._unimproved(why)
+            return function_variants.by_functions(level.bitcode, forked)
 
-    def _unimproved(self, why: Exception) -> None:
-        """Keep why a search did not help, and its evaluations."""
-        evaluations = self.outcome.evaluations + getattr(why, "evaluations", 0)
-        self.outcome = replace(self.outcome, reason=str(why), evaluations=evaluations)
+        with self.trying():
+            found = self.guard.search(by_functions)
+            self.take(found)
+            if self.best is found:
+                return replace(request, begin=found.trace)
+        return request
 
-    def is_late(self, request: OptimizeRequest, trials: float) -> bool:
+    def is_late(self, request: Request, trials: float) -> bool:
         """Whether there is no time left for so many compilations of the module."""
         if request.until is None:
             return False
         return request.until - request.clock.now() <= trials * self.level_seconds
 
-    def linked(self, found: Optimized, code: bytes | None = None) -> Linked:
-        """Link a candidate, with clang's code or other, and keep it where it is better than the best."""
-        path = self.link.workspace / f"program-{len(self.paths)}"
-        self.paths.append(path)
-        linked = link_module(self.link, self.merged, found, path, code)
-        if self.is_better(linked):
-            self.outcome = replace(self.outcome, after=linked, trace=found.trace)
-            self.best, self.module = path, found
-        return linked
+    def generated(self) -> tuple[Attempt, bytes]:
+        """See Trials; only the best module's code is decided."""
+        assert self.best and self.program
+        best = self.best
+        if not best.run_time and self.level and self.own is not None:
+            best = replace(best, run_time=self.level.run_time)
+        return best, object_of(self.program).read_bytes()
 
-    def is_better(self, linked: Linked) -> bool:
+    def take(self, attempt: Attempt) -> None:
+        """See Trials."""
+        self.linked(attempt)
+
+    def linked(self, attempt: Attempt) -> Sizes:
+        """Link an attempt, and keep it where it is better than the best; return what its program comes to."""
+        path = self.link.build.workspace / f"program-{len(self.programs)}"
+        self.programs.append(path)
+        sizes = link_module(self.link, self.merged, attempt, path)
+        if self.is_better(sizes):
+            self.best, self.program, self.after = attempt, path, sizes
+        return sizes
+
+    def is_better(self, sizes: Sizes) -> bool:
         """Whether a program is smaller than the best, and in nothing larger than the linker's own."""
-        before = self.outcome.before
-        assert before
-        if linked.loaded_bytes > before.loaded_bytes or constant_bytes(linked) > constant_bytes(before):
+        before, best = self.before, self.after or self.before
+        if sizes.loaded_bytes > before.loaded_bytes or sizes.constant_bytes > before.constant_bytes:
             return False
-        best = self.outcome.after or before
-        if self.link.options.objective == "text-bytes":
-            return linked.of_kind("code") < best.of_kind("code")
-        return linked.loaded_bytes < best.loaded_bytes
+        if self.link.build.options.objective == "text-bytes":
+            return sizes.text_bytes < best.text_bytes
+        return sizes.loaded_bytes < best.loaded_bytes

@@ -4,37 +4,48 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from burnish.cc import processes
+from burnish.cc.improve import code_generation
+from burnish.cc.jobs import ClangJob
 from burnish.cc.link import elf
-from burnish.cc.link.generate import generate
 from burnish.cc.link.link_job import LinkJob
 from burnish.cc.link.merging import Link, Merged
-from burnish.cc.linked import Linked, read_linked
-from burnish.cc.requests import KeptReference, Optimized
+from burnish.cc.linked import read_linked
+from burnish.cc.outcomes import Sizes
+from burnish.cc.requests import Attempt, KeptReference
 
 
-def link_module(
-    link: Link, merged: Merged, found: Optimized, path: Path, code: bytes | None = None
-) -> Linked:
-    """Generate a module's code and link the program with it.
+def link_module(link: Link, merged: Merged, attempt: Attempt, path: Path) -> Sizes:
+    """Link the program with a module's object: clang's, where burnish did not generate the code.
 
     Args:
-        link: The link of the program.
-        merged: The merged units.
-        found: The module after its passes.
-        path: The path of the new program; no map or other file is written beside it.
-        code: The module's object; clang generates it by default.
+        link: Of the program.
+        merged: Its module.
+        attempt: At that module.
+        path: Where to; no map or other file is written beside it.
 
     Raises:
         KeptReference: a step fails, or the program's symbols would differ for its users.
         InputError: the output is not a program.
     """
-    if code is None:
-        generate(merged.pattern, found.bitcode, object_of(path), merged.module.waits.step_seconds)
+    if attempt.code is None:
+        generate(merged.pattern, attempt.bitcode, object_of(path), merged.guard.step_seconds)
     else:
-        object_of(path).write_bytes(code)
-    _job(link, merged, path).run(merged.module.waits.step_seconds)
+        object_of(path).write_bytes(attempt.code)
+    _job(link, merged, path).run(merged.guard.step_seconds)
     _same_symbols(link.program, path)
-    return read_linked(path)
+    return Sizes.of_linked(read_linked(path))
+
+
+def generate(job: ClangJob, bitcode: bytes, output: Path, deadline_seconds: float) -> None:
+    """Write the object of a module after its passes.
+
+    Raises:
+        KeptReference: clang fails.
+    """
+    path = output.with_suffix(".bc")
+    path.write_bytes(bitcode)
+    processes.run_quietly(code_generation(job.silenced(), path, output).command, deadline_seconds)
 
 
 def write_side_files(link: Link, merged: Merged, path: Path) -> None:
@@ -44,7 +55,7 @@ def write_side_files(link: Link, merged: Merged, path: Path) -> None:
         KeptReference: the link fails.
     """
     if link.job.has_side_files:
-        _job(link, merged, path, side_files=True).run(merged.module.waits.step_seconds)
+        _job(link, merged, path, side_files=True).run(merged.guard.step_seconds)
 
 
 def _job(link: Link, merged: Merged, path: Path, *, side_files: bool = False) -> LinkJob:
