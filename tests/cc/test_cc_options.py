@@ -58,7 +58,7 @@ def test_the_log_does_not_move_with_the_directory(tmp_path: Path, monkeypatch: p
     [
         (["--budget"], "--budget needs a value"),
         (["--budget", "soon"], "--budget soon: expected 2s"),
-        (["--speed-limit", "5"], "'5': expected per cent, such as 5%, or none"),
+        (["--speed-limit", "5"], "'5': expected a percentage, such as 5%, or none"),
         (["--budget=2"], "--budget 2: expected 2s"),
         (["--budget=0s"], "--budget 0s: nothing can be tried"),
         (["--budget=0x"], "--budget 0x: expected 2s"),

@@ -249,7 +249,7 @@ def test_search_is_drawn(suffix: str) -> None:
     text = Path(f"graph{suffix}").read_text(encoding="utf-8")
     assert text.startswith({".svg": "<svg ", ".dot": "digraph "}[suffix])
     assert re.search(r"\d+ \w+", text)  # a cost and its unit
-    assert "the change from the reference" in text
+    assert "change from the reference" in text
 
 
 def test_graph_is_of_one_program_and_of_a_known_kind(capsys: pytest.CaptureFixture[str]) -> None:

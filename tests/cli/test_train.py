@@ -81,7 +81,7 @@ def test_quiet_says_nothing(walk: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_the_same_command_goes_on(walk: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", walk]) == 0
     assert main(["train", walk, "--set", "run.iterations=6"]) == 0
-    assert "going on after iteration 4" in capsys.readouterr().err
+    assert "resuming after iteration 4" in capsys.readouterr().err
     assert [row["iteration"] for row in read_log(Path("runs/walk") / LOG)] == list(range(7))
     assert main(["train", "--resume", "runs/walk", "--set", "run.iterations=7"]) == 0
     assert [row["iteration"] for row in read_log(Path("runs/walk") / LOG)] == list(range(8))

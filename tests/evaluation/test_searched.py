@@ -88,5 +88,5 @@ def die(_program: Program) -> Program:
 def test_program_that_kills_the_compiler_is_named() -> None:
     task = replace(load_task("llvm_passes"), searched=die)
     problem = Problem(task, load_program(DATA / "machine.c"), limits=LIMITS)
-    with pytest.raises(ProgramError, match=r"machine\.c: the compiler died of this input"):
+    with pytest.raises(ProgramError, match=r"machine\.c: the compiler failed on this input"):
         search_stages(problem, Budget(evaluations=1), lambda _: None, method="random")

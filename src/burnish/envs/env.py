@@ -204,7 +204,7 @@ class Env(gymnasium.Env[Any, int]):
             InputError: there is none: the task has no such tool, or the tool no text for an action.
         """
         if not self.task.commandline:
-            raise InputError(f"{self.task.id}: no command leads to a state")
+            raise InputError(f"{self.task.id}: no compiler command reproduces a state")
         return self.task.commandline(self.trace)
 
     def fork(self) -> Env:

@@ -53,7 +53,7 @@ def test_files_are_there(executable: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../out", "/tmp/out", "."])
 def test_files_stay_in_the_folder(executable: Path, name: str) -> None:
-    with pytest.raises(InputError, match="inside of the folder"):
+    with pytest.raises(InputError, match="inside the folder"):
         execute(executable, run("work"), files=[(name, b"")])
 
 

@@ -105,7 +105,7 @@ def test_the_command_writes_both(
 
 
 def test_what_cannot_be_exported_is_said() -> None:
-    with pytest.raises(InputError, match="'my policy' is no name in C"):
+    with pytest.raises(InputError, match="'my policy' is not a name in C"):
         c_header(random_policy(0), "my policy")
-    with pytest.raises(InputError, match="perceptrons on LLVM's features"):
+    with pytest.raises(InputError, match="a perceptron on LLVM's features"):
         c_header(replace(random_policy(0), actions=("gvn", "dce")), "p")

@@ -66,9 +66,9 @@ class SearchGraph:
     @property
     def note(self) -> str:
         """Say what the figures mean, and what is not shown."""
-        lines = [f"per cent: the change from the reference, {_figure(self.reference)} {self.unit}"]
+        lines = [f"percentages: change from the reference, {_figure(self.reference)} {self.unit}"]
         if self.exceeded:
-            lines.append("dashed: a limit is exceeded, which is below the cost")
+            lines.append("dashed: exceeds a limit, which is named below the cost")
         if self.left_out:
             lines.append(f"{self.left_out} more evaluated traces are not shown")
         return "; ".join(lines)

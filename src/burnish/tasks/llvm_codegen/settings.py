@@ -18,11 +18,10 @@ PIPELINES = ("Oz", "Os", "O1", "O2", "O3")
 SETTINGS = (
     Setting(
         "pipeline",
-        "clang's level, whose passes come before and which is compared with; default: O3 for "
-        "run time, else Oz",
+        "clang's level: its passes run first, and it is the baseline; default: O3 for run time, else Oz",
         choices=PIPELINES,
     ),
-    Setting("cpu", "of functions that do not name their own; default: x86-64", metavar="CPU"),
+    Setting("cpu", "processor for functions that do not name one; default: x86-64", metavar="CPU"),
 )
 
 

@@ -17,10 +17,10 @@ PIPELINES = ("Oz", "Os", "O2", "O3")
 SETTINGS = (
     Setting(
         "pipeline",
-        "clang's level, whose inliner asks and which is compared with; default: O3 for run time, else Oz",
+        "clang's level: its inliner asks, and it is the baseline; default: O3 for run time, else Oz",
         choices=PIPELINES,
     ),
-    Setting("cpu", "of functions that do not name their own; default: x86-64", metavar="CPU"),
+    Setting("cpu", "processor for functions that do not name one; default: x86-64", metavar="CPU"),
 )
 
 

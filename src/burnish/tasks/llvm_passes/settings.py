@@ -18,26 +18,26 @@ from burnish.tasks.llvm_passes.origin import Options
 SPEED_LIMIT = "speed-limit"
 
 SETTINGS = (
-    Setting("level", "clang's, to compare with; default: O3 for run time, else Oz", choices=LEVELS),
+    Setting("level", "clang's level as the baseline; default: O3 for run time, else Oz", choices=LEVELS),
     Setting(
         "without",
-        "actions that are left out, which every result says: names, or beginnings such as 'outline*'",
+        "actions to leave out: names, or prefixes such as 'outline*'; every result names them",
         metavar="ACTION,...",
         several=True,
         note="Left out of the actions: {}",
     ),
     Setting(
         "always_inline",
-        "do not honour always_inline first; every result says so",
+        "do not honour always_inline first; every result notes this",
         switch=("ignore-always-inline", "False"),
         note="Not comparable with clang's levels: always_inline = {}",
     ),
-    Setting("cpu", "of functions that do not name their own; default: x86-64", metavar="CPU"),
+    Setting("cpu", "processor for functions that do not name one; default: x86-64", metavar="CPU"),
 )
 GOAL_SETTINGS = (
     Setting(
         SPEED_LIMIT,
-        "how much slower than -Oz fewer loaded bytes may be, as expected: 5% (default), none",
+        "how much longer than -Oz the expected run time may be, for fewer loaded bytes: 5% (default), none",
         metavar="PERCENT",
         default="5%",
     ),

@@ -77,7 +77,7 @@ def write_header(nest: Nest, tree: Tree, name: str, machine: Machine) -> str:
  *
  * Arrays are dense, in C order:
 {sizes}
- * Outputs share no memory with other arguments; what they hold before does not count. `scratch` is
+ * Outputs share no memory with other arguments; their previous values are ignored. `scratch` is
  * {macro}_SCRATCH_BYTES of memory at a multiple of {ALIGNMENT} bytes (NULL if that is 0), which other calls
  * must not use at the same time. Nothing else is shared: calls with other arguments may run on other threads.
  */
@@ -108,7 +108,7 @@ def check_name(name: str) -> None:
         InputError: the name is not valid.
     """
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in C_WORDS or name == KERNEL:
-        raise InputError(f"{name!r} is no name of a C function; expected one such as 'matmul_128'")
+        raise InputError(f"{name!r} is not a name of a C function; expected one such as 'matmul_128'")
 
 
 def function_name(program: str) -> str:

@@ -11,13 +11,15 @@ from burnish.tasks.loop_nests.parsing import parse
 from burnish.tasks.loop_nests.peak import GIGA, peak_flops
 from burnish.tasks.loop_nests.session import open_nest
 
-UNCHANGED = "These are the loops as they are written: no other schedule that was tried is right and faster."
+UNCHANGED = (
+    "These are the loops as they are written: no other schedule that was tried is both correct and faster."
+)
 
 
 class AsNumPy(Behaviour):
     """The comparison with NumPy on random arrays: the error message as text, "" if the results are equal."""
 
-    same = "computes what NumPy does, as"
+    same = "gives NumPy's results, like"
     unoptimized = ""
 
     def run(self, session: Session, expected: str | None = None) -> str:

@@ -42,7 +42,9 @@ class NestSource(FileSource):
 
     def __init__(self) -> None:
         super().__init__(LANGUAGE, SUFFIXES)
-        self.kinds = "a file (.nest .toml), a folder of such files, a name: matmul:64x64x64, or a nest itself"
+        self.kinds = (
+            "a file (.nest .toml), a folder of such files, a name: matmul:64x64x64, or the text of a nest"
+        )
 
     def takes(self, text: str) -> bool:
         """See ProgramSource."""
@@ -67,7 +69,7 @@ class NestSource(FileSource):
         """See ProgramSource; `arguments` must be empty, as there is no compiler to pass them to."""
         if is_text(name) or is_name(name):
             if arguments:
-                raise InputError(f"{name}: {arguments[0]!r}: nests are read as they are")
+                raise InputError(f"{name}: {arguments[0]!r}: nests take no compiler options")
             return Loaded(_written(name) if is_text(name) else _named(name).program(name))
         found = super().load(name, arguments, directory).program
         text = found.content.decode(errors="replace")

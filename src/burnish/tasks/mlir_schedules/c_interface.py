@@ -86,7 +86,7 @@ def write_header(payload: Payload, name: str) -> str:
  *
  * Arrays are dense, in C order:
 {arrays}
- * Outputs share no memory with other arguments; what they hold before does not count. Inputs at multiples of
+ * Outputs share no memory with other arguments; their previous values are ignored. Inputs at multiples of
  * 64 bytes are read faster. Calls with other outputs may run on other threads.
  */
 #ifndef {macro}_H
@@ -113,7 +113,7 @@ def check_name(name: str) -> None:
         InputError: it does not.
     """
     if not NAME.fullmatch(name) or name in C_WORDS:
-        raise InputError(f"{name!r} is no name of a C function; expected one such as 'matmul_128'")
+        raise InputError(f"{name!r} is not a name of a C function; expected one such as 'matmul_128'")
 
 
 def function_name(program: str) -> str:

@@ -39,7 +39,7 @@ class MlirSource(FileSource):
         super().__init__(LANGUAGE, SUFFIXES)
         self.kinds = (
             "a file (.mlir), a folder of such files, a name: matmul:512x512x512, set17:all, random:7,"
-            " or a program itself"
+            " or the text of a program"
         )
 
     def takes(self, text: str) -> bool:
@@ -63,7 +63,7 @@ class MlirSource(FileSource):
         """See ProgramSource; there is no compiler to take arguments."""
         if is_text(name) or is_name(name):
             if arguments:
-                raise InputError(f"{name}: {arguments[0]!r}: programs of MLIR are read as they are")
+                raise InputError(f"{name}: {arguments[0]!r}: programs of MLIR take no compiler options")
             return Loaded(_written(name) if is_text(name) else _named(name))
         content = super().load(name, arguments, directory).program.content
         try:
@@ -121,7 +121,9 @@ def _named(name: str) -> Program:
     if family == RANDOM:
         seeds = _seeds(name)
         if len(seeds) != 1:
-            raise InputError(f"{name}: these are {len(seeds)} programs; expected one seed, such as random:7")
+            raise InputError(
+                f"{name}: the text names {len(seeds)} programs; expected one seed, such as random:7"
+            )
         return program(random_text(seeds[0]), name)
     if family not in FAMILIES:
         raise InputError(
