@@ -254,6 +254,6 @@ def test_search_is_drawn(suffix: str) -> None:
 
 def test_graph_is_of_one_program_and_of_a_known_kind(capsys: pytest.CaptureFixture[str]) -> None:
     assert optimize("strings.c", "matrix.c", "--graph", "graph.svg") == 2
-    assert "it is of one program, not of 2" in capsys.readouterr().err
+    assert "a graph shows one program, not 2" in capsys.readouterr().err
     assert optimize("strings.c", "--graph", "graph.png") == 2
     assert "expected a name that ends in .dot or .svg" in capsys.readouterr().err

@@ -230,7 +230,7 @@ def test_methods_are_looked_up_first() -> None:
     assert check_methods(["random", "halved", "genetic@none"], TASK, "total") == {}
     with pytest.raises(UnknownName, match="did you mean 'random'"):
         check_methods(["halved", "randm"], TASK, "total")
-    with pytest.raises(InputError, match="none twice"):
+    with pytest.raises(InputError, match="each only once"):
         check_methods(["random", "random"], TASK, "total")
     with pytest.raises(UnknownName, match="no policy named 'nothing'"):
         solver_of("genetic@nothing", TASK)

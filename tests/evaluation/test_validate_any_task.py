@@ -31,7 +31,10 @@ def check(task: Task, *trace: str, program: Program | None = None) -> Validation
 
 def test_right_trace_is_right() -> None:
     assert check(NEGATING, "halve", "b: subtract(3)") == Validation(
-        ("replayed in two new processes: the same state", "does the same as unoptimized on 1 input")
+        (
+            "replayed in two new processes: the same state",
+            "does the same as the unoptimized program on 1 input",
+        )
     )
 
 

@@ -218,5 +218,5 @@ def test_a_policys_file_is_found(tmp_path: Path) -> None:
 
 def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
     path = trained(tmp_path)
-    with pytest.raises(InputError, match=r"policy\.npz: a policy for llvm_passes-v1, and this is"):
+    with pytest.raises(InputError, match=r"policy\.npz: the policy was trained for llvm_passes-v1, not for"):
         load_guide(path, TASK)

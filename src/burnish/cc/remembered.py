@@ -20,7 +20,7 @@ from burnish.search.space import Proposals, SearchSpace
 
 T = TypeVar("T")
 
-NOTHING = "nothing is remembered that makes it smaller"
+NOTHING = "no remembered result makes it smaller"
 MOST = 1  # traces of similar programs; each costs a compilation
 
 

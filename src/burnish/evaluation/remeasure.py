@@ -55,7 +55,7 @@ def replay(problem: Problem, trace: Trace) -> tuple[Sandbox, tuple[str, ...]]:
         raise ReplayError(f"{problem.program.name}: two replays of the same trace differ: {trace}")
     checks = ["replayed in two new processes: the same state"]
     if checker := session.verify():
-        checks.append(f"{checker} accepts the state")
+        checks.append(f"{checker} accepts it")
     return session, tuple(checks)
 
 

@@ -71,7 +71,7 @@ def test_what_is_legal_is_looked_for_among_the_actions_that_can_be_chosen() -> N
         TASK, programs, "total", limits=LIMITS, actions=ActionSpace(TASK, ["halve"], 0)
     )
     assert [item.program.name for item in found] == ["a=2"]
-    assert left_out == ["a=1: nothing is legal"]
+    assert left_out == ["a=1: no action is legal"]
 
 
 @pytest.mark.usefixtures("nothing_left")

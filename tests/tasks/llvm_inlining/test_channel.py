@@ -176,4 +176,4 @@ def test_the_command_runs_a_compiler(tmp_path: Path) -> None:
         "burnish: error: no-compiler: No such file or directory\n",
     )
     nowhere = run("--policy", policy, folder=tmp_path)
-    assert "without a compiler's command, --channel BASE says where to answer" in nowhere.stderr
+    assert "expected a compiler's command, or --channel BASE" in nowhere.stderr

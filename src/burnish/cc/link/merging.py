@@ -65,11 +65,13 @@ def merge(link: Link) -> Merged:
     step_seconds = limits(link.compiled.clang_seconds, 0.0).step_seconds
     files = linked_files(link.job.command)
     if not files:
-        raise KeptReference("no object has a unit: they were made without --whole-program, or not for size")
+        raise KeptReference(
+            "no object has a unit: the objects were made without --whole-program, or not for size"
+        )
     taken = taken_units(link.job, files, link.workspace, step_seconds)
     units = admitted(taken, link.workspace, step_seconds)
     if not units:
-        raise KeptReference("the linker took no unit that can be part of a module")
+        raise KeptReference("the linker took no unit that can become part of a module")
     inputs = without_units(files, units, link.workspace)
     bitcode = resolve(link.job, inputs, units, link.workspace, step_seconds)
     seconds = sum(unit.seconds for unit in units)
